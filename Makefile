@@ -1,0 +1,54 @@
+# Every word sets itself up: see scripts/setup.sh. ARGS="…" reaches the command that a word runs.
+ARGS ?=
+PEERS ?=
+PYTHON ?=
+export PYTHON
+
+bin := .venv/bin
+pytest := $(bin)/python -m pytest
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-all check bench chaos docs clean runtime dev
+
+help:
+	@echo "make demo      a scripted session in the terminal, no key and no network"
+	@echo "make test      the fast tests"
+	@echo "make test-all  the slow ones too, properties with thousands of examples"
+	@echo "make chaos     full sweeps; takes long"
+	@echo "make check     ruff, types, layers and house rules, generated docs"
+	@echo "make bench     speed against limits; PEERS=path/to/python adds other libraries"
+	@echo "make docs      redraw the generated parts of the docs"
+	@echo "make clean     remove .venv, caches and builds"
+
+demo: runtime
+	@$(bin)/callgate demo $(ARGS)
+
+test: dev
+	HYPOTHESIS_PROFILE=fast $(pytest) -n auto -m "not slow and not chaos" $(ARGS)
+
+test-all: dev
+	HYPOTHESIS_PROFILE=thorough $(pytest) -n auto -m "not chaos" $(ARGS)
+
+chaos: dev
+	HYPOTHESIS_PROFILE=chaos $(pytest) -n auto -m "slow or chaos" $(ARGS)
+
+check: dev
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/basedpyright
+	$(pytest) -q tests/house
+	$(bin)/python scripts/docs.py --check
+
+bench: dev
+	$(bin)/python -m benchmarks $(if $(PEERS),--peers "$(PEERS)") $(ARGS)
+
+docs: dev
+	$(bin)/python scripts/docs.py
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+runtime dev:
+	@sh scripts/setup.sh $@

@@ -1,0 +1,1 @@
+"""What the runtime costs, against the least a person would write by hand; see ``python -m benchmarks --help``."""

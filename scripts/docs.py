@@ -1,0 +1,62 @@
+"""Redraw the generated blocks of the docs; with --check, fail where one is stale.
+
+A block stands between `<!-- generated:NAME -->` and `<!-- /generated -->`; the text around it is written by people.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def statuses() -> str:
+    """The diagram of a call's statuses, drawn from the transition table."""
+    # Not at the top: --help works on an incomplete tree.
+    from callgate.words.calls import transitions_mermaid
+
+    return f"```mermaid\n{transitions_mermaid().strip()}\n```"
+
+
+BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
+    "statuses": (Path("docs/reference/statuses.md"), statuses),
+}
+
+
+def redrawn(text: str, name: str, content: str) -> str:
+    """The text with its block `name` holding `content`; LookupError if it has not exactly one such block."""
+    block = re.compile(rf"(<!-- generated:{re.escape(name)} -->\n).*?(<!-- /generated -->)", re.DOTALL)
+    found = len(block.findall(text))
+    if found != 1:
+        raise LookupError(f"wanted one block generated:{name}, found {found}")
+    return block.sub(lambda match: f"{match[1]}\n{content}\n\n{match[2]}", text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Redraw the generated blocks of the docs.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a block is stale")
+    check: bool = parser.parse_args().check
+    faults = 0
+    for name, (path, draw) in BLOCKS.items():
+        try:
+            old = (ROOT / path).read_text(encoding="utf-8")
+            new = redrawn(old, name, draw())
+        except (OSError, LookupError) as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            faults += 1
+            continue
+        if new == old:
+            print(f"{path}: {name} is up to date")
+        elif check:
+            print(f"{path}: {name} is stale; run `make docs`", file=sys.stderr)
+            faults += 1
+        else:
+            (ROOT / path).write_text(new, encoding="utf-8")
+            print(f"{path}: {name} redrawn")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

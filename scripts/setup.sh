@@ -1,0 +1,92 @@
+#!/bin/sh
+# usage: scripts/setup.sh runtime|dev
+# Makes .venv ready with the package (runtime) or with the tools of development too (dev).
+# A note inside .venv says for which tree and which pyproject.toml it is ready; while the note fits,
+# nothing is done and no network is needed. The note is gone while an installation runs, so a
+# .venv without one is half made and is built anew, and so is one that was moved or copied.
+set -eu
+
+level=$1
+cd "$(dirname "$0")/.."
+root=$(pwd -P)
+python=.venv/bin/python
+fits=$(printf '%s\n%s' "$root" "$(cat pyproject.toml src/callgate/_version.py | cksum)")
+
+say() { printf 'callgate: %s\n' "$*" >&2; }
+
+note() { cat ".venv/ready-$1" 2>/dev/null || true; }
+
+alive() { "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+same_tree() { [ "$(note dev | head -n 1)" = "$root" ] || [ "$(note runtime | head -n 1)" = "$root" ]; }
+
+if [ "$(note dev)" = "$fits" ] || { [ "$level" = runtime ] && [ "$(note runtime)" = "$fits" ]; }; then
+    if alive; then exit 0; fi
+fi
+
+uv=$(command -v uv || true)
+
+find_python() {
+    # Without uv the interpreter must bring its own pip.
+    needs='import sys, venv; sys.exit(sys.version_info < (3, 11))'
+    [ -n "$uv" ] || needs="import ensurepip; $needs"
+    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.14 python3.13 python3.12 python3.11 python; do
+        if "$candidate" -c "$needs" 2>/dev/null; then
+            "$candidate" -c 'import sys; print(sys.executable)'
+            return
+        fi
+    done
+    [ -n "$uv" ] && echo '>=3.11' # uv brings one
+}
+
+create() {
+    if ! base=$(find_python); then
+        say "Python 3.11 or newer with the modules venv and ensurepip is needed, and none was found."
+        say "Install one (Debian: python3 and python3-venv) or name it: make PYTHON=/path/to/python …"
+        exit 1
+    fi
+    say "creating .venv"
+    rm -rf .venv
+    if [ -n "$uv" ]; then
+        "$uv" venv --quiet --python "$base" .venv
+    else
+        "$base" -m venv .venv
+    fi
+}
+
+add() {
+    if [ -n "$uv" ]; then
+        "$uv" pip install --quiet --python "$python" "$@"
+    else
+        "$python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
+    fi
+}
+
+install() {
+    # The build backend lives in .venv: an installation over a complete one then asks for nothing new.
+    # shellcheck disable=SC2046 # one requirement per word
+    add $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])') || return
+    case $level in
+        dev) add --no-build-isolation --editable '.[dev]' ;;
+        *) add --no-build-isolation --editable . ;;
+    esac
+}
+
+# A .venv without pip may come from uv; where uv is gone it is of no use.
+if ! same_tree || ! alive || { [ -z "$uv" ] && ! "$python" -m pip --version >/dev/null 2>&1; }; then
+    create
+fi
+
+was_dev=$(note dev)
+was_runtime=$(note runtime)
+rm -f .venv/ready-*
+say "installing ($level)"
+if ! install; then
+    # The installer gave up by itself and left what was there: keep what still fits.
+    if [ -n "$was_dev" ]; then printf '%s\n' "$was_dev" >.venv/ready-dev; fi
+    if [ -n "$was_runtime" ]; then printf '%s\n' "$was_runtime" >.venv/ready-runtime; fi
+    say "set-up failed; the first one and one after a change of dependencies need the package index."
+    exit 1
+fi
+printf '%s\n' "$fits" >.venv/ready.new
+mv .venv/ready.new ".venv/ready-$level"

@@ -1,0 +1,108 @@
+"""Callgate: the gate between a model and its tools.
+
+These are the names to build with; the nouns of the record are in ``callgate.words``, the fakes for tests in
+``callgate.testing``. Nothing is imported before it is used, so ``import callgate`` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from callgate._version import __version__
+
+if TYPE_CHECKING:
+    from callgate.core.executor import ExecutorSettings
+    from callgate.core.gate import DecisionGate
+    from callgate.core.ports import Check, Run
+    from callgate.core.runner import RunOutcome
+    from callgate.session import Session
+    from callgate.standalone import Executor, ToolCallRunner
+    from callgate.tools.tool import schema_tool, tool
+    from callgate.tools.toolbox import Toolbox
+    from callgate.words.calls import Result, Status, ToolCall
+    from callgate.words.changes import ChangeSet, FileChange
+    from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Deny, Question
+    from callgate.words.errors import CallgateError, ModelError, StateError, ToolFailure, UsageError
+    from callgate.words.events import CallSettled, Event, QuestionAsked
+    from callgate.words.inputs import Answer, Close, Continue, Interrupt, Prompt, SetMode, SetModel, Steer
+    from callgate.words.jsonable import from_json, to_json
+    from callgate.words.traits import exclusive, reads, shared, writes
+
+_HOMES = {
+    "callgate.core.executor": ("ExecutorSettings",),
+    "callgate.core.gate": ("DecisionGate",),
+    "callgate.core.ports": ("Check", "Run"),
+    "callgate.core.runner": ("RunOutcome",),
+    "callgate.session": ("Session",),
+    "callgate.standalone": ("Executor", "ToolCallRunner"),
+    "callgate.tools.tool": ("schema_tool", "tool"),
+    "callgate.tools.toolbox": ("Toolbox",),
+    "callgate.words.calls": ("Result", "Status", "ToolCall"),
+    "callgate.words.changes": ("ChangeSet", "FileChange"),
+    "callgate.words.decisions": ("Allow", "ApprovalPolicy", "Ask", "Confirmation", "Deny", "Question"),
+    "callgate.words.errors": ("CallgateError", "ModelError", "StateError", "ToolFailure", "UsageError"),
+    "callgate.words.events": ("CallSettled", "Event", "QuestionAsked"),
+    "callgate.words.inputs": ("Answer", "Close", "Continue", "Interrupt", "Prompt", "SetMode", "SetModel", "Steer"),
+    "callgate.words.jsonable": ("from_json", "to_json"),
+    "callgate.words.traits": ("exclusive", "reads", "shared", "writes"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Allow",
+    "Answer",
+    "ApprovalPolicy",
+    "Ask",
+    "CallSettled",
+    "CallgateError",
+    "ChangeSet",
+    "Check",
+    "Close",
+    "Confirmation",
+    "Continue",
+    "DecisionGate",
+    "Deny",
+    "Event",
+    "Executor",
+    "ExecutorSettings",
+    "FileChange",
+    "Interrupt",
+    "ModelError",
+    "Prompt",
+    "Question",
+    "QuestionAsked",
+    "Result",
+    "Run",
+    "RunOutcome",
+    "Session",
+    "SetMode",
+    "SetModel",
+    "StateError",
+    "Status",
+    "Steer",
+    "ToolCall",
+    "ToolCallRunner",
+    "ToolFailure",
+    "Toolbox",
+    "UsageError",
+    "__version__",
+    "exclusive",
+    "from_json",
+    "reads",
+    "schema_tool",
+    "shared",
+    "to_json",
+    "tool",
+    "writes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'callgate' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

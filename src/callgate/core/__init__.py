@@ -1,0 +1,1 @@
+"""Floor 1: the corridor every call walks through. Read ``turn`` first, then ``executor``."""

@@ -1,0 +1,465 @@
+"""Runs the calls of one message: start, cancel, settle, release.
+
+A call comes from Admission in stage HELD with its decision; it
+starts when nothing earlier is in its way, the message is known well enough, and a slot and its locks are free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from heapq import heappop, heappush
+from json import dumps
+from types import MappingProxyType
+from typing import Any
+
+from callgate.core import outcomes
+from callgate.core.admission import Admission
+from callgate.core.lanes import Claim
+from callgate.core.ledger import Ledger
+from callgate.core.outlet import Outlet
+from callgate.core.performer import ExecutorSettings, Performer
+from callgate.core.ports import Gate, Host, Toolbox
+from callgate.core.record import MemoryJournal, Record
+from callgate.core.ticket import Stage, Ticket, Tickets
+from callgate.words.calls import Result, ToolCall
+from callgate.words.decisions import Ask, Confirmation, Deny, Question
+from callgate.words.errors import StateError
+from callgate.words.events import (
+    CallProgressed,
+    CallReleased,
+    CallSettled,
+    ContextUpdated,
+    Noted,
+    StrayEnded,
+    StrayFound,
+)
+from callgate.words.model import WHOLE
+
+Released = ToolCall | CallProgressed
+
+
+class Executor:
+    """Takes the calls of one message while it streams and gives back exactly one result for each, in arrival order.
+
+    ``add`` calls as they close, ``close`` when the message has ended, then ``remaining`` for the rest; ``completed``
+    at any time for what can leave now. Use it as a context manager so that nothing runs on after it.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        gate: Gate,
+        context: Mapping[str, Any] | None = None,
+        *,
+        host: Host,
+        record: Record | None = None,
+        settings: ExecutorSettings | None = None,
+        lineage: tuple[str, ...] = (),
+        confirmations: Iterable[Confirmation] = (),
+    ) -> None:
+        self._host = host
+        self._clock = host.clock
+        self._record = record or Record(MemoryJournal(), Ledger(context=context))
+        self._ledger = self._record.ledger
+        self._settings = settings or ExecutorSettings()
+        self._lineage = lineage
+        self._tickets = Tickets()
+        self._outlet = Outlet()
+        self._performer = Performer(
+            gate, host, self._record, self._tickets, self._outlet, self._settings, lineage, cancel=self._cancel
+        )
+        self._admission = Admission(
+            toolbox,
+            gate,
+            host,
+            self._record,
+            self._tickets,
+            confirmations,
+            settle=self._settle,
+            stir=self._stir,
+            make_run=self._performer.make_run,
+        )
+        self._ready: list[Ticket] = []
+        self._stirred: deque[Ticket] = deque()
+        self._stirring = False
+        self._running = 0
+        self._front = 0  # every ticket before it has settled and left
+        self._closed = self._whole = self._discarded = False
+        self._fallen: tuple[str, str] | None = None  # why later arrivals do not start either
+        self.stopped = False  # a person rejected a call with "stop": the turn is over
+
+    async def __aenter__(self) -> Executor:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    # ---- the door ----------------------------------------------------------------------------------------------
+
+    def add(self, call: ToolCall, *, refused: Result | None = None, attempt: int = 1) -> None:
+        """Take a complete call. ``refused`` settles it at once with that result. A call that was decided on before
+        (a resumed message, a second run of a batch) goes on from there."""
+        if self._discarded or self._closed:
+            how = "discarded" if self._discarded else "closed"
+            raise StateError(f"call {call.id} was added after the message was {how}")
+        if call.id in self._tickets.by_id or call.settled:
+            raise StateError(f"call {call.id} was added before, or has settled")
+        ticket = Ticket(call, len(self._tickets.ordered))
+        ticket.attempt = attempt
+        self._tickets.add(ticket)
+        if refused is None:
+            refused = self._admission.resolve(ticket)
+        else:
+            self._admission.arrive(ticket, call.arguments, call.raw_arguments)
+        if refused is None and self._fallen is not None:
+            refused = outcomes.not_started(*self._fallen)
+        if refused is None:
+            self._admission.decide(ticket)
+        else:
+            self._settle(ticket, refused)
+
+    def close(self, stop_reason: str = "tool_calls") -> None:
+        """The message has ended. Unless it is whole, what has not started will not start."""
+        if self._closed:
+            return
+        self._closed = True
+        if stop_reason in WHOLE:
+            self._whole = True
+            for ticket in self._tickets.at(Stage.HELD):
+                self._stir(ticket)
+        else:
+            for ticket in reversed(self._tickets.ordered):
+                if ticket.stage not in (Stage.RUNNING, Stage.SETTLED):
+                    self._withdraw(ticket, outcomes.truncated(closed=True))
+        self._tickets.changed.set()
+
+    def completed(self) -> list[Released]:
+        """What can leave now, without waiting."""
+        return self._outlet.take()
+
+    async def remaining(self) -> AsyncIterator[Released]:
+        """The rest, as it becomes ready; ends when every call's result has left."""
+        if not self._closed and not self._discarded:
+            raise StateError("remaining() before close(): the message may still grow")
+        try:
+            while True:
+                self._tickets.changed.clear()
+                for item in self.completed():
+                    yield item
+                if self._discarded or (self.settled and not self._outlet):
+                    return
+                await self._tickets.changed.wait()
+        except GeneratorExit:
+            raise
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def stalled(self) -> None:
+        """Wait until nothing can move without a person's answer; at once when all has settled."""
+        try:
+            while self._tickets.moving:
+                self._tickets.changed.clear()
+                await self._tickets.changed.wait()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def changed(self) -> None:
+        """After ``stalled``: wait until an answer or a cancel changed something."""
+        try:
+            self._tickets.changed.clear()
+            await self._tickets.changed.wait()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    def answer(self, confirmation: Confirmation) -> str | None:
+        """Answer an open question. None when it was taken; otherwise why not, and the question stays open."""
+        ticket = self._tickets.by_id.get(confirmation.call_id)
+        if ticket is None:
+            return f"there is no call {confirmation.call_id}"
+        if ticket.stage is not Stage.ASKED:
+            return f"call {confirmation.call_id} has no open question"
+        return self._admission.take(ticket, confirmation)
+
+    def interrupt(self, because: str = "Interrupted by the user.") -> None:
+        """Cancel what runs, with grace; nothing else of this message starts."""
+        self._fall("user", because)
+
+    def cancel(self, call_id: str, because: str = "Cancelled by the user.") -> None:
+        """Cancel one call; the others go on."""
+        self._cancel(self._tickets.by_id[call_id], "user", because)
+
+    def steer(self) -> bool:
+        """A person typed something: make way if everything that runs gives way. True when it did."""
+        if not self.interruptible:
+            return False
+        for ticket in self._tickets.at(Stage.RUNNING):
+            self._cancel(ticket, "user", "Interrupted by a message from the user.")
+        return True
+
+    async def discard(self) -> tuple[ToolCall, ...]:
+        """Abandon the message: nothing more is emitted, nothing goes on. Gives the calls that had effects, or may
+        have had, so that a retry knows."""
+        if not self._discarded:
+            self._discarded = True
+            self._outlet.shut()
+            self._fall("discarded", "The message was discarded.")
+        await self._tasks_done()
+        return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered if _had_effects(ticket))
+
+    def apply_updates(self) -> None:
+        """The batch pauses here: take the context updates of what has settled, although calls before it still wait.
+        What runs later comes after them."""
+        for ticket in self._tickets.ordered[self._front :]:
+            if ticket.result is not None and ticket.update is not None:
+                self._update_context(ticket)
+
+    async def aclose(self) -> None:
+        """Give every started call its bounded cancel and wait for it."""
+        if not self.settled:
+            self._fall("user", "The program stopped waiting for it.")
+        await self._tasks_done()
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self._ledger.context
+
+    @property
+    def interruptible(self) -> bool:
+        running = self._tickets.at(Stage.RUNNING)
+        return bool(running) and all(ticket.traits.interrupt == "cancel" for ticket in running)
+
+    @property
+    def settled(self) -> bool:
+        return self._front == len(self._tickets.ordered)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The open ones, in the order of their calls."""
+        asked = self._tickets.at(Stage.ASKED)
+        return tuple(ticket.question for ticket in asked if ticket.question is not None)
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Every call of the message as it is now, in arrival order."""
+        return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered)
+
+    # ---- start --------------------------------------------------------------------------------------------------
+
+    def _stir(self, ticket: Ticket) -> None:
+        """Something changed for this call: see whether it can go on. Not recursive, however long the chain."""
+        self._stirred.append(ticket)
+        if self._stirring:
+            return
+        self._stirring = True
+        try:
+            while self._stirred:
+                self._advance(self._stirred.popleft())
+            self._fill()
+        finally:
+            self._stirring = False
+        if self._stirred:
+            self._stir(self._stirred.popleft())
+
+    def _advance(self, ticket: Ticket) -> None:
+        if ticket.stage is not Stage.HELD or ticket.claim is None or ticket.claim.blockers:
+            return
+        if isinstance(ticket.decision, Ask):
+            self._admission.ask(ticket)
+        elif self._may_start(ticket):
+            self._tickets.to(ticket, Stage.READY)
+            heappush(self._ready, ticket)
+
+    def _may_start(self, ticket: Ticket) -> bool:
+        start = self._settings.start
+        return self._whole or start == "eager" or (start == "early" and ticket.traits.effects == "none")
+
+    def _fill(self) -> None:
+        """Start what is ready, earliest first, while there are slots. Waiting for a lock takes no slot."""
+        while self._ready and self._running < self._settings.max_concurrency:
+            ticket = heappop(self._ready)
+            if ticket.stage is not Stage.READY:
+                continue
+            assert ticket.claim is not None
+            grant = Claim(ticket, ticket.claim.locks, self._granted, (*self._lineage, ticket.id))
+            ticket.grant = grant
+            if self._host.locks.enter(grant):
+                self._start(ticket)
+            else:
+                self._tickets.to(ticket, Stage.LOCKING)
+                wait = ticket.traits.timeout or self._settings.lock_wait
+                ticket.timer = self._clock.call_later(
+                    wait, lambda ticket=ticket, wait=wait: self._locked_out(ticket, wait)
+                )
+
+    def _granted(self, ticket: Ticket) -> None:
+        if ticket.stage is not Stage.LOCKING:
+            return
+        ticket.stop_timer()
+        if self._running < self._settings.max_concurrency:
+            self._start(ticket)
+        else:  # locks are never held while waiting for a slot: the slot may need them
+            self._ungrant(ticket)
+            self._tickets.to(ticket, Stage.READY)
+            heappush(self._ready, ticket)
+
+    def _locked_out(self, ticket: Ticket, waited: float) -> None:
+        assert ticket.grant is not None
+        self._withdraw(ticket, outcomes.locked_out(waited, self._host.locks.holders(ticket.grant)))
+
+    def _start(self, ticket: Ticket) -> None:
+        self._tickets.to(ticket, Stage.RUNNING)
+        self._running += 1
+        ticket.task = task = asyncio.get_running_loop().create_task(self._drive(ticket))
+        self._tickets.tasks.add(task)
+
+    # ---- run ----------------------------------------------------------------------------------------------------
+
+    async def _drive(self, ticket: Ticket) -> None:
+        try:
+            result = await self._performer.perform(ticket)
+            if ticket.stage is not Stage.SETTLED:
+                ticket.finished = result
+                result = await self._performer.finish(ticket, result)
+            self._let_go(ticket)
+            self._settle(ticket, result)
+        except BaseException:  # the program is going down: the call still gets its one result
+            self._let_go(ticket)
+            reason = ticket.reason or "user"
+            self._settle(
+                ticket, ticket.finished or outcomes.stopped(reason, "The program stopped.", ticket.traits.effects)
+            )
+            raise
+        finally:
+            task = ticket.task
+            assert task is not None
+            self._tickets.forget(task)
+            if ticket.stray:
+                self._record.write(StrayEnded(self._clock.now(), ticket.id))
+
+    # ---- settle -------------------------------------------------------------------------------------------------
+
+    def _settle(self, ticket: Ticket, result: Result) -> None:
+        """The one result. Whoever comes second changes nothing."""
+        if ticket.stage is Stage.SETTLED:
+            return
+        self._tickets.to(ticket, Stage.SETTLED)
+        ticket.stop_timer()
+        if ticket.run is not None:
+            ticket.run.mute()
+        ticket.update = result.context_update
+        if callable(ticket.update):
+            result = replace(result, context_update=None)  # on record as data, once it is evaluated
+        ticket.result = result
+        taken = None if ticket.started is None else (self._clock.monotonic() - ticket.started) * 1000
+        self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken))
+        cascades = result.code in ("tool_error", "timed_out") and ticket.claim is not None and ticket.traits.cascade
+        if cascades and self._fallen is None:
+            self._fall("sibling", f"Cancelled: parallel tool call {ticket.label} errored.")
+        decision = ticket.decision
+        if isinstance(decision, Deny) and decision.stop and not self.stopped:
+            self.stopped = True
+            self._fall("user", "The user stopped the turn.")
+        if ticket.claim is not None:
+            self._admission.lanes.leave(ticket.claim)
+        self._release()
+        self._stir(ticket)
+        self._tickets.changed.set()
+
+    def _release(self) -> None:
+        """Let results leave in arrival order, each with its context update."""
+        ordered = self._tickets.ordered
+        while self._front < len(ordered) and ordered[self._front].result is not None:
+            ticket = ordered[self._front]
+            self._front += 1
+            if ticket.update is not None:
+                self._update_context(ticket)
+            if self._outlet.open:
+                self._record.tell(CallReleased(self._clock.now(), ticket.id, ticket.index))
+                self._outlet.release(self._ledger.call(ticket.id))
+
+    def _update_context(self, ticket: Ticket) -> None:
+        update, ticket.update = ticket.update, None
+        try:
+            data = (
+                dict(update(MappingProxyType(deepcopy(dict(self.context))))) if callable(update) else dict(update or {})
+            )
+            dumps(data, allow_nan=False)
+        except Exception as error:
+            note = f"{ticket.name}: its context update was not applied: {type(error).__name__}: {error}"
+            self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
+        else:
+            self._record.write(ContextUpdated(self._clock.now(), ticket.id, data))
+
+    # ---- cancel -------------------------------------------------------------------------------------------------
+
+    def _fall(self, reason: str, because: str) -> None:
+        """Cancel everything of the message, and what still arrives."""
+        if self._fallen is None or outcomes.RANK[reason] > outcomes.RANK[self._fallen[0]]:
+            self._fallen = (reason, because)
+        for ticket in reversed(self._tickets.ordered):
+            self._cancel(ticket, reason, because)
+
+    def _cancel(self, ticket: Ticket, reason: str, because: str) -> None:
+        if ticket.stage is Stage.SETTLED:
+            return
+        first = ticket.reason is None
+        if ticket.reason is None or outcomes.RANK[reason] > outcomes.RANK[ticket.reason]:
+            ticket.reason, ticket.because = reason, because
+        if ticket.stage is not Stage.RUNNING:
+            self._withdraw(ticket, outcomes.not_started(reason, because))
+        elif first and ticket.started is not None:
+            ticket.stop_timer()
+            ticket.timer = self._clock.call_later(self._settings.grace, lambda: self._abandon(ticket))
+            if ticket.run is not None:
+                ticket.run.cancelled = True
+            if ticket.finished is None and ticket.task is not None:
+                ticket.task.cancel()
+
+    def _withdraw(self, ticket: Ticket, result: Result) -> None:
+        """Settle a call that has not started, letting go of whatever it waited for."""
+        if ticket.task is not None:
+            ticket.task.cancel()
+        self._ungrant(ticket)
+        self._settle(ticket, result)
+
+    def _abandon(self, ticket: Ticket) -> None:
+        """The grace period is over: settle without waiting. It keeps its locks until it truly ends."""
+        if ticket.stage is Stage.SETTLED:
+            return
+        assert ticket.reason is not None
+        assert ticket.task is not None
+        ticket.stray = True
+        self._running -= 1
+        self._record.write(StrayFound(self._clock.now(), ticket.id, ticket.name))
+        late = outcomes.unstoppable(ticket.reason, ticket.because, ticket.traits.effects)
+        self._settle(ticket, ticket.finished or late)
+        self._tickets.tasks.discard(ticket.task)
+        self._tickets.changed.set()
+
+    def _let_go(self, ticket: Ticket) -> None:
+        if ticket.stage is Stage.RUNNING:
+            self._running -= 1
+        self._ungrant(ticket)
+
+    def _ungrant(self, ticket: Ticket) -> None:
+        grant, ticket.grant = ticket.grant, None
+        if grant is not None:
+            self._host.locks.leave(grant)
+
+    async def _tasks_done(self) -> None:
+        while self._tickets.tasks:
+            self._tickets.changed.clear()
+            await self._tickets.changed.wait()
+
+
+def _had_effects(ticket: Ticket) -> bool:
+    result = ticket.result
+    if result is None or ticket.started is None or ticket.traits.effects == "none":
+        return False
+    return not result.is_error or result.effects in ("done", "unknown")

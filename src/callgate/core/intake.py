@@ -1,0 +1,177 @@
+"""Model stream in, calls out the moment their arguments close.
+
+A call is complete at PartEnded, never by counting braces. Argument text is collected piece by piece and parsed once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from callgate.core import outcomes
+from callgate.core.ledger import Ledger
+from callgate.words.calls import Result, ToolCall
+from callgate.words.errors import ModelError
+from callgate.words.messages import CallPart, Message, Part, Text, Thinking, Usage
+from callgate.words.model import (
+    WHOLE,
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    PartEnded,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+
+MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A call that closed; ``refused`` is its result when it can go no further."""
+
+    call: ToolCall
+    refused: Result | None = None
+
+
+class _Open:
+    """A part being streamed."""
+
+    __slots__ = ("call_id", "closed", "kind", "name", "refused", "signature", "size", "texts")
+
+    def __init__(self, kind: str, name: str, call_id: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.call_id = call_id
+        self.texts: list[str] = []
+        self.size = 0
+        self.signature: str | None = None
+        self.closed = False
+        self.refused: Result | None = None
+
+
+class Intake:
+    """One message. ``feed`` gives what a turn acts on: text to show, a call to run, or nothing."""
+
+    def __init__(self, message_id: str, ledger: Ledger, *, max_argument_chars: int = MAX_ARGUMENT_CHARS) -> None:
+        self.message_id = message_id
+        self._ledger = ledger
+        self._limit = max_argument_chars
+        self._parts: dict[int, _Open] = {}
+        self._seen: set[str] = set()
+        self._calls = 0
+        self.model = ""
+        self.usage: Usage | None = None
+        self.stop_reason: StopReason | None = None
+        self._feed: Mapping[type, Callable[[Any], Any]] = {
+            MessageStarted: self._message_started,
+            PartStarted: self._part_started,
+            TextDelta: self._text,
+            ThinkingDelta: self._thinking,
+            ArgumentsDelta: self._arguments,
+            PartEnded: self._part_ended,
+            MessageEnded: self._message_ended,
+        }
+
+    def feed(self, event: ModelEvent) -> Arrival | TextDelta | ThinkingDelta | None:
+        if self.stop_reason is not None:
+            raise ModelError("the stream went on after its end", kind="protocol")
+        return self._feed[type(event)](event)
+
+    def finish(self) -> tuple[StopReason, list[Arrival]]:
+        """The stream is over: how it ended, and the calls whose arguments never closed."""
+        stop = self.stop_reason or "cut_off"
+        unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
+        if unclosed and stop in WHOLE:
+            stop = "cut_off"
+        refused = outcomes.truncated(closed=False)
+        return stop, [Arrival(self._call(part), part.refused or refused) for part in unclosed]
+
+    def message(self) -> Message:
+        """The message as far as it came, its calls with the arguments the ledger knows."""
+        parts: list[Part] = []
+        for part in self._parts.values():
+            text = "".join(part.texts)
+            if part.kind == "tool_call":
+                parts.append(call_part(self._ledger, part.call_id, text))
+            elif part.kind == "thinking" and (text or part.signature):
+                parts.append(Thinking(text, part.signature))
+            elif part.kind == "text" and text:
+                parts.append(Text(text))
+        return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
+
+    def _message_started(self, event: MessageStarted) -> None:
+        self.model = event.model
+        self.usage = event.usage
+
+    def _part_started(self, event: PartStarted) -> None:
+        if event.index in self._parts:
+            raise ModelError(f"part {event.index} started twice", kind="protocol")
+        part = _Open(event.kind, event.name, event.id)
+        if event.kind == "tool_call":
+            self._name_call(part)
+        self._parts[event.index] = part
+
+    def _name_call(self, part: _Open) -> None:
+        """Ids come from the provider: empty ones and those of other messages are made unique; one that comes twice
+        in a message cannot be told apart by anyone, so the second is refused."""
+        wanted = part.call_id or f"call_{self.message_id}_{len(self._parts)}"
+        if part.call_id and part.call_id in self._seen:
+            errors = (f"$: the call id {part.call_id!r} came twice in one message",)
+            part.refused = outcomes.invalid_arguments(part.name, errors)
+        unique, n = wanted, 1
+        while unique in self._seen or unique in self._ledger.call_ids:
+            n += 1
+            unique = f"{wanted}~{n}"
+        self._seen.add(unique)
+        part.call_id = unique
+
+    def _text(self, event: TextDelta) -> TextDelta:
+        self._part(event.index, "text").texts.append(event.text)
+        return event
+
+    def _thinking(self, event: ThinkingDelta) -> ThinkingDelta:
+        part = self._part(event.index, "thinking")
+        part.texts.append(event.text)
+        part.signature = event.signature or part.signature
+        return event
+
+    def _arguments(self, event: ArgumentsDelta) -> None:
+        part = self._part(event.index, "tool_call")
+        part.size += len(event.text)
+        if part.size <= self._limit:
+            part.texts.append(event.text)
+        elif part.refused is None:
+            errors = (f"$: more than {self._limit:,} characters came, wanted at most that",)
+            part.refused = outcomes.invalid_arguments(part.name, errors)
+
+    def _part_ended(self, event: PartEnded) -> Arrival | None:
+        part = self._part(event.index, None)
+        part.closed = True
+        return Arrival(self._call(part), part.refused) if part.kind == "tool_call" else None
+
+    def _message_ended(self, event: MessageEnded) -> None:
+        self.stop_reason = event.stop_reason
+        self.usage = event.usage if self.usage is None else self.usage + event.usage
+
+    def _call(self, part: _Open) -> ToolCall:
+        index = self._calls
+        self._calls += 1
+        return ToolCall(part.call_id, part.name, {}, "".join(part.texts), index, self.message_id)
+
+    def _part(self, index: int, kind: str | None) -> _Open:
+        part = self._parts.get(index)
+        if part is None or part.closed or (kind is not None and part.kind != kind):
+            raise ModelError(f"part {index} is not an open {kind or 'part'}", kind="protocol")
+        return part
+
+
+def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
+    """The call as the model asked for it: before anybody changed its arguments, under the name it used."""
+    entry = ledger.calls[call_id]
+    if entry.asked_as is not None:  # the record has the target's arguments, the model wrote those of the wrapper
+        return CallPart(call_id, entry.asked_as, {}, raw)
+    before = entry.arguments if entry.edited is None else entry.edited.before
+    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw)

@@ -1,0 +1,298 @@
+"""State is the fold of events: where every call is, what was said, what is remembered."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast, overload
+
+from callgate.words.arguments import Repair
+from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Mode, Question
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallProgressed,
+    CallSettled,
+    CallStarted,
+    ContextUpdated,
+    Durable,
+    Event,
+    MessageAdded,
+    ModelSet,
+    ModeSet,
+    PolicyAdded,
+    QuestionAnswered,
+    QuestionAsked,
+    Rewound,
+    RunEnded,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.messages import Message, Usage
+from callgate.words.model import WHOLE
+
+LIVE_OUTPUT_CHARS = 10_000
+RECENT_CALLS = 24
+
+
+class Entry:
+    """Where one call is. Mutable and private to the fold; ``snapshot`` gives the noun."""
+
+    __slots__ = (
+        "arguments",
+        "asked_as",
+        "attempt",
+        "decision",
+        "duration_ms",
+        "edited",
+        "ended_at",
+        "id",
+        "index",
+        "live_output",
+        "message_id",
+        "name",
+        "question",
+        "raw_arguments",
+        "repairs",
+        "result",
+        "started_at",
+        "status",
+    )
+
+    def __init__(self, event: CallArrived) -> None:
+        self.id = event.call_id
+        self.name = event.name
+        self.arguments: Mapping[str, Any] = event.arguments
+        self.raw_arguments = event.raw_arguments
+        self.repairs: tuple[Repair, ...] = event.repairs
+        self.asked_as = event.asked_as
+        self.index = event.index
+        self.message_id = event.message_id
+        self.status = Status.VALIDATING
+        self.attempt = 0
+        self.started_at: float | None = None
+        self.ended_at: float | None = None
+        self.duration_ms: float | None = None
+        self.live_output = ""
+        self.result: Result | None = None
+        self.question: Question | None = None
+        self.decision: Decision | None = None
+        self.edited: Edited | None = None
+
+    def move(self, after: Status) -> None:
+        if after not in TRANSITIONS[self.status]:
+            check_move(self.id, self.status, after)
+        self.status = after
+
+    def snapshot(self) -> ToolCall:
+        return ToolCall(
+            self.id,
+            self.name,
+            self.arguments,
+            self.raw_arguments,
+            self.index,
+            self.message_id,
+            self.status,
+            self.started_at,
+            self.ended_at,
+            self.duration_ms,
+            self.live_output,
+            self.result,
+            self.question,
+            self.decision,
+            self.edited,
+            self.repairs,
+        )
+
+
+class History(Sequence[Message]):
+    """The messages up to a point, without copying them: a request of turn 1,000 costs what the first one did."""
+
+    __slots__ = ("_length", "_messages")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+        self._length = len(messages)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._messages[i] for i in range(*index.indices(self._length))]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._messages[index if index >= 0 else self._length + index]
+
+
+class Ledger:
+    """The fold. Settled calls are let go when their turn ends; the history keeps what was said."""
+
+    def __init__(self, events: Iterable[Durable] = (), *, context: Mapping[str, Any] | None = None) -> None:
+        self.messages: list[Message] = []
+        self.calls: dict[str, Entry] = {}
+        self.context: Mapping[str, Any] = dict(context or {})
+        self.policies: list[ApprovalPolicy] = []
+        self.mode: Mode = "default"
+        self.model: str | None = None
+        self.usage = Usage()
+        self.turn = 0
+        self.open_turn: TurnStarted | None = None
+        self.open_message: MessageAdded | None = None
+        self.open_results = False
+        self.running = False
+        self.added = 0
+        self.call_ids: set[str] = set()
+        self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
+        for event in events:
+            self.fold(event)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the open turn's message is known to be complete."""
+        return self.open_message is not None and self.open_message.stop_reason in WHOLE
+
+    def history(self) -> History:
+        return History(self.messages)
+
+    def call(self, call_id: str) -> ToolCall:
+        return self.calls[call_id].snapshot()
+
+    def fold(self, event: Event) -> None:
+        step = _FOLD.get(type(event))
+        if step is not None:
+            step(self, event)
+
+
+def _message_added(ledger: Ledger, event: MessageAdded) -> None:
+    message = event.message
+    ledger.messages.append(message)
+    ledger.added += 1
+    if message.role == "user":
+        ledger.running = True
+        ledger.recent.clear()
+    elif message.role == "assistant":
+        if message.usage is not None:
+            ledger.usage = ledger.usage + message.usage
+        if ledger.open_turn is not None and ledger.open_turn.message_id == message.id:
+            ledger.open_message = event
+    elif ledger.open_turn is not None:
+        ledger.open_results = True
+
+
+def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
+    ledger.turn = event.turn
+    ledger.open_turn = event
+    ledger.open_message = None
+    ledger.open_results = False
+    ledger.running = True
+
+
+def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
+    ledger.open_turn = ledger.open_message = None
+    ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
+
+
+def _run_ended(ledger: Ledger, event: RunEnded) -> None:
+    ledger.running = False
+
+
+def _arrived(ledger: Ledger, event: CallArrived) -> None:
+    ledger.calls[event.call_id] = Entry(event)
+    ledger.call_ids.add(event.call_id)
+
+
+def _decided(ledger: Ledger, event: CallDecided) -> None:
+    entry = ledger.calls[event.call_id]
+    decision = event.decision
+    if entry.decision is None:
+        ledger.recent.append(event.arguments_hash)
+    entry.decision = decision
+    if isinstance(decision, Allow | Ask):
+        if decision.arguments is not None:
+            entry.edited = Edited(decision.by, entry.arguments)
+            entry.arguments = decision.arguments
+        if entry.status is not Status.SCHEDULED:
+            entry.move(Status.SCHEDULED)
+
+
+def _asked(ledger: Ledger, event: QuestionAsked) -> None:
+    entry = ledger.calls[event.question.call_id]
+    if entry.status is not Status.AWAITING_APPROVAL:  # asked again after a restart
+        entry.move(Status.AWAITING_APPROVAL)
+    entry.question = event.question
+
+
+def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
+    ledger.recent.clear()
+
+
+def _started(ledger: Ledger, event: CallStarted) -> None:
+    entry = ledger.calls[event.call_id]
+    if entry.status is not Status.EXECUTING:  # a repeat after a crash stays where it was
+        entry.move(Status.EXECUTING)
+    entry.attempt = event.attempt
+    entry.started_at = event.at
+
+
+def _progressed(ledger: Ledger, event: CallProgressed) -> None:
+    entry = ledger.calls[event.call_id]
+    if event.text:
+        entry.live_output = (entry.live_output + event.text)[-LIVE_OUTPUT_CHARS:]
+
+
+def _settled(ledger: Ledger, event: CallSettled) -> None:
+    entry = ledger.calls[event.call_id]
+    entry.move(CODE_STATUS[event.result.code])
+    entry.result = event.result
+    entry.ended_at = event.at
+    entry.duration_ms = event.duration_ms
+
+
+def _context(ledger: Ledger, event: ContextUpdated) -> None:
+    ledger.context = {**ledger.context, **event.update}
+
+
+def _policy(ledger: Ledger, event: PolicyAdded) -> None:
+    ledger.policies.append(event.policy)
+
+
+def _mode(ledger: Ledger, event: ModeSet) -> None:
+    ledger.mode = event.mode
+
+
+def _model(ledger: Ledger, event: ModelSet) -> None:
+    ledger.model = event.model
+
+
+def _rewound(ledger: Ledger, event: Rewound) -> None:
+    at = next((i for i, message in enumerate(ledger.messages) if message.id == event.message_id), None)
+    if at is not None:
+        ledger.messages = ledger.messages[:at]  # a new list: requests already made keep theirs
+        ledger.running = False
+
+
+_FOLD = cast(
+    dict[type, Callable[[Ledger, Event], None]],
+    {
+        MessageAdded: _message_added,
+        TurnStarted: _turn_started,
+        TurnEnded: _turn_ended,
+        RunEnded: _run_ended,
+        CallArrived: _arrived,
+        CallDecided: _decided,
+        QuestionAsked: _asked,
+        QuestionAnswered: _answered,
+        CallStarted: _started,
+        CallProgressed: _progressed,
+        CallSettled: _settled,
+        ContextUpdated: _context,
+        PolicyAdded: _policy,
+        ModeSet: _mode,
+        ModelSet: _model,
+        Rewound: _rewound,
+    },
+)

@@ -1,0 +1,110 @@
+"""Turns until there is nothing left to do; steering and limits between them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from callgate.core.turn import Equipment, Turn
+from callgate.words.decisions import Confirmation
+from callgate.words.events import MessageAdded, RunEnded, RunReason, TurnEnded
+from callgate.words.messages import Message, Part, Text
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """Every kind of continuation counts as a turn."""
+
+    max_turns: int | None = None
+    max_truncations: int = 3
+
+
+_STOP: dict[str, RunReason] = {
+    "answered": "done",
+    "interrupted": "interrupted",
+    "stopped": "stopped",
+    "model_error": "model_error",
+}
+
+
+class Loop:
+    """Works off what was said until the model asks for no more calls."""
+
+    def __init__(
+        self, equipment: Equipment, limits: LoopLimits | None = None, *, waiting: Callable[[], None] = lambda: None
+    ) -> None:
+        self.equipment = equipment
+        self._limits = limits or LoopLimits()
+        self._waiting = waiting
+        self._record = equipment.record
+        self._steers: list[str] = []
+        self._turn: Turn | None = None
+        self._interrupt: str | None = None
+
+    async def run(self) -> RunEnded:
+        turns = truncations = 0
+        while True:
+            reason = self._before(turns)
+            if reason is None:
+                turns += 1
+                ended = await self._take_turn()
+                truncations = truncations + 1 if ended.reason == "truncated" else 0
+                reason = self._after(ended, truncations)
+                if reason is None:
+                    continue
+                return self._end(reason, ended.detail)
+            return self._end(reason)
+
+    def say(self, parts: tuple[Part, ...]) -> None:
+        """Put a person's message on record."""
+        ledger = self._record.ledger
+        message = Message(f"u{ledger.added + 1}", "user", parts)
+        self._record.write(MessageAdded(self.equipment.host.clock.now(), message))
+
+    def steer(self, text: str) -> None:
+        """Deliver after the current calls, sooner if they give way."""
+        self._steers.append(text)
+        if self._turn is not None:
+            self._turn.steer()
+
+    def interrupt(self, because: str) -> None:
+        self._interrupt = because
+        if self._turn is not None:
+            self._turn.interrupt(because)
+
+    def answer(self, confirmation: Confirmation) -> str | None:
+        if self._turn is None:
+            return "no question is open"
+        return self._turn.answer(confirmation)
+
+    async def _take_turn(self) -> TurnEnded:
+        self._turn = Turn(self.equipment, waiting=self._waiting)
+        try:
+            return await self._turn.run()
+        finally:
+            self._turn = None
+
+    def _before(self, turns: int) -> RunReason | None:
+        if self._interrupt is not None:
+            return "interrupted"
+        limit = self._limits.max_turns
+        return "limit" if limit is not None and turns >= limit else None
+
+    def _after(self, ended: TurnEnded, truncations: int) -> RunReason | None:
+        """Why to stop here, or None to go on: there are results to send, or something a person said."""
+        if ended.reason == "truncated" and (truncations > self._limits.max_truncations or not self._has_results()):
+            return "cut_off"
+        reason = _STOP.get(ended.reason)
+        if self._steers and reason in (None, "done"):
+            for text in self._steers:
+                self.say((Text(text),))
+            self._steers.clear()
+            return None
+        return reason
+
+    def _has_results(self) -> bool:
+        messages = self._record.ledger.messages
+        return bool(messages) and messages[-1].role == "tool"
+
+    def _end(self, reason: RunReason, detail: str = "") -> RunEnded:
+        ended = RunEnded(self.equipment.host.clock.now(), reason, detail)
+        self._record.write(ended)
+        return ended

@@ -1,0 +1,122 @@
+"""The words a model reads when a call did not simply succeed. Each says why, and what is known about the world."""
+
+from traceback import format_exception
+from typing import Any
+
+from callgate.words.calls import Code, Known, Result
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Content, Text
+from callgate.words.traits import Effects
+
+RANK: dict[str, int] = {"discarded": 4, "timed_out": 3, "sibling": 2, "user": 1}
+"""Which reason is reported when several apply to one call; the strongest wins."""
+
+_CODES: dict[str, Code] = {
+    "discarded": "discarded",
+    "timed_out": "timed_out",
+    "sibling": "cancelled_by_sibling",
+    "user": "cancelled_by_user",
+}
+
+
+def unknown_tool(name: str, close: tuple[str, ...]) -> Result:
+    shown = repr(name[:80])
+    hint = f" Did you mean {', '.join(close)}?" if close else ""
+    return Result.failed("unknown_tool", f"There is no tool named {shown}.{hint}", effects="none", close=list(close))
+
+
+def invalid_arguments(name: str, errors: tuple[str, ...]) -> Result:
+    listed = "\n".join(f"- {error}" for error in errors)
+    text = f"Invalid arguments for {name}; it was not run:\n{listed}"
+    return Result.failed("invalid_arguments", text, effects="none", errors=list(errors))
+
+
+def denied(code: Code, by: str, reason: str) -> Result:
+    text = f"Not run: denied by {by}." + (f" {reason}" if reason else "")
+    return Result.failed(code, text, effects="none", by=by, reason=reason)
+
+
+def truncated(*, closed: bool) -> Result:
+    what = "the message was cut off before its end" if closed else "its arguments were cut off"
+    return Result.failed("not_run_truncated", f"Not run: {what}. Send the call again.", effects="none")
+
+
+def not_started(reason: str, because: str) -> Result:
+    return Result.failed(_CODES[reason], f"{because} It was not started.", effects="none", started=False)
+
+
+def stopped(reason: str, because: str, effects: Effects, said: str = "") -> Result:
+    """It had started and gave in to the cancel; ``said`` is what it told about that."""
+    text = f"{because} {_interrupted(effects)}" + (f" It said: {said}" if said else "")
+    return Result.failed(_CODES[reason], text, effects=_after(effects), started=True)
+
+
+def unstoppable(reason: str, because: str, effects: Effects) -> Result:
+    """It had started and did not end within its grace period."""
+    known = _after(effects)
+    code: Code = "outcome_unknown" if known == "unknown" and reason in ("user", "sibling") else _CODES[reason]
+    text = f"{because} It did not stop in time and may still be running. {_interrupted(effects)}"
+    return Result.failed(code, text, effects=known, started=True, stray=True)
+
+
+def too_late(because: str, late: Result) -> Result:
+    """It finished, but only after its time was up: what it did is done."""
+    note = Text(f"{because} It finished after that, so its effects are done. What it returned:\n")
+    details: dict[str, Any] = {**late.details, "effects": "done", "started": True}
+    return Result((note, *late.content), late.display, True, "timed_out", details, late.artifacts, late.context_update)
+
+
+def locked_out(waited: float, holders: list[str]) -> Result:
+    names = ", ".join(holders) or "another call"
+    text = f"Not started: waited {waited:g} s for {names}, which holds what this call needs."
+    return Result.failed("timed_out", text, effects="none", started=False, holders=holders)
+
+
+def from_exception(error: BaseException, effects: Effects) -> Result:
+    """What a tool raised: a ToolFailure is its own words, anything else is reported as what it is."""
+    return failed(str(error), effects) if isinstance(error, ToolFailure) else raised(error, effects)
+
+
+def raised(error: BaseException, effects: Effects) -> Result:
+    """The tool broke: type and message for the model, the traceback for the record."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Result.failed(
+        "tool_error", text, effects=_after(effects), exception=type(error).__name__, traceback=_traceback(error)
+    )
+
+
+def failed(message: str, effects: Effects) -> Result:
+    """The tool said no in its own words."""
+    return Result.failed("tool_error", message, effects=_after(effects))
+
+
+def outcome_unknown(effects: Effects) -> Result:
+    text = "Outcome unknown: it had started when the program ended. Check before repeating it."
+    return Result.failed("outcome_unknown", text, effects=_after(effects), started=True)
+
+
+def never_started() -> Result:
+    text = "Never started: the program ended while the message was still arriving. Send the call again if it is needed."
+    return Result.failed("never_started", text, effects="none", started=False)
+
+
+def with_note(content: tuple[Content, ...], note: str) -> tuple[Content, ...]:
+    """Content with a line for the model added behind what was there."""
+    return (*content, Text(f"\n{note}" if content else note))
+
+
+def _after(effects: Effects) -> Known:
+    return "none" if effects == "none" else "unknown"
+
+
+def _interrupted(effects: Effects) -> str:
+    if effects == "none":
+        return "It was interrupted; it changes nothing."
+    return "It was interrupted; its effects are unknown, so check before repeating it."
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(format_exception(error))[-8_000:]
+    except Exception:  # an exception whose own __str__ raises must not cost the result
+        return type(error).__name__

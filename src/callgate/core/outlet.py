@@ -1,0 +1,103 @@
+"""The way out: results bounded in size and released in arrival order, progress at once."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from callgate.core.ports import Host
+from callgate.words.calls import Artifact, Result, ToolCall
+from callgate.words.events import CallProgressed
+from callgate.words.messages import Resource, Text
+
+PROGRESS_CHARS = 10_000
+_CUT = "\n… more was said than anybody read\n"
+
+
+def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
+    """Two reports of one call as one: text is joined up to a limit, the newer gauge wins."""
+    text = before.text + after.text
+    if len(text) > PROGRESS_CHARS:
+        text = before.text if before.text.endswith(_CUT) else text[:PROGRESS_CHARS] + _CUT
+    gauge = before if after.current is None else after
+    return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
+
+
+class Outlet:
+    """What can leave now. Bounded by what runs: results wait here only until the reader comes."""
+
+    __slots__ = ("_progress", "_results", "open")
+
+    def __init__(self) -> None:
+        self._progress: dict[str, CallProgressed] = {}
+        self._results: list[ToolCall] = []
+        self.open = True
+
+    def __bool__(self) -> bool:
+        return bool(self._progress or self._results)
+
+    def progress(self, event: CallProgressed) -> None:
+        before = self._progress.get(event.call_id)
+        self._progress[event.call_id] = event if before is None else merged_progress(before, event)
+
+    def release(self, call: ToolCall) -> None:
+        self._results.append(call)
+
+    def shut(self) -> None:
+        """Nothing leaves any more, also not what is waiting."""
+        self.open = False
+        self._progress.clear()
+        self._results.clear()
+
+    def take(self) -> list[CallProgressed | ToolCall]:
+        out: list[CallProgressed | ToolCall] = [*self._progress.values(), *self._results]
+        self._progress.clear()
+        self._results.clear()
+        return out
+
+
+def size_of(result: Result) -> int:
+    return sum(_chars(part) for part in result.content)
+
+
+def _chars(part: object) -> int:
+    if isinstance(part, Text | Resource):
+        return len(part.text or "")
+    return 0
+
+
+def named_if_empty(name: str, result: Result) -> Result:
+    """A result without content still has to say something to the model."""
+    if result.content and any(not isinstance(part, Text) or part.text for part in result.content):
+        return result
+    return replace(result, content=(Text(f"({name} completed with no output)"),))
+
+
+def head_and_tail(text: str, limit: int, note: str) -> str:
+    head = limit * 2 // 3
+    tail = limit - head
+    return f"{text[:head]}\n… {note} …\n{text[len(text) - tail :]}"
+
+
+async def bounded(name: str, call_id: str, result: Result, limit: int, host: Host) -> Result:
+    """A result over the limit: errors are cut, everything else goes whole to an artifact and is previewed."""
+    full = "\n".join(_texts(result.content))
+    rest = tuple(part for part in result.content if not isinstance(part, Text | Resource) or _chars(part) == 0)
+    if result.is_error:
+        cut = head_and_tail(full, limit, f"{len(full) - limit:,} characters left out")
+        return replace(result, content=(Text(cut), *rest))
+    data = full.encode("utf-8", "surrogatepass")
+    try:
+        path = await host.keep(f"{name}-{call_id}.txt", data)
+    except Exception as error:  # a full disk must not turn a success into a failure
+        note = f"{len(full) - limit:,} characters left out; the whole could not be kept: {error}"
+        return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
+    note = f"{len(full) - limit:,} of {len(full):,} characters left out; the whole is in {path}"
+    artifact = Artifact(path, len(data))
+    return replace(
+        result,
+        content=(Text(head_and_tail(full, limit, note)), *rest),
+        artifacts=(*result.artifacts, artifact),
+    )
+
+
+def _texts(content: Iterable[object]) -> list[str]:
+    return [part.text for part in content if isinstance(part, Text | Resource) and part.text]

@@ -1,0 +1,171 @@
+"""Runs the tool of one call and makes a Result of whatever it does.
+
+The only place where an exception becomes a Result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from json import dumps
+from types import MappingProxyType
+from typing import Any, Literal
+
+from callgate.core import outcomes
+from callgate.core.outlet import Outlet, bounded, named_if_empty, size_of
+from callgate.core.ports import Gate, Host
+from callgate.core.record import Record
+from callgate.core.ticket import CallRun, Ticket, Tickets
+from callgate.words.calls import CODE_STATUS, Result
+from callgate.words.decisions import Allow
+from callgate.words.events import CallProgressed, CallStarted, Noted
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSettings:
+    """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
+    everything on arrival, ``after`` nothing before the end. Times are in seconds."""
+
+    max_concurrency: int = 10
+    start: Literal["early", "eager", "after"] = "early"
+    grace: float = 5.0
+    lock_wait: float = 120.0
+    max_result_chars: int = 30_000
+    max_error_chars: int = 10_000
+
+
+class Performer:
+    """``cancel`` is the executor's: a timeout is a cancel with its own reason."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        host: Host,
+        record: Record,
+        tickets: Tickets,
+        outlet: Outlet,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
+        *,
+        cancel: Callable[[Ticket, str, str], None],
+    ) -> None:
+        self._gate = gate
+        self._host = host
+        self._clock = host.clock
+        self._record = record
+        self._ledger = record.ledger
+        self._tickets = tickets
+        self._outlet = outlet
+        self._settings = settings
+        self._lineage = lineage
+        self._cancel = cancel
+
+    async def perform(self, ticket: Ticket) -> Result:
+        """Run the tool; whatever it does becomes a Result."""
+        if ticket.reason is not None:  # cancelled between being started and its first step
+            return outcomes.not_started(ticket.reason, ticket.because)
+        effects = ticket.traits.effects
+        ticket.started = self._clock.monotonic()
+        try:
+            waiting = self._record.write_first(CallStarted(self._clock.now(), ticket.id, ticket.attempt))
+            if waiting is not None and effects != "none":
+                await waiting
+            elif waiting is not None:
+                self._tickets.watch(asyncio.ensure_future(waiting))
+            result = await self._invoke(ticket)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if ticket.reason is not None:
+                return outcomes.stopped(ticket.reason, ticket.because, effects)
+            if task is not None and task.cancelling():
+                raise
+            return outcomes.failed("the tool cancelled itself", effects)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return self._late(ticket, outcomes.from_exception(error, effects))
+        return self._late(ticket, _sound(ticket.name, result))
+
+    async def _invoke(self, ticket: Ticket) -> Result:
+        run = self.make_run(ticket)
+        timeout = ticket.traits.timeout
+        if timeout is not None:
+            run.deadline = self._clock.monotonic() + timeout
+            because = f"Timed out after {timeout:g} s."
+            ticket.timer = self._clock.call_later(timeout, lambda: self._cancel(ticket, "timed_out", because))
+        if ticket.tool.previews:
+            run.changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
+            await self._host.apply(run.changes)
+        return await ticket.tool.run(ticket.arguments, run)
+
+    def _late(self, ticket: Ticket, result: Result) -> Result:
+        """It ended although it was being cancelled: what it says of itself is the truth, if it says anything."""
+        if ticket.reason is None:
+            return result
+        effects = ticket.traits.effects
+        if ticket.reason == "discarded":
+            done = effects != "none" and not result.is_error
+            stopped = outcomes.stopped("discarded", ticket.because, effects)
+            return replace(stopped, details={**stopped.details, "effects": "done"}) if done else stopped
+        if not result.content or result.is_error:
+            return outcomes.stopped(ticket.reason, ticket.because, effects, result.text)
+        return outcomes.too_late(ticket.because, result) if ticket.reason == "timed_out" else result
+
+    async def finish(self, ticket: Ticket, result: Result) -> Result:
+        """Post hooks, then the size limit."""
+        ticket.stop_timer()
+        try:
+            after = self._gate.after(ticket.case, result)
+            if after is not result:
+                result = after if isinstance(after, Result) else _sound(ticket.name, await after)
+        except Exception as error:
+            note = f"A hook after {ticket.name} failed: {type(error).__name__}: {error}"
+            self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
+            result = replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
+        result = named_if_empty(ticket.name, result)
+        decision = ticket.decision
+        if isinstance(decision, Allow) and decision.arguments is not None:
+            note = f"[{decision.by} changed the arguments to {dumps(decision.arguments, ensure_ascii=False)}]"
+            result = replace(result, content=outcomes.with_note(result.content, note))
+        limits = self._settings
+        limit = limits.max_error_chars if result.is_error else ticket.traits.max_result_chars or limits.max_result_chars
+        if size_of(result) > limit:
+            result = await bounded(ticket.name, ticket.id, result, limit, self._host)
+        return result
+
+    def make_run(self, ticket: Ticket) -> CallRun:
+        context = self._ledger.context
+        ticket.run = run = CallRun(
+            ticket.id,
+            ticket.attempt,
+            self._host,
+            MappingProxyType(deepcopy(dict(context))) if context else _EMPTY,
+            (*self._lineage, ticket.id),
+            asyncio.get_running_loop(),
+            self._progress,
+        )
+        return run
+
+    def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
+        event = CallProgressed(self._clock.now(), call_id, text, current, total)
+        if self._outlet.open:
+            self._record.tell(event)
+            self._outlet.progress(event)
+            self._tickets.changed.set()
+
+
+def _sound(name: str, result: object) -> Result:
+    """What a tool or a hook gave back, as a Result that holds together."""
+    if not isinstance(result, Result):
+        return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
+    if result.is_error and result.code == "ok":
+        return replace(result, code="tool_error")
+    if result.code not in CODE_STATUS:
+        return replace(result, code="tool_error", is_error=True)
+    if result.code != "ok" and not result.is_error:
+        return replace(result, is_error=True)
+    return result

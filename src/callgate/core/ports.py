@@ -1,0 +1,236 @@
+"""What the corridor needs from the rooms, as Protocols with their contracts in prose.
+
+"Must not raise" means: the implementation turns its own failures into the value it promises. The executor still
+survives one that does raise, but the call then ends as an error.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from callgate.core.lanes import LockTable
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Mode
+from callgate.words.events import Durable
+from callgate.words.model import Abilities, ModelEvent, Request, ToolSpec
+from callgate.words.traits import Traits
+
+Maybe = Awaitable[None] | None
+"""Nothing to wait for, or something: lets the common case stay free of a trip through the event loop."""
+
+
+class Model(Protocol):
+    """Whatever answers a request with a stream of model events."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """Stream one message. Failures are raised as ModelError; a stream that ends without MessageEnded counts as
+        cut off. The iterator may be closed at any point and must then let go of the connection."""
+        ...
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Wall time in seconds since the epoch; may jump."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back; only differences mean something."""
+        ...
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Call back on the event loop's thread after the delay, unless cancelled."""
+        ...
+
+
+class Host(Protocol):
+    """The world as tools and the executor may touch it. One host is shared by every executor on it."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def locks(self) -> LockTable: ...
+
+    def normal(self, path: str) -> str:
+        """The one absolute spelling of a place, with ``/`` between its parts; relative paths start at the workspace.
+        Must not raise."""
+        ...
+
+    async def keep(self, name: str, data: bytes) -> str:
+        """Store an artifact for good and give its path."""
+        ...
+
+    async def apply(self, changes: ChangeSet) -> None:
+        """Apply all of it or nothing; ToolFailure says which files were not as the preview found them."""
+        ...
+
+
+class Run(Protocol):
+    """All a tool gets to know about the call it serves."""
+
+    @property
+    def call_id(self) -> str: ...
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this call, also after a crash."""
+        ...
+
+    @property
+    def attempt(self) -> int: ...
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """Frozen: what earlier calls said in their context updates."""
+        ...
+
+    @property
+    def deadline(self) -> float | None:
+        """On the host's monotonic clock."""
+        ...
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the call should stop; for tools that run in a thread and look now and then."""
+        ...
+
+    @property
+    def changes(self) -> ChangeSet | None:
+        """For a tool with a preview: the change that was just applied."""
+        ...
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Call ids from the root to this call: what a nested executor takes as its own."""
+        ...
+
+    def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
+        """Tell how far it is. From any thread; never blocks, never raises."""
+        ...
+
+
+class Tool(Protocol):
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def aliases(self) -> Sequence[str]: ...
+
+    @property
+    def previews(self) -> bool:
+        """Whether the tool shows its change first; ``preview`` is only called when it does."""
+        ...
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        """Repair and validate what the model wrote. Must not raise."""
+        ...
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits: ...
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet: ...
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        """Do it. Raise ToolFailure to fail in your own words. On cancel, stop soon or finish and return; return only
+        when nothing of it goes on any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The tool a name stands for and the arguments it gets, which a toolbox may have unwrapped."""
+
+    tool: Tool
+    raw: str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    name: str
+    close: tuple[str, ...] = ()
+
+
+class Toolbox(Protocol):
+    def tools(self) -> Sequence[Tool]:
+        """What a model is told about, in a stable order."""
+        ...
+
+    def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
+        """Find the tool by name or alias; may turn the call into one of another tool. Must not raise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a check judges. ``recent`` are the hashes of the calls before this one, newest last."""
+
+    call_id: str
+    tool: Tool
+    name: str
+    arguments: Mapping[str, Any]
+    arguments_hash: str
+    traits: Traits
+    policies: Sequence[ApprovalPolicy] = ()
+    mode: Mode = "default"
+    now: float = 0.0
+    recent: Sequence[str] = ()
+    normal: Callable[[str], str] = field(default=str)
+
+
+Verdict = Allow | Ask | Deny | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable (a hook).
+
+    ``again``: judged once more after the arguments were changed by a hook or a person.
+    """
+
+    name: str
+    judge: Callable[[Case], Verdict | Awaitable[Verdict]]
+    again: bool = False
+
+
+class Gate(Protocol):
+    """Decides about calls. An exception inside is a Deny with the exception as reason."""
+
+    def judge(self, case: Case) -> Decision | Awaitable[Decision]: ...
+
+    def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
+        """After a change of the arguments: only the checks that must hold for any arguments."""
+        ...
+
+    def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
+        """Post hooks: what the model gets for this result."""
+        ...
+
+
+class Journal(Protocol):
+    """The append-only record. One writer."""
+
+    def append(self, event: Durable) -> None:
+        """Take the event into the order of the record. Must not block."""
+        ...
+
+    def barrier(self) -> Maybe:
+        """None when everything appended so far is as durable as it gets; otherwise wait for that."""
+        ...
+
+    def read(self) -> Iterable[Durable]:
+        """Everything on record, oldest first."""
+        ...

@@ -1,0 +1,223 @@
+"""What the executor keeps about a call while it is in its hands, and the Run its tool gets to see."""
+
+from asyncio import AbstractEventLoop, Event, Future
+from collections.abc import Callable, Mapping
+from enum import Enum
+from threading import Lock, get_ident
+from typing import Any
+
+from callgate.core.lanes import Claim
+from callgate.core.ports import Case, Host, Timer, Tool
+from callgate.words.calls import ContextUpdate, Result, ToolCall
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Decision, Question
+from callgate.words.traits import Traits
+
+
+class Stage(Enum):
+    """Finer than a Status: what the executor waits for. MOVING stages need no person to go on."""
+
+    DECIDING = "deciding"
+    HELD = "held"
+    PREVIEWING = "previewing"
+    ASKED = "asked"
+    READY = "ready"
+    LOCKING = "locking"
+    RUNNING = "running"
+    SETTLED = "settled"
+
+
+MOVING = frozenset({Stage.DECIDING, Stage.PREVIEWING, Stage.READY, Stage.LOCKING, Stage.RUNNING})
+
+Sink = Callable[[str, str, float | None, float | None], None]
+
+
+class Ticket:
+    __slots__ = (
+        "arguments",
+        "attempt",
+        "because",
+        "call",
+        "case",
+        "claim",
+        "decision",
+        "finished",
+        "grant",
+        "id",
+        "index",
+        "name",
+        "preview",
+        "question",
+        "reason",
+        "result",
+        "run",
+        "stage",
+        "started",
+        "stray",
+        "task",
+        "timer",
+        "tool",
+        "traits",
+        "update",
+    )
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    traits: Traits
+    case: Case
+
+    def __init__(self, call: ToolCall, index: int) -> None:
+        self.call = call
+        self.id = call.id
+        self.name = call.name
+        self.index = index
+        self.stage = Stage.DECIDING
+        self.attempt = 1
+        self.decision: Decision | None = None
+        self.question: Question | None = None
+        self.preview: ChangeSet | None = None
+        self.claim: Claim | None = None  # its place among the calls of this message
+        self.grant: Claim | None = None  # its locks on the host
+        self.task: Future[Any] | None = None
+        self.run: CallRun | None = None
+        self.timer: Timer | None = None
+        self.started: float | None = None
+        self.reason: str | None = None  # why it is being cancelled
+        self.because = ""
+        self.finished: Result | None = None  # the tool is through; hooks and bounding may still be at work
+        self.result: Result | None = None
+        self.update: ContextUpdate | None = None
+        self.stray = False
+
+    def __lt__(self, other: "Ticket") -> bool:
+        return self.index < other.index
+
+    @property
+    def label(self) -> str:
+        """``Bash(mkdir build…)``: enough for a person to recognise the call."""
+        arguments = getattr(self, "arguments", None) or self.call.arguments
+        value = next((item for item in arguments.values() if isinstance(item, str)), None)
+        if value is None:
+            return self.name
+        line = value.split("\n", 1)[0]
+        return f"{self.name}({line[:40]}{'…' if len(line) > 40 or line != value else ''})"
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Tickets:
+    """The calls of one message in arrival order, and what is under way for them."""
+
+    __slots__ = ("by_id", "changed", "moving", "ordered", "tasks")
+
+    def __init__(self) -> None:
+        self.ordered: list[Ticket] = []
+        self.by_id: dict[str, Ticket] = {}
+        self.tasks: set[Future[Any]] = set()
+        self.moving = 0
+        self.changed = Event()
+
+    def add(self, ticket: Ticket) -> None:
+        self.ordered.append(ticket)
+        self.by_id[ticket.id] = ticket
+        self.moving += 1
+
+    def to(self, ticket: Ticket, stage: Stage) -> None:
+        self.moving += (stage in MOVING) - (ticket.stage in MOVING)
+        ticket.stage = stage
+
+    def at(self, stage: Stage) -> list[Ticket]:
+        return [ticket for ticket in self.ordered if ticket.stage is stage]
+
+    def watch(self, task: Future[Any]) -> None:
+        """Keep a task until it is done; whoever waits for a change then looks again."""
+        self.tasks.add(task)
+        task.add_done_callback(self.forget)
+
+    def forget(self, task: Future[Any]) -> None:
+        self.tasks.discard(task)
+        self.changed.set()
+
+
+_UNREAD_CHARS = 10_000
+
+
+class CallRun:
+    """The Run of one call. Progress may come from any thread; it is merged and never waits for the loop."""
+
+    __slots__ = (
+        "_lock",
+        "_loop",
+        "_sink",
+        "_thread",
+        "_waiting",
+        "attempt",
+        "call_id",
+        "cancelled",
+        "changes",
+        "context",
+        "deadline",
+        "host",
+        "lineage",
+    )
+
+    def __init__(
+        self,
+        call_id: str,
+        attempt: int,
+        host: Host,
+        context: Mapping[str, Any],
+        lineage: tuple[str, ...],
+        loop: AbstractEventLoop,
+        sink: Sink,
+    ) -> None:
+        self.call_id = call_id
+        self.attempt = attempt
+        self.host = host
+        self.context = context
+        self.lineage = lineage
+        self.deadline: float | None = None
+        self.cancelled = False
+        self.changes: ChangeSet | None = None
+        self._loop = loop
+        self._sink: Sink | None = sink
+        self._thread = get_ident()
+        self._lock = Lock()
+        self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        return "/".join(self.lineage)
+
+    def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
+        sink = self._sink
+        if sink is None:
+            return
+        if get_ident() == self._thread:
+            sink(self.call_id, str(text), current, total)
+            return
+        with self._lock:
+            first = self._waiting is None
+            texts, gauge = self._waiting or ([], (None, None))
+            texts.append(str(text)[: max(0, _UNREAD_CHARS - sum(map(len, texts)))])
+            self._waiting = (texts, gauge if current is None else (current, total))
+        if first:
+            try:
+                self._loop.call_soon_threadsafe(self._flush)
+            except RuntimeError:  # the loop is gone, and with it everybody who listened
+                self._sink = None
+
+    def mute(self) -> None:
+        """Whatever comes from now on is too late."""
+        self._sink = None
+
+    def _flush(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        sink = self._sink
+        if sink is not None and waiting is not None:
+            texts, (current, total) = waiting
+            sink(self.call_id, "".join(texts), current, total)

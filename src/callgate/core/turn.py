@@ -1,0 +1,245 @@
+"""One turn, end to end; read this first.
+
+    request ──▶ stream ──▶ calls ──▶ executor ──▶ results
+
+A turn is one message of the model and the results of its calls. A turn that was left unfinished is continued by the
+same function on the log as it is: what is on record is not done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from callgate.core import outcomes
+from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.intake import Arrival, Intake, call_part
+from callgate.core.ports import Gate, Host, Model, Target, Toolbox
+from callgate.core.record import Record
+from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.decisions import Confirmation
+from callgate.words.errors import ModelError
+from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
+from callgate.words.messages import Message, ResultPart
+from callgate.words.model import (
+    WHOLE,
+    CacheHints,
+    ModelEvent,
+    Request,
+    RequestLimits,
+    StopReason,
+    TextDelta,
+    ToolChoice,
+)
+from callgate.words.traits import Effects
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """What every turn of a session works with."""
+
+    model: Model
+    toolbox: Toolbox
+    gate: Gate
+    host: Host
+    record: Record
+    system: str = ""
+    settings: ExecutorSettings = field(default_factory=ExecutorSettings)
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    cache: CacheHints = field(default_factory=CacheHints)
+    lineage: tuple[str, ...] = ()
+    rerun_safe: bool = True
+    """After a crash, run calls again that had started and are declared safe to repeat."""
+
+
+class Turn:
+    """``waiting`` is called whenever only a person's answer can move the turn on."""
+
+    def __init__(
+        self,
+        equipment: Equipment,
+        *,
+        tool_choice: ToolChoice | None = None,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._kit = equipment
+        self._record = equipment.record
+        self._ledger = equipment.record.ledger
+        self._clock = equipment.host.clock
+        self._tool_choice = tool_choice or ToolChoice()
+        self._waiting = waiting
+        self._reader: asyncio.Task[None] | None = None
+        self._interrupted = False
+        self._error: ModelError | None = None
+        self._executor = Executor(
+            equipment.toolbox,
+            equipment.gate,
+            host=equipment.host,
+            record=self._record,
+            settings=equipment.settings,
+            lineage=equipment.lineage,
+        )
+
+    async def run(self) -> TurnEnded:
+        ledger = self._ledger
+        async with self._executor as executor:
+            stop = await (self._fresh() if ledger.open_turn is None else self._resumed())
+            executor.close(stop)
+            await self._settled()
+        opened = ledger.open_turn
+        assert opened is not None
+        calls = sorted(ledger.calls.values(), key=lambda entry: entry.index)
+        if calls and not ledger.open_results:
+            parts = tuple(_result_part(entry.asked_as or entry.name, entry.id, entry.result) for entry in calls)
+            self._record.write(MessageAdded(self._clock.now(), Message(f"r{opened.turn}", "tool", parts)))
+        detail = "" if self._error is None else str(self._error)
+        ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
+        self._record.write(ended)
+        return ended
+
+    def answer(self, confirmation: Confirmation) -> str | None:
+        return self._executor.answer(confirmation)
+
+    def interrupt(self, because: str) -> None:
+        self._interrupted = True
+        self._executor.interrupt(because)
+        if self._reader is not None:
+            self._reader.cancel()
+
+    def steer(self) -> bool:
+        return self._executor.steer()
+
+    def _reason(self, stop: StopReason, called: bool) -> TurnReason:
+        if self._interrupted:
+            return "interrupted"
+        if self._executor.stopped:
+            return "stopped"
+        if self._error is not None:
+            return "model_error"
+        if stop not in WHOLE:
+            return "truncated"
+        return "calls" if called else "answered"
+
+    async def _settled(self) -> None:
+        executor = self._executor
+        await executor.stalled()
+        while not executor.settled:
+            self._waiting()
+            await executor.changed()
+            await executor.stalled()
+
+    # ---- a fresh turn -------------------------------------------------------------------------------------------
+
+    async def _fresh(self) -> StopReason:
+        number = self._ledger.turn + 1
+        message_id = f"a{number}"
+        self._record.write(TurnStarted(self._clock.now(), number, message_id))
+        intake = Intake(message_id, self._ledger)
+        self._reader = asyncio.get_running_loop().create_task(self._read(intake))
+        try:
+            await asyncio.wait((self._reader,))
+        finally:
+            if not self._reader.done():
+                self._reader.cancel()
+                await asyncio.wait((self._reader,))
+        if not self._reader.cancelled():
+            self._reader.result()  # a bug of ours is not a model's error
+        stop, unclosed = intake.finish()
+        if self._interrupted or self._error is not None:
+            stop = "cut_off"
+        for arrival in unclosed:
+            self._executor.add(arrival.call, refused=arrival.refused)
+        message = intake.message()
+        if message.parts:
+            written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
+            if written is not None:
+                await written
+        return stop
+
+    async def _read(self, intake: Intake) -> None:
+        """Feed the stream through; calls start while it is still going."""
+        record, clock, executor = self._record, self._clock, self._executor
+        stream = self._kit.model.stream(self._request())
+        try:
+            while True:
+                event = await _next(stream)
+                if event is None:
+                    return
+                seen = intake.feed(event)
+                if seen is None:
+                    continue
+                if isinstance(seen, Arrival):
+                    executor.add(seen.call, refused=seen.refused)
+                elif isinstance(seen, TextDelta):
+                    record.tell(TextStreamed(clock.now(), intake.message_id, seen.text))
+                elif seen.text:
+                    record.tell(ThinkingStreamed(clock.now(), intake.message_id, seen.text))
+        except ModelError as error:
+            self._error = error
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _request(self) -> Request:
+        kit = self._kit
+        specs = tuple(tool.spec for tool in kit.toolbox.tools())
+        return Request(kit.system, self._ledger.history(), specs, self._forced(), kit.limits, kit.cache)
+
+    def _forced(self) -> ToolChoice:
+        """The wanted tool choice, or the nearest the model can be held to."""
+        able = self._kit.model.abilities.force
+        if self._tool_choice.kind in able:
+            return self._tool_choice
+        nearest = "required" if self._tool_choice.kind == "named" and "required" in able else "auto"
+        return ToolChoice(nearest)
+
+    # ---- a turn that was left unfinished ------------------------------------------------------------------------
+
+    async def _resumed(self) -> StopReason:
+        """Take up the calls on record. Those that had settled keep their results."""
+        ledger = self._ledger
+        entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
+        for entry in entries:
+            if entry.result is None:
+                call = entry.snapshot()
+                refused = self._truth(call)
+                self._executor.add(call, refused=refused, attempt=entry.attempt + 1)
+        if ledger.open_message is None:
+            assert ledger.open_turn is not None
+            if entries:
+                parts = tuple(call_part(ledger, entry.id, entry.raw_arguments) for entry in entries)
+                message = Message(ledger.open_turn.message_id, "assistant", parts)
+                self._record.write(MessageAdded(self._clock.now(), message, "cut_off"))
+            return "cut_off"
+        return ledger.open_message.stop_reason or "cut_off"
+
+    def _truth(self, call: ToolCall) -> Result | None:
+        """What is known about a call that has no result; None when it may simply go on."""
+        if call.status is not Status.EXECUTING:
+            return None if self._ledger.open_message is not None else outcomes.never_started()
+        effects = self._effects(call)
+        may_repeat = self._kit.rerun_safe and effects != "mutating" and self._ledger.whole
+        return None if may_repeat else outcomes.outcome_unknown(effects)
+
+    def _effects(self, call: ToolCall) -> Effects:
+        try:
+            target = self._kit.toolbox.resolve(call.name, call.arguments)
+            return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
+        except Exception:  # not to be known any more, so the careful answer
+            return "mutating"
+
+
+async def _next(stream: AsyncIterator[ModelEvent]) -> ModelEvent | None:
+    try:
+        return await anext(stream, None)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{type(error).__name__}: {error}") from error
+
+
+def _result_part(name: str, call_id: str, result: Result | None) -> ResultPart:
+    assert result is not None, f"call {call_id} left its turn without a result"
+    return ResultPart(call_id, name, result.content, result.is_error)

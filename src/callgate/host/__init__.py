@@ -1,0 +1,1 @@
+"""Every side effect on the machine: files, threads, artifacts, time."""

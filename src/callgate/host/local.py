@@ -1,0 +1,111 @@
+"""The machine this program runs on."""
+
+import os
+import re
+from functools import cached_property, partial
+from pathlib import Path
+from threading import Lock
+
+from callgate.core.lanes import LockTable
+from callgate.core.ports import Clock
+from callgate.host.clock import LoopClock
+from callgate.host.files import apply_changes, write_new
+from callgate.host.threads import Threads, in_thread
+from callgate.words.changes import ChangeSet
+
+_LONGEST_PATH = 4096  # no system opens a longer one, and resolving it part by part would take very long
+
+
+class LocalHost:
+    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept."""
+
+    def __init__(self, root: Path | None = None, data: Path | None = None, clock: Clock | None = None) -> None:
+        self._root = os.path.realpath(root or Path.cwd())
+        self._data = None if data is None else data.absolute()
+        self._data_lock = Lock()
+        self._clock: Clock = clock or LoopClock()
+        self._locks = LockTable()
+        self._threads = Threads()
+
+    @property
+    def root(self) -> Path:
+        return Path(self._root)
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def locks(self) -> LockTable:
+        return self._locks
+
+    @property
+    def threads(self) -> Threads:
+        return self._threads
+
+    def normal(self, path: str) -> str:
+        if path in ("", "."):
+            return self._normal_root  # what every reader of the whole workspace asks for
+        return self._spelled(self._real(path))
+
+    async def keep(self, name: str, data: bytes) -> str:
+        return await in_thread(partial(self._keep, name, data), threads=self._threads)
+
+    async def apply(self, changes: ChangeSet) -> None:
+        await in_thread(partial(apply_changes, changes, self.root), threads=self._threads)
+
+    def _real(self, path: str) -> str:
+        joined = os.path.join(self._root, path)
+        if len(joined) <= _LONGEST_PATH:
+            try:
+                return os.path.realpath(joined)
+            except (OSError, ValueError):  # NUL, lone surrogates
+                pass
+        return os.path.normpath(joined)
+
+    def _spelled(self, path: str) -> str:
+        path = path.replace(os.sep, "/")
+        if path.startswith("//") and os.sep == "/":
+            path = "/" + path.lstrip("/")  # POSIX keeps two leading slashes apart; every system we know does not
+        if not self._ignores_case:
+            return path
+        import unicodedata  # costly, and not for most systems
+
+        return unicodedata.normalize("NFC", path).casefold()  # the composition of accents does not count there either
+
+    @cached_property
+    def _normal_root(self) -> str:
+        return self._spelled(self._root)
+
+    @cached_property
+    def _ignores_case(self) -> bool:
+        """Whether the workspace's own name, written in the other case, is the same folder."""
+        parent, name = os.path.split(self._root)
+        try:
+            return name.swapcase() != name and os.path.samefile(self._root, os.path.join(parent, name.swapcase()))
+        except OSError:
+            return False
+
+    def _keep(self, name: str, data: bytes) -> str:
+        folder = self._data_folder()
+        path = folder / _file_name(name)
+        try:
+            write_new(path, data, 0o600)
+        except FileExistsError:
+            path = path.with_name(f"{path.stem}-{os.urandom(8).hex()}{path.suffix}")
+            write_new(path, data, 0o600)
+        return str(path)
+
+    def _data_folder(self) -> Path:
+        with self._data_lock:
+            if self._data is None:
+                import tempfile  # brings compression and random numbers along, and most hosts keep nothing
+
+                self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
+            self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return self._data
+
+
+def _file_name(name: str) -> str:
+    """A harmless file name that still reads like the one asked for."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip(".-")[:80] or "artifact"

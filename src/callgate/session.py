@@ -1,0 +1,315 @@
+"""A session: inputs in, events out. The composition root, the only module that knows every room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+from weakref import WeakMethod
+
+from callgate.core.executor import ExecutorSettings
+from callgate.core.gate import DecisionGate
+from callgate.core.ledger import Ledger
+from callgate.core.loop import Loop, LoopLimits
+from callgate.core.outlet import merged_progress
+from callgate.core.ports import Gate, Host, Journal, Model
+from callgate.core.record import Listener, MemoryJournal, Record
+from callgate.core.turn import Equipment
+from callgate.host.local import LocalHost
+from callgate.standalone import Tools, as_toolbox, settings_from_environment
+from callgate.words.calls import ToolCall
+from callgate.words.decisions import Question
+from callgate.words.errors import StateError
+from callgate.words.events import (
+    CallProgressed,
+    Event,
+    InputRefused,
+    ModelSet,
+    ModeSet,
+    Rewound,
+    SessionStatus,
+    StatusChanged,
+)
+from callgate.words.inputs import (
+    Answer,
+    Close,
+    Continue,
+    Input,
+    Interrupt,
+    Prompt,
+    Rewind,
+    SetMode,
+    SetModel,
+    Steer,
+)
+from callgate.words.messages import Message, Part, Usage
+from callgate.words.model import CacheHints, RequestLimits
+
+_AT_REST = ("idle", "waiting_confirmation", "paused", "closed")
+
+
+class Session:
+    """One conversation with a model that may call tools.
+
+        async with Session(model=…, tools=[…]) as session:
+            async for event in session.send(Prompt("…")):
+                …
+
+    It works on whether or not anybody reads its events; several doors may listen and send at once.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tools: Tools = (),
+        *,
+        system: str = "",
+        gate: Gate | None = None,
+        host: Host | None = None,
+        journal: Journal | None = None,
+        context: Mapping[str, Any] | None = None,
+        models: Iterable[Model] = (),
+        settings: ExecutorSettings | None = None,
+        limits: LoopLimits | None = None,
+        request_limits: RequestLimits | None = None,
+        cache: CacheHints | None = None,
+        lineage: tuple[str, ...] = (),
+    ) -> None:
+        journal = journal or MemoryJournal()
+        self._ledger = Ledger(journal.read(), context=context)
+        self._record = Record(journal, self._ledger)
+        self._models = {each.name: each for each in (model, *models)}
+        self._limits = limits
+        self._equipment = Equipment(
+            model=self._models.get(self._ledger.model or "", model),
+            toolbox=as_toolbox(tools),
+            gate=gate or DecisionGate(),
+            host=host or LocalHost(),
+            record=self._record,
+            system=system,
+            settings=settings_from_environment(settings),
+            limits=request_limits or RequestLimits(),
+            cache=cache or CacheHints(),
+            lineage=lineage,
+        )
+        self._status: SessionStatus = "paused" if self._ledger.running else "idle"
+        self._loop: Loop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._prompts: deque[tuple[Part, ...]] = deque()
+        self._failure: Exception | None = None
+        self._shutting = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    @property
+    def status(self) -> SessionStatus:
+        """``paused`` means that a turn on record was left unfinished: send Continue, or a new Prompt."""
+        return self._status
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._ledger.messages)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the turn under way."""
+        return tuple(entry.snapshot() for entry in self._ledger.calls.values())
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What a person is being asked right now."""
+        return tuple(
+            call.question for call in self.calls if call.status == "awaiting_approval" and call.question is not None
+        )
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self._ledger.context
+
+    @property
+    def usage(self) -> Usage:
+        return self._ledger.usage
+
+    def send(self, sent: Input) -> Reply:
+        """Send an input and hear what follows, until the session rests: iterate over the reply, or await it."""
+        reply = Reply(self)
+        self.post(sent)
+        return reply
+
+    def listen(self, listener: Listener) -> Any:
+        """Hear every event from now on; call what comes back to stop."""
+        return self._record.listen(listener)
+
+    def post(self, sent: Input) -> None:
+        """Send an input without listening. What cannot be done is answered by an InputRefused event."""
+        if self._status == "closed":
+            raise StateError("the session is closed")
+        refusal = self._take(sent)
+        if refusal is not None:
+            self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
+
+    async def aclose(self) -> None:
+        """Interrupt what is under way, wait for its end, and close."""
+        self._shutting = True
+        if self._task is not None and not self._task.done():
+            if self._loop is not None:
+                self._loop.interrupt("The session was closed.")
+            await asyncio.wait((self._task,))
+        self._be("closed")
+
+    def _take(self, sent: Input) -> str | None:
+        """Act on an input; otherwise say why not."""
+        match sent:
+            case Prompt():
+                self._prompts.append(sent.parts)
+                self._start()
+            case Continue():
+                if self._status != "paused":
+                    return "nothing was left unfinished"
+                self._start()
+            case Steer():
+                if self._loop is None:
+                    return self._take(Prompt(sent.text))
+                self._loop.steer(sent.text)
+            case Interrupt():
+                if self._loop is None:
+                    return "nothing is under way"
+                self._be("working")
+                self._prompts.clear()
+                self._loop.interrupt(sent.reason or "Interrupted by the user.")
+            case Answer():
+                refusal = "no question is open" if self._loop is None else self._loop.answer(sent.confirmation)
+                if refusal is None:
+                    self._be("working")  # until the turn says that it waits again
+                return refusal
+            case SetMode():
+                self._record.write(ModeSet(self._now(), sent.mode))
+            case SetModel():
+                return self._set_model(sent.model)
+            case Rewind():
+                return self._rewind(sent.message_id)
+            case Close():
+                self._be("working")
+                self._closing = asyncio.get_running_loop().create_task(self.aclose())
+            case _:
+                return f"this session has nothing that handles {type(sent).__name__}"
+        return None
+
+    def _set_model(self, name: str) -> str | None:
+        model = self._models.get(name)
+        if model is None:
+            return f"there is no model {name!r}; this session has {', '.join(sorted(self._models))}"
+        self._record.write(ModelSet(self._now(), name))
+        self._equipment = replace(self._equipment, model=model)
+        if self._loop is not None:
+            self._loop.equipment = self._equipment
+        return None
+
+    def _rewind(self, message_id: str) -> str | None:
+        if self._task is not None:
+            return "interrupt the work under way first"
+        if all(message.id != message_id for message in self._ledger.messages):
+            return f"there is no message {message_id!r}"
+        self._record.write(Rewound(self._now(), message_id))
+        self._be("idle")
+        return None
+
+    def take_failure(self) -> Exception | None:
+        """What stopped the session short of its work, once."""
+        failure, self._failure = self._failure, None
+        return failure
+
+    @property
+    def resting(self) -> bool:
+        """Nothing happens until somebody sends something."""
+        return self._status in _AT_REST
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._be("working")
+            self._loop = self._new_loop()
+            self._task = asyncio.get_running_loop().create_task(self._work(self._loop))
+
+    def _new_loop(self) -> Loop:
+        return Loop(self._equipment, self._limits, waiting=lambda: self._be("waiting_confirmation"))
+
+    async def _work(self, loop: Loop) -> None:
+        try:
+            while True:
+                if not self._ledger.running:
+                    loop.say(self._prompts.popleft())
+                await loop.run()
+                if not self._prompts:
+                    return
+                loop = self._loop = self._new_loop()
+        except Exception as error:  # a bug or a record that cannot be written: whoever listens is told
+            self._failure = error
+        finally:
+            self._loop = self._task = None
+            if not self._shutting:
+                self._be("paused" if self._ledger.running else "idle")
+
+    def _be(self, status: SessionStatus) -> None:
+        if status != self._status:
+            self._status = status
+            self._record.tell(StatusChanged(self._now(), status))
+
+    def _now(self) -> float:
+        return self._equipment.host.clock.now()
+
+
+class Reply:
+    """The events that follow an input, until the session rests. Progress that nobody fetched is merged, so a slow
+    reader costs no memory and holds nobody up."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._events: deque[Event] = deque()
+        self._changed = asyncio.Event()
+        hear = WeakMethod(self._hear)
+
+        def listener(event: Event) -> None:
+            method = hear()
+            if method is None:
+                stop()
+            else:
+                method(event)
+
+        stop = session.listen(listener)
+        self._stop = stop
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._events:
+            if self._session.resting:
+                self._stop()
+                failure = self._session.take_failure()
+                if failure is not None:
+                    raise failure
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._events.popleft()
+
+    def __await__(self) -> Generator[Any, None, list[Event]]:
+        return self._all().__await__()
+
+    async def _all(self) -> list[Event]:
+        return [event async for event in self]
+
+    def _hear(self, event: Event) -> None:
+        last = self._events[-1] if self._events else None
+        if isinstance(event, CallProgressed) and isinstance(last, CallProgressed) and last.call_id == event.call_id:
+            self._events[-1] = merged_progress(last, event)
+        else:
+            self._events.append(event)
+        self._changed.set()

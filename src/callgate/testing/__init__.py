@@ -1,0 +1,76 @@
+"""Fakes and conformance checks for everybody who builds on Callgate, its own tests included."""
+
+from callgate.testing.checks import (
+    check_clock,
+    check_events,
+    check_gate,
+    check_host,
+    check_journal,
+    check_model,
+    check_tool,
+    check_toolbox,
+)
+from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
+from callgate.testing.gated import GatedModel, GatedStream
+from callgate.testing.host import MemoryHost
+from callgate.testing.plain import PlainRun, PlainTool, PlainToolbox
+from callgate.testing.script import (
+    Scene,
+    Turn,
+    call,
+    cut_off,
+    fail,
+    limit,
+    open_call,
+    pause,
+    raw_call,
+    say,
+    send,
+    stop,
+    think,
+    turn,
+)
+from callgate.testing.scripted import ScriptedModel
+from callgate.testing.tools import Barrier, Latch, Moment, Recorder, Watched
+
+__all__ = [
+    "Barrier",
+    "GatedModel",
+    "GatedStream",
+    "Latch",
+    "ManualClock",
+    "MemoryHost",
+    "Moment",
+    "PlainRun",
+    "PlainTool",
+    "PlainToolbox",
+    "Recorder",
+    "Scene",
+    "ScriptedModel",
+    "StuckError",
+    "Turn",
+    "VirtualLoop",
+    "Watched",
+    "call",
+    "check_clock",
+    "check_events",
+    "check_gate",
+    "check_host",
+    "check_journal",
+    "check_model",
+    "check_tool",
+    "check_toolbox",
+    "cut_off",
+    "fail",
+    "limit",
+    "open_call",
+    "pause",
+    "raw_call",
+    "run_virtual",
+    "say",
+    "send",
+    "settle",
+    "stop",
+    "think",
+    "turn",
+]

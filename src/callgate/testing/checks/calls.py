@@ -1,0 +1,121 @@
+"""Promises of a Tool, a Toolbox, a Gate and a Journal."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import Any, TypeVar
+
+from callgate.core.ports import Case, Gate, Journal, Run, Target, Tool, Toolbox, Unknown
+from callgate.testing.checks.promise import promise, promise_kind
+from callgate.testing.plain import PlainTool
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow, Ask, Deny, Mode, arguments_hash
+from callgate.words.events import Durable, Noted
+from callgate.words.messages import Text
+from callgate.words.traits import Effects, Traits
+
+T = TypeVar("T")
+
+GARBAGE = ("", " ", "{", "[]", "null", "1", '{"a":', "{} {}", "\0", "\ud800", "[" * 50_000, '{"a":NaN}', "```\n{}")
+"""Arguments that models really write."""
+
+
+async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = None) -> None:
+    """``example`` are arguments the tool accepts. With ``run`` it is executed too, effects and all."""
+    name = tool.spec.name
+    promise(name and name == name.strip(), "a tool has a name")
+    promise(isinstance(json.loads(json.dumps(tool.spec.parameters)), dict), f"{name}: parameters are JSON Schema")
+    promise(name not in tool.aliases, f"{name}: aliases are other names")
+    accepted = _accepted(tool, example)
+    from_text = _accepted(tool, json.dumps(example))
+    promise(accepted == from_text, f"{name}: arguments read the same from an object and from its text")
+    promise(_accepted(tool, accepted) == accepted, f"{name}: reading what was read changes nothing")
+    for raw in GARBAGE:
+        answer = _quietly(lambda raw=raw: tool.read(raw), f"{name}: read({raw[:20]!r}) must not raise")
+        promise_kind(answer, Accepted, Rejected, text=f"{name}: read() gives Accepted or Rejected")
+        promise(not isinstance(answer, Rejected) or answer.errors, f"{name}: a rejection says why")
+    traits = tool.traits(accepted)
+    promise_kind(traits, Traits, text=f"{name}: traits() gives Traits")
+    promise(traits.timeout is None or traits.timeout > 0, f"{name}: a timeout is positive")
+    if run is not None:
+        if tool.previews:
+            promise_kind(await tool.preview(accepted, run), ChangeSet, text=f"{name}: preview() gives a ChangeSet")
+        promise_kind(await tool.run(accepted, run), Result, text=f"{name}: run() gives a Result")
+
+
+def _accepted(tool: Tool, raw: str | Mapping[str, Any]) -> dict[str, Any]:
+    answer = tool.read(raw)
+    if isinstance(answer, Accepted):
+        return answer.arguments
+    raise AssertionError(f"broken promise: {tool.spec.name} accepts its example {raw!r}, but: {answer.errors}")
+
+
+async def check_toolbox(make: Callable[[], Toolbox]) -> None:
+    toolbox = make()
+    names = [tool.spec.name for tool in toolbox.tools()]
+    promise(names == [tool.spec.name for tool in toolbox.tools()], "tools() has a stable order")
+    promise(len(set(names)) == len(names), f"tools have different names, not {names}")
+    for tool in toolbox.tools():
+        for name in (tool.spec.name, *tool.aliases):
+            found = _quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name!r}) must not raise")
+            promise(isinstance(found, Target), f"{name} is found: by its name and by its aliases")
+    for name in ("", "no such tool", "\0", "\ud800", "x" * 10_000, *(name + "x" for name in names[:20])):
+        found = _quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name[:20]!r}) must not raise")
+        promise_kind(found, Unknown, Target, text="resolve() gives Target or Unknown")
+        if isinstance(found, Unknown):
+            promise(found.name == name, "Unknown carries the name that was asked for")
+            promise(len(found.close) <= 3, f"at most three close names are offered, not {len(found.close)}")
+
+
+async def check_gate(make: Callable[[], Gate]) -> None:
+    """Whatever the call, mode and tool, a gate decides, and never raises."""
+    gate = make()
+    effects: tuple[Effects, ...] = ("none", "idempotent", "mutating")
+    modes: tuple[Mode, ...] = ("default", "accept_edits", "plan", "bypass", "dont_ask")
+    for case in [_case(effect, mode) for effect in effects for mode in modes]:
+        shown = f"{case.traits.effects} in mode {case.mode}"
+        decision = await _when(_quietly(lambda case=case: gate.judge(case), f"judge() must not raise ({shown})"))
+        promise_kind(decision, Allow, Ask, Deny, text=f"judge() decides ({shown})")
+        promise(isinstance(decision, Allow) or decision.by, f"a decision names who made it ({shown})")
+        again = await _when(
+            _quietly(lambda case=case: gate.judge_again(case), f"judge_again() must not raise ({shown})")
+        )
+        promise_kind(again, Ask, Deny, type(None), text=f"judge_again() never allows ({shown})")
+        result = await _when(gate.after(case, Result((Text("done"),))))
+        promise_kind(result, Result, text="after() gives a Result")
+
+
+def _case(effects: Effects, mode: Mode) -> Case:
+    tool = PlainTool("Check", traits=Traits(effects=effects))
+    arguments = {"path": "a.py", "command": "rm -rf / ; \0"}
+    hashed = arguments_hash("Check", arguments)
+    return Case("call_1", tool, "Check", arguments, hashed, tool.traits(arguments), mode=mode)
+
+
+async def check_journal(make: Callable[[], Journal]) -> None:
+    """``make`` gives an empty journal."""
+    journal = make()
+    promise(list(journal.read()) == [], "a new journal is empty")
+    events: list[Durable] = [Noted(float(number), f"note {number}") for number in (3, 1, 2)]
+    for event in events:
+        promise(journal.append(event) is None, "append() does not wait: it is no coroutine")
+    await _when(journal.barrier())
+    promise(list(journal.read()) == events, "read() gives everything appended, oldest first")
+    promise(list(journal.read()) == events, "reading takes nothing away")
+    journal.append(events[0])
+    await _when(journal.barrier())
+    await _when(journal.barrier())
+    promise(list(journal.read()) == [*events, events[0]], "equal events are kept apart, after a barrier too")
+
+
+async def _when(value: T | Awaitable[T]) -> T:
+    return await value if isawaitable(value) else value  # pyright: ignore[reportReturnType]
+
+
+def _quietly(ask: Callable[[], T], text: str) -> T:
+    try:
+        return ask()
+    except Exception as error:
+        raise AssertionError(f"broken promise: {text}, but: {error!r}") from error

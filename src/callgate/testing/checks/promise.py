@@ -1,0 +1,12 @@
+"""How a broken promise is told."""
+
+
+def promise(kept: object, text: str) -> None:
+    """Raise an AssertionError with the promise that was not kept. Unlike ``assert`` it survives ``python -O``."""
+    if not kept:
+        raise AssertionError(f"broken promise: {text}")
+
+
+def promise_kind(value: object, *kinds: type, text: str) -> None:
+    """A port's type is a promise as well, and nothing but a check like this makes a stranger keep it."""
+    promise(isinstance(value, kinds), f"{text}, not {value!r}")

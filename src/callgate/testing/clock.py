@@ -1,0 +1,233 @@
+"""Time under a test's control: a clock moved by hand, and an event loop that never waits for a timer."""
+
+import asyncio
+import heapq
+import math
+import selectors
+import threading
+from asyncio import Future
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import Context
+from itertools import count
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ManualTimer:
+    """What ManualClock.call_later gives back."""
+
+    def __init__(self, when: float, callback: Callable[[], None]) -> None:
+        self.when = when
+        self._callback: Callable[[], None] | None = callback
+
+    @property
+    def waiting(self) -> bool:
+        return self._callback is not None
+
+    def cancel(self) -> None:
+        self._callback = None
+
+    def fire(self) -> None:
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback()
+
+
+class ManualClock:
+    """A Clock that stands still until a test moves it."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self._start = now
+        self._time = 0.0
+        self._order = count()
+        self._timers: list[tuple[float, int, ManualTimer]] = []
+
+    def now(self) -> float:
+        return self._start + self._time
+
+    def monotonic(self) -> float:
+        return self._time
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> ManualTimer:
+        """Even a delay of 0 waits for the next ``advance``."""
+        timer = ManualTimer(self._time + max(delay, 0.0), callback)
+        heapq.heappush(self._timers, (timer.when, next(self._order), timer))
+        return timer
+
+    async def sleep(self, seconds: float) -> None:
+        waiter: Future[None] = asyncio.get_running_loop().create_future()
+        timer = self.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+
+    @property
+    def next_timer(self) -> float | None:
+        """When the next timer is due, on the monotonic clock."""
+        while self._timers and not self._timers[0][2].waiting:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def advance(self, seconds: float) -> None:
+        """Move on, firing due timers in order, each at its own time. Tasks they wake run only afterwards."""
+        end = self._time + seconds
+        while (due := self.next_timer) is not None and due <= end:
+            self._fire(due)
+        self._time = end
+
+    async def advance_and_settle(self, seconds: float) -> None:
+        """Move on as real time would: whatever a timer wakes runs until it waits before the next timer fires."""
+        end = self._time + seconds
+        await settle()
+        while (due := self.next_timer) is not None and due <= end:
+            self._fire(due)
+            await settle()
+        self._time = end
+
+    def _fire(self, due: float) -> None:
+        self._time = due
+        heapq.heappop(self._timers)[2].fire()
+
+
+async def settle(rounds: int = 100) -> None:
+    """Let every task run until it waits for something that is not already there.
+
+    Exact on a VirtualLoop. Elsewhere it is as many trips through the event loop as ``rounds`` says.
+    """
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualLoop):
+        await loop.idle()
+    else:
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+
+
+class StuckError(AssertionError):
+    """Nothing is ready, no timer is set and nothing outside can wake the loop: a test would hang for ever."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop that jumps to the next timer when nothing else is left to do.
+
+    Work in threads takes no virtual time: with a timer set, the loop jumps and does not wait for a thread, except
+    for those of ``run_in_executor`` (``asyncio.to_thread``) and inside ``hold()``. Without a timer it really waits:
+    ``patience`` real seconds, or not at all where nothing exists that could wake it, and then raises StuckError.
+    """
+
+    def __init__(self, patience: float = 30.0) -> None:
+        self.patience = patience
+        self._time = 0.0
+        self._holds = 0
+        self._due: list[float] = []
+        self._idlers: list[Future[None]] = []
+        super().__init__(_JumpingSelector(self))
+
+    def time(self) -> float:
+        return self._time
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        heapq.heappush(self._due, when)
+        return super().call_at(when, callback, *args, context=context)
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Time stands still inside: the loop really waits for threads and I/O."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+
+    async def idle(self) -> None:
+        """Return when every other task waits for a timer, a thread or I/O, before any time passes."""
+        waiter = self.create_future()
+        self._idlers.append(waiter)
+        await waiter
+
+    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> Future[T]:
+        self._holds += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(self._release)
+        return future
+
+    async def shutdown_default_executor(self, *args: Any) -> None:
+        with self.hold():  # its own timeout must not pass while a thread is being joined
+            await super().shutdown_default_executor(*args)
+
+    def _release(self, _future: Future[Any]) -> None:
+        self._holds -= 1
+
+    def pass_time(self, timeout: float | None, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
+        """The loop has nothing to run for ``timeout`` seconds: what happens instead of waiting."""
+        if self._idlers:
+            idlers, self._idlers = self._idlers, []
+            for waiter in idlers:
+                if not waiter.done():
+                    waiter.set_result(None)
+            return real.select(0)
+        if timeout is not None and not self._holds:
+            ready = real.select(0)
+            if not ready:
+                self._jump(self._time + timeout)
+            return ready
+        return self._wait(real)
+
+    def _jump(self, goal: float) -> None:
+        # asyncio fires timers up to a clock tick early and computes the timeout with a rounding error; landing on
+        # the recorded times makes elapsed times exact and never shorter than what was asked for.
+        tick = max(2e-9, 4 * math.ulp(goal))
+        landing = goal
+        while self._due and self._due[0] < landing + tick:
+            when = heapq.heappop(self._due)
+            if when > goal - tick:  # earlier ones were cancelled
+                landing = when
+        if landing + 1e-9 == landing:  # after some months a tick is lost in the float, and asyncio compares with it
+            landing = math.nextafter(landing, math.inf)
+        self._time = max(self._time, landing)
+
+    def _wait(self, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
+        alone = threading.active_count() == 1 and len(real.get_map()) == 1  # the one file is the loop's own
+        ready = real.select(0 if alone else self.patience)
+        if ready:
+            return ready
+        waiting = [f"{task.get_name()} in {task.get_coro()}" for task in asyncio.all_tasks(self)]
+        raise StuckError("nothing left to run, and nothing to wait for; waiting tasks: " + "; ".join(waiting))
+
+
+class _JumpingSelector(selectors.BaseSelector):
+    """Asks the loop what to do instead of waiting."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self._real = selectors.DefaultSelector()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            return self._real.select(0)
+        return self._loop.pass_time(timeout, self._real)
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._real.get_map()
+
+    def close(self) -> None:
+        self._real.close()
+
+
+def run_virtual(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run`` in virtual time: sleeping for an hour takes no time at all."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)

@@ -1,0 +1,178 @@
+"""A model whose events a test lets through one at a time."""
+
+import asyncio
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Self
+
+from callgate.core.ports import Model
+from callgate.words.model import Abilities, MessageEnded, ModelEvent, Request
+
+
+class GatedStream:
+    """Hands on an event of its source only when released. Over when its reader closes it or is cancelled in it.
+
+    The end of the source follows MessageEnded by itself; where a message breaks off, its end or its error takes a
+    release like any event.
+    """
+
+    def __init__(self, source: AsyncIterator[ModelEvent]) -> None:
+        self.passed: list[ModelEvent] = []
+        self._source = source
+        self._permits = 0
+        self._open = False
+        self._asked = False
+        self._whole = False
+        self._over = False
+        self._waiters: list[Future[None]] = []
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will pass."""
+        return self._over or self._whole
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        self._asked = True
+        self._pulse()
+        try:
+            await self._until(lambda: self._open or self._permits > 0 or self.over)
+            if self._over:
+                raise StopAsyncIteration
+            self._permits = max(self._permits - 1, 0)
+            self._asked = False
+            event = await anext(self._source)
+        except BaseException:
+            await self.aclose()
+            raise
+        self.passed.append(event)
+        if isinstance(event, MessageEnded):
+            self._whole = True
+            self._pulse()
+        return event
+
+    async def aclose(self) -> None:
+        if not self._over:
+            self._over = True
+            self._pulse()
+            close = getattr(self._source, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def release(self) -> bool:
+        """Let one event through and wait until it has been processed: its reader asks for the next or has gone.
+
+        False when there was none to let through.
+        """
+        before = len(self.passed)
+        await self._until(lambda: self._asked or self.over)
+        if not self.over:
+            self._asked = False
+            self._permits += 1
+            self._pulse()
+            await self._until(lambda: self._asked or self.over)
+            await self._last_words()
+        return len(self.passed) > before
+
+    async def release_all(self) -> None:
+        """Let through whatever is still to come; returns when the message is over."""
+        self._open = True
+        self._pulse()
+        await self._until(lambda: self.over)
+        await self._last_words()
+
+    def open(self) -> None:
+        """Let through whatever is still to come, without waiting for it."""
+        self._open = True
+        self._pulse()
+
+    async def _last_words(self) -> None:
+        """After MessageEnded a reader may just walk away, so its return is waited for only so long."""
+        for _ in range(100):
+            if self._asked or self._over:
+                return
+            await asyncio.sleep(0)
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            waiter: Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _pulse(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class GatedModel:
+    """Puts a gate before every stream of another model, or before a fixed list of events."""
+
+    def __init__(self, source: Model | Iterable[ModelEvent]) -> None:
+        self.streams: list[GatedStream] = []
+        self._model = None if isinstance(source, Iterable) else source
+        self._events = tuple(source) if isinstance(source, Iterable) else ()
+        self._open = False
+        self._opened: list[Future[None]] = []
+
+    @property
+    def name(self) -> str:
+        return "gated" if self._model is None else self._model.name
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities() if self._model is None else self._model.abilities
+
+    def stream(self, request: Request) -> GatedStream:
+        stream = GatedStream(_recited(self._events) if self._model is None else self._model.stream(request))
+        if self._open:
+            stream.open()
+        self.streams.append(stream)
+        opened, self._opened = self._opened, []
+        for waiter in opened:
+            if not waiter.done():
+                waiter.set_result(None)
+        return stream
+
+    @property
+    def passed(self) -> list[ModelEvent]:
+        """All events let through so far."""
+        return [event for stream in self.streams for event in stream.passed]
+
+    async def release(self, n: int = 1) -> None:
+        """Let ``n`` events through, across messages; returns when the last has been processed."""
+        while n > 0:
+            if await (await self._current()).release():
+                n -= 1
+
+    async def release_until(self, kind: type[ModelEvent]) -> None:
+        """Let events through up to and including the next one of this kind."""
+        while True:
+            stream = await self._current()
+            if await stream.release() and isinstance(stream.passed[-1], kind):
+                return
+
+    async def release_all(self) -> None:
+        """Let the rest of the current message through; returns when it is over."""
+        await (await self._current()).release_all()
+
+    def open(self) -> None:
+        """No gate any more, for this message and all that follow."""
+        self._open = True
+        for stream in self.streams:
+            stream.open()
+
+    async def _current(self) -> GatedStream:
+        while not self.streams or self.streams[-1].over:
+            waiter: Future[None] = asyncio.get_running_loop().create_future()
+            self._opened.append(waiter)
+            await waiter
+        return self.streams[-1]
+
+
+async def _recited(events: tuple[ModelEvent, ...]) -> AsyncIterator[ModelEvent]:
+    for event in events:
+        yield event

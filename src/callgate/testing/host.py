@@ -1,0 +1,67 @@
+"""A Host without a machine: files and artifacts are dictionaries."""
+
+from collections.abc import Mapping
+from posixpath import join, normpath
+
+from callgate.core.lanes import LockTable
+from callgate.core.ports import Clock
+from callgate.testing.clock import ManualClock
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
+
+ROOT = "/workspace"
+
+
+class MemoryHost:
+    """``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at ``/workspace``."""
+
+    def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
+        self.files: dict[str, bytes] = {}
+        self.artifacts: dict[str, bytes] = {}
+        self.applied: list[ChangeSet] = []
+        self._clock: Clock = clock or ManualClock()
+        self._locks = LockTable()
+        for path, content in (files or {}).items():
+            self.files[self.normal(path)] = content.encode() if isinstance(content, str) else content
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def locks(self) -> LockTable:
+        return self._locks
+
+    def normal(self, path: str) -> str:
+        spelled = normpath(join(ROOT, path))
+        return "/" + spelled.lstrip("/")
+
+    def text(self, path: str) -> str:
+        """A file's content, for assertions."""
+        return self.files[self.normal(path)].decode()
+
+    async def keep(self, name: str, data: bytes) -> str:
+        path = f"/artifacts/{len(self.artifacts) + 1}-{name.replace('/', '-')}"
+        self.artifacts[path] = data
+        return path
+
+    async def apply(self, changes: ChangeSet) -> None:
+        places = [self.normal(change.path) for change in changes.files]
+        outside = [path for path in places if not path.startswith(ROOT + "/")]
+        if outside:
+            raise ToolFailure(f"outside the workspace {ROOT}: {', '.join(outside)}")
+        if len(set(places)) < len(places):
+            raise ToolFailure("a file is changed twice in one change set")
+        changed = [
+            change.path
+            for change, path in zip(changes.files, places, strict=True)
+            if self.files.get(path) != change.before
+        ]
+        if changed:
+            raise ToolFailure(f"Nothing was changed, because files are not as the preview found them: {changed}")
+        for change, path in zip(changes.files, places, strict=True):
+            if change.after is None:
+                self.files.pop(path, None)
+            else:
+                self.files[path] = change.after
+        self.applied.append(changes)

@@ -1,0 +1,244 @@
+"""The script of a model, one turn a message.
+
+    ScriptedModel(
+        turn(say("Reading."), call("Read", path="a.py"), pause(0.2), call("Read", path="b.py")),
+        turn(say("Both are fine.")),
+    )
+
+A turn ends with the stop reason its steps suggest, unless its last step says otherwise: ``stop``, ``limit``,
+``cut_off``, ``fail``. Where the script must react, a function of the request stands for a turn.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from callgate.words.errors import ModelError, UsageError
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    PartEnded,
+    PartStarted,
+    Request,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    kind: Literal["text", "thinking"]
+    text: str
+    over: float = 0.0
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    name: str
+    text: str
+    id: str | None
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    events: tuple[ModelEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """No reason and no error: the stream just ends."""
+
+    reason: StopReason | None = None
+    usage: Usage = NO_USAGE
+    error: Exception | None = None
+
+
+Step = Said | Called | Paused | Sent | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The steps of one message."""
+
+    steps: tuple[Step, ...]
+
+
+Scene = Turn | Callable[[Request], Turn]
+Played = tuple[ModelEvent, ...] | Paused | Exception
+
+
+def turn(*steps: Step) -> Turn:
+    """One message of the model."""
+    for at, step in enumerate(steps):
+        if isinstance(step, Ended) and at < len(steps) - 1:
+            raise UsageError(f"a turn goes on after its end: {steps[at + 1]}")
+    ended = bool(steps) and isinstance(steps[-1], Ended)
+    if not ended and any(isinstance(step, Called) and not step.closed for step in steps):
+        raise UsageError("a turn with an open_call needs limit(), cut_off() or fail() at its end")
+    return Turn(steps)
+
+
+def say(text: str, *, over: float = 0.0) -> Said:
+    """Text, spread over so many seconds. Neighbours join into one part, pauses between them included."""
+    return Said("text", text, over)
+
+
+def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Said:
+    return Said("thinking", text, over, signature)
+
+
+def call(name: str, /, **arguments: Any) -> Called:
+    """A well-formed call with the next free id. For another id or odd arguments: ``raw_call``."""
+    return Called(name, json.dumps(arguments, ensure_ascii=False), None, closed=True)
+
+
+def raw_call(name: str, arguments: str | Mapping[str, Any], *, id: str | None = None) -> Called:
+    """A call whose arguments are this text, whatever it is."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return Called(name, text, id, closed=True)
+
+
+def open_call(name: str, text: str, *, id: str | None = None) -> Called:
+    """A call whose arguments never close."""
+    return Called(name, text, id, closed=False)
+
+
+def pause(seconds: float = 0.0) -> Paused:
+    """Wait on the model's clock; 0 is one trip through the event loop."""
+    return Paused(seconds)
+
+
+def send(*events: ModelEvent) -> Sent:
+    """Events as they are, for streams no other step can make."""
+    return Sent(events)
+
+
+def stop(reason: StopReason, usage: Usage = NO_USAGE) -> Ended:
+    return Ended(reason, usage)
+
+
+def limit(usage: Usage = NO_USAGE) -> Ended:
+    """The token limit was reached."""
+    return Ended("max_tokens", usage)
+
+
+def cut_off() -> Ended:
+    """The stream ends without its end marker."""
+    return Ended()
+
+
+def fail(error: Exception | str) -> Ended:
+    """The stream breaks."""
+    return Ended(error=ModelError(error) if isinstance(error, str) else error)
+
+
+def played(scene: Turn, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> list[Played]:
+    """The turn as events, pauses and errors, ready to be streamed."""
+    take = _Take(started, chunk, new_id)
+    for step in scene.steps:
+        take.add(step)
+    return take.ended()
+
+
+class _Take:
+    def __init__(self, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> None:
+        self._events: list[ModelEvent] = [started]
+        self._played: list[Played] = []
+        self._chunk = chunk
+        self._new_id = new_id
+        self._index = -1
+        self._open: Literal["text", "thinking"] | None = None
+        self._called = False
+        self._over = False
+
+    def add(self, step: Step) -> None:
+        match step:
+            case Said():
+                self._say(step)
+            case Called():
+                self._call(step)
+            case Paused():
+                self._pause(step)
+            case Sent(events):
+                self._close_part()
+                self._events += events
+                self._index = max([self._index, *(e.index for e in events if isinstance(e, PartStarted))])
+                self._called = self._called or any(isinstance(e, PartStarted) and e.kind == "tool_call" for e in events)
+                self._over = any(isinstance(e, MessageEnded) for e in events)
+            case Ended():
+                self._end(step)
+
+    def ended(self) -> list[Played]:
+        if not self._over:
+            self._end(Ended("tool_calls" if self._called else "end"))
+        self._flush()
+        return self._played
+
+    def _say(self, step: Said) -> None:
+        if self._open != step.kind:
+            self._close_part()
+            self._index += 1
+            self._open = step.kind
+            self._events.append(PartStarted(self._index, step.kind))
+        pieces = _pieces(step.text, self._chunk) if self._chunk else _words(step.text)
+        for piece in pieces:
+            self._events.append((TextDelta if step.kind == "text" else ThinkingDelta)(self._index, piece))
+            if step.over > 0:
+                self._pause(Paused(step.over / len(pieces)))
+        if step.signature is not None:
+            self._events.append(ThinkingDelta(self._index, signature=step.signature))
+
+    def _call(self, step: Called) -> None:
+        self._close_part()
+        self._index += 1
+        self._called = True
+        self._events.append(PartStarted(self._index, "tool_call", step.id or self._new_id(), step.name))
+        self._events += [ArgumentsDelta(self._index, piece) for piece in _pieces(step.text, self._chunk or 16)]
+        if step.closed:
+            self._events.append(PartEnded(self._index))
+
+    def _pause(self, step: Paused) -> None:
+        self._flush()
+        self._played.append(step)
+
+    def _end(self, step: Ended) -> None:
+        self._over = True
+        if step.error is not None:
+            self._flush()
+            self._played.append(step.error)
+        elif step.reason is not None:
+            self._close_part()
+            self._events.append(MessageEnded(step.reason, step.usage))
+
+    def _close_part(self) -> None:
+        if self._open is not None:
+            self._events.append(PartEnded(self._index))
+            self._open = None
+
+    def _flush(self) -> None:
+        if self._events:
+            self._played.append(tuple(self._events))
+            self._events.clear()
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+|\s+$", text)

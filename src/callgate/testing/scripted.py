@@ -1,0 +1,92 @@
+"""A model that reads its lines from a script."""
+
+import asyncio
+from asyncio import Future
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import count
+
+from callgate.core.ports import Clock
+from callgate.testing.script import Paused, Played, Scene, Turn, played
+from callgate.words.errors import ModelError
+from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
+
+
+class ScriptedModel:
+    """Plays one turn a request. ``requests`` keeps what it was asked.
+
+    ``chunk`` is the length of the deltas; without it text comes in words and arguments in 16 characters. Pauses are
+    taken on ``clock``, or else on the event loop. ``otherwise`` is played when the script is over.
+    """
+
+    def __init__(
+        self,
+        *scenes: Scene,
+        name: str = "scripted",
+        abilities: Abilities | None = None,
+        clock: Clock | None = None,
+        chunk: int | None = None,
+        otherwise: Scene | None = None,
+    ) -> None:
+        self.requests: list[Request] = []
+        self._name = name
+        self._abilities = abilities or Abilities()
+        self._clock = clock
+        self._chunk = chunk
+        self._otherwise = otherwise
+        self._ids = (f"call_{number}" for number in count(1))
+        self._at = 0
+        # Prepared here, so that streaming costs next to nothing.
+        self._scenes = [
+            self._prepared(scene, number) if isinstance(scene, Turn) else scene
+            for number, scene in enumerate(scenes, 1)
+        ]
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def abilities(self) -> Abilities:
+        return self._abilities
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        kept = replace(request, messages=tuple(request.messages)) if isinstance(request.messages, list) else request
+        self.requests.append(kept)
+        self._at += 1
+        if self._at <= len(self._scenes):
+            scene = self._scenes[self._at - 1]
+            return self._play(self._reaction(scene, kept, self._at) if callable(scene) else scene)
+        if self._otherwise is None:
+            return self._play([ModelError(f"the script has {len(self._scenes)} turns, and was asked for one more")])
+        return self._play(self._reaction(self._otherwise, kept, self._at))
+
+    def _reaction(self, scene: Scene, request: Request, number: int) -> list[Played]:
+        try:
+            return self._prepared(scene if isinstance(scene, Turn) else scene(request), number)
+        except Exception as error:  # belongs to whoever reads the stream
+            return [error]
+
+    async def _play(self, prepared: list[Played]) -> AsyncIterator[ModelEvent]:
+        for item in prepared:
+            if isinstance(item, tuple):
+                for event in item:
+                    yield event
+            elif isinstance(item, Paused):
+                await self._wait(item.seconds)
+            else:
+                raise item
+
+    async def _wait(self, seconds: float) -> None:
+        if self._clock is None or seconds <= 0:
+            await asyncio.sleep(seconds)
+            return
+        waiter: Future[None] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(None))
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+
+    def _prepared(self, scene: Turn, number: int) -> list[Played]:
+        return played(scene, MessageStarted(f"msg_{number}", self._name), self._chunk, lambda: next(self._ids))

@@ -1,0 +1,156 @@
+"""Small tools that make a test's point: calls overlap, calls wait, calls run in this order."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from callgate.core.ports import Run, Tool
+from callgate.testing.plain import READER, Arguments, PlainTool
+from callgate.words.calls import Result
+from callgate.words.model import ToolSpec
+from callgate.words.traits import Traits
+
+
+class Barrier(PlainTool):
+    """Proves that calls overlap: none returns before ``parties`` of them are inside at once."""
+
+    def __init__(self, parties: int, name: str = "Barrier", traits: Traits = READER) -> None:
+        super().__init__(name, self._meet, traits=traits)
+        self._parties = parties
+        self._full = asyncio.Event()
+        self.inside = 0
+        self.most = 0
+
+    async def _meet(self, _arguments: Arguments, _run: Run) -> str:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        if self.inside >= self._parties:
+            self._full.set()
+        try:
+            await self._full.wait()
+        finally:
+            self.inside -= 1
+        return "met"
+
+
+class Latch(PlainTool):
+    """Calls stay inside until the test opens the latch, for all or for one call."""
+
+    def __init__(self, name: str = "Latch", traits: Traits = READER) -> None:
+        super().__init__(name, self._wait, traits=traits)
+        self.inside: list[str] = []
+        self.cancelled: list[str] = []
+        self._opened: dict[str, asyncio.Event] = {}
+        self._entered = asyncio.Event()
+        self._always = False
+
+    def open(self, call_id: str | None = None) -> None:
+        """Let this call go, or everybody, those to come included. A call may be let go before it comes."""
+        if call_id is None:
+            self._always = True
+            for event in self._opened.values():
+                event.set()
+        else:
+            self._event(call_id).set()
+
+    async def entered(self, *call_ids: str) -> None:
+        """Wait until these calls are inside; without ids, until any call is."""
+        while not (set(call_ids) <= set(self.inside) if call_ids else self.inside):
+            self._entered.clear()
+            await self._entered.wait()
+
+    async def _wait(self, _arguments: Arguments, run: Run) -> str:
+        self.inside.append(run.call_id)
+        self._entered.set()
+        try:
+            await self._event(run.call_id).wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(run.call_id)
+            raise
+        finally:
+            self.inside.remove(run.call_id)
+        return "let go"
+
+    def _event(self, call_id: str) -> asyncio.Event:
+        event = self._opened.setdefault(call_id, asyncio.Event())
+        if self._always:
+            event.set()
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """``what`` is ``started``, ``ended`` (whatever way) or ``cancelled``; ``at`` is on the host's monotonic clock."""
+
+    what: str
+    call_id: str
+    tool: str
+    at: float
+
+
+class Recorder:
+    """Notes when calls of the tools it watches start and end."""
+
+    def __init__(self) -> None:
+        self.moments: list[Moment] = []
+
+    def watch(self, tool: Tool) -> "Watched":
+        return Watched(tool, self)
+
+    @property
+    def order(self) -> list[str]:
+        """Like ``["started a", "started b", "ended a"]``, with call ids."""
+        return [f"{moment.what} {moment.call_id}" for moment in self.moments]
+
+    @property
+    def started(self) -> list[str]:
+        return [moment.call_id for moment in self.moments if moment.what == "started"]
+
+    @property
+    def ended(self) -> list[str]:
+        return [moment.call_id for moment in self.moments if moment.what == "ended"]
+
+    @property
+    def most_at_once(self) -> int:
+        running = most = 0
+        for moment in self.moments:
+            running += {"started": 1, "ended": -1}.get(moment.what, 0)
+            most = max(most, running)
+        return most
+
+
+class Watched:
+    """A tool under a Recorder's eyes; otherwise the tool itself."""
+
+    def __init__(self, tool: Tool, recorder: Recorder) -> None:
+        self._tool = tool
+        self._recorder = recorder
+        self.read = tool.read
+        self.traits = tool.traits
+        self.preview = tool.preview
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    @property
+    def aliases(self) -> Sequence[str]:
+        return self._tool.aliases
+
+    @property
+    def previews(self) -> bool:
+        return self._tool.previews
+
+    async def run(self, arguments: Arguments, run: Run) -> Result:
+        self._note("started", run)
+        try:
+            return await self._tool.run(arguments, run)
+        except asyncio.CancelledError:
+            self._note("cancelled", run)
+            raise
+        finally:
+            self._note("ended", run)
+
+    def _note(self, what: str, run: Run) -> None:
+        moment = Moment(what, run.call_id, self.spec.name, run.host.clock.monotonic())
+        self._recorder.moments.append(moment)

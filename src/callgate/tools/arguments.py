@@ -1,0 +1,137 @@
+"""The arguments of a call: read strictly, repaired only where nothing can be lost or invented, judged by the schema.
+
+Repairs of the text: a byte order mark, white space that is not JSON's, a code fence around everything, commas before a
+closing bracket, the whole object sent as a JSON string, nothing or ``null`` where no argument is required.
+Repairs of a value, only where it does not fit as sent and no string is wanted: an object or array as JSON in a string,
+a plain decimal number or ``true``/``false`` in a string. ``null`` for an optional key that takes none is an absent
+key. Everything else that does not fit is rejected; defaults are not filled in.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from callgate.tools.jsonschema import Schema, TooMuchWork
+from callgate.tools.mending import Mending
+from callgate.tools.schema_node import quote
+from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, Limits, decode_utf8, parse, plain
+from callgate.words.arguments import JSON, Accepted, Rejected, Repair
+
+_FENCE = re.compile(r"```(?:json[5c]?)?(?![\w-])(.*)```", re.DOTALL | re.IGNORECASE)
+_STRING = json.JSONDecoder()
+_COMMA = re.compile(r'"|,(?=[ \t\n\r]*[}\]])')
+
+
+class Arguments:
+    """Reads the arguments of one tool. Raises ``SchemaError`` here, and nothing afterwards."""
+
+    def __init__(
+        self, schema: Mapping[str, Any], *, max_chars: int = LIMITS.chars, max_depth: int = LIMITS.depth
+    ) -> None:
+        self._schema = Schema(schema)
+        self._limits = Limits(chars=max_chars, depth=max_depth)
+
+    def read(self, raw: str | bytes | Mapping[str, Any]) -> Accepted | Rejected:
+        """Accepted, with what had to be repaired, or Rejected with a line per fault. Never raises."""
+        given: Any = raw  # never raises, not even for what the annotation excludes
+        try:
+            if isinstance(raw, str):
+                try:
+                    value = parse(raw, self._limits)
+                except JSONFault as fault:
+                    return self._read_repaired(raw, fault)
+                if type(value) is dict and self._schema.fits(value):
+                    return Accepted(value)
+                return self._judge(value, [])
+            if isinstance(raw, bytes | bytearray | memoryview):
+                return self.read(decode_utf8(bytes(raw), self._limits))
+            if isinstance(given, Mapping):
+                return self._judge(plain(raw, self._limits), [])
+            return Rejected((f"$: got a Python {type(given).__name__}, wanted JSON text or an object",))
+        except JSONFault as fault:
+            return Rejected(fault.lines)
+        except TooMuchWork:
+            return Rejected(("$: got more than can be checked against this schema, wanted a smaller value",))
+        except RecursionError:
+            return Rejected(("$: got nesting too deep to check here, wanted less",))
+        except Exception as error:  # a mapping may run any code of its own while it is read
+            return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), wanted JSON",))
+
+    def _read_repaired(self, raw: str, fault: JSONFault) -> Accepted | Rejected:
+        """The text was no strict JSON; what surrounds the JSON can be taken away, what is inside cannot be guessed."""
+        if fault.kind not in ("syntax", "truncated", "extra", "empty"):
+            raise fault
+        repairs: list[Repair] = []
+        text = _unwrapped(raw, repairs)
+        if not text.strip(BLANK):
+            return self._judge(None, repairs)
+        try:
+            return self._judge(parse(text, self._limits), repairs)
+        except JSONFault as inner:
+            if inner.kind not in ("syntax", "truncated"):
+                raise
+            text, removed = _without_trailing_commas(text)
+            if not removed:
+                raise
+        repairs.append(Repair("$", f"removed {removed} trailing comma{'s' if removed > 1 else ''}"))
+        return self._judge(parse(text, self._limits), repairs)
+
+    def _judge(self, value: JSON, repairs: list[Repair]) -> Accepted | Rejected:
+        """``None`` stands for a payload that says nothing."""
+        if type(value) is str and value.lstrip(BLANK).startswith("{"):
+            try:
+                value = parse(value, self._limits)
+            except JSONFault as fault:
+                return Rejected(tuple(f"{line} (inside a JSON string)" for line in fault.lines))
+            repairs.append(Repair("$", "read the object out of a JSON string"))
+        elif value is None and self._schema.fits({}):
+            repairs.append(Repair("$", "took an empty payload as no arguments"))
+            value = {}
+        if type(value) is not dict:
+            got = "no arguments" if value is None else quote(value)
+            return Rejected((f"$: got {got}, wanted an object", *(self._schema.faults({}) if value is None else ())))
+        if self._schema.fits(value):
+            return Accepted(value, tuple(repairs))
+        mending = Mending(self._schema, self._limits)
+        mended = cast(dict[str, Any], mending.mend(value))
+        if self._schema.fits(mended):
+            return Accepted(mended, (*repairs, *mending.repairs))
+        return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))
+
+
+def _unwrapped(raw: str, repairs: list[Repair]) -> str:
+    text = raw
+    if text.startswith("\ufeff"):
+        text = text[1:]
+        repairs.append(Repair("$", "removed a byte order mark"))
+    if text.strip() != text.strip(BLANK):
+        repairs.append(Repair("$", "removed surrounding white space"))
+    text = text.strip()
+    if fence := _FENCE.fullmatch(text):
+        text = fence[1].strip()
+        repairs.append(Repair("$", "removed a surrounding code fence"))
+    elif text.startswith("```") and not text.endswith("```"):
+        raise JSONFault("truncated", "$: got a truncated code fence (it is not closed), wanted one complete object")
+    return text
+
+
+def _without_trailing_commas(text: str) -> tuple[str, int]:
+    """Drops commas that follow a value and precede a closing bracket, outside strings."""
+    kept: list[str] = []
+    done = at = 0
+    while found := _COMMA.search(text, at):
+        at = found.end()
+        if found[0] == '"':
+            try:
+                _, at = _STRING.raw_decode(text, found.start())
+            except json.JSONDecodeError:
+                break
+        else:
+            before = found.start()
+            while before and text[before - 1] in BLANK:
+                before -= 1
+            if text[before - 1 : before] not in ("", ",", "[", "{", ":"):
+                kept.append(text[done : found.start()])
+                done = at
+    return "".join([*kept, text[done:]]), len(kept)

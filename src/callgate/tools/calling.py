@@ -1,0 +1,106 @@
+"""Calls an author's function in the way its kind wants: on the loop, in a thread, or item by item.
+
+**Generators.** Text (or a ``Progress``) that is yielded leaves at once as progress. The last thing yielded is the
+result, unless it is a ``Progress``; a result that is not text may be yielded only once, and only ``Progress`` after it.
+A plain generator may also ``return`` its result. Texts are joined as they come, so a line ends with its own newline.
+"""
+
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from functools import partial
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
+from threading import Event
+from typing import Any
+
+from callgate.core.ports import Run
+from callgate.host.threads import Threads, in_thread
+from callgate.tools.signature import code_of
+from callgate.words.errors import ToolFailure
+
+Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
+"""Keyword arguments in, the author's value out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Yielded by a generator tool: how far it is, never its result. Text is added to what was said before."""
+
+    text: str = ""
+    current: float | None = None
+    total: float | None = None
+
+
+def caller(fn: Callable[..., Any]) -> Call:
+    """How to call this function so that the loop never blocks and nothing goes on after the call has ended."""
+    kind = code_of(fn)
+    if iscoroutinefunction(kind):
+        return lambda values, run: fn(**values)
+    if isasyncgenfunction(kind):
+        return partial(_stream, fn)
+    if isgeneratorfunction(kind):
+        return partial(_stream_in_thread, fn)
+    return partial(_in_thread, fn)
+
+
+async def _in_thread(fn: Callable[..., Any], values: Mapping[str, Any], run: Run) -> Any:
+    value = await in_thread(lambda: fn(**values), threads=_lent(run))
+    # A plain function can hand back a coroutine (a lambda, a decorator); that belongs on the loop.
+    return await value if isawaitable(value) else value
+
+
+async def _stream(fn: Callable[..., AsyncGenerator[Any, None]], values: Mapping[str, Any], run: Run) -> Any:
+    last = _Last(run)
+    async with aclosing(fn(**values)) as items:
+        async for item in items:
+            last.take(item)
+    return last.value
+
+
+async def _stream_in_thread(fn: Callable[..., Generator[Any, None, Any]], values: Mapping[str, Any], run: Run) -> Any:
+    stop = Event()
+
+    def drain() -> Any:
+        last = _Last(run)
+        with closing(fn(**values)) as items:
+            while not stop.is_set():
+                try:
+                    last.take(next(items))
+                except StopIteration as end:
+                    return last.value if end.value is None else end.value
+        raise _Stopped
+
+    try:
+        return await in_thread(drain, on_cancel=stop.set, threads=_lent(run))
+    except _Stopped:
+        raise CancelledError from None
+
+
+def _lent(run: Run) -> Threads | None:
+    """The host's idle workers, if it keeps some: not every host has to."""
+    threads = getattr(run.host, "threads", None)
+    return threads if isinstance(threads, Threads) else None
+
+
+class _Stopped(Exception):
+    """The thread left its generator half-way because the call was cancelled."""
+
+
+class _Last:
+    """Passes progress on and keeps the last item as the result."""
+
+    def __init__(self, run: Run) -> None:
+        self.value: Any = None
+        self._run = run
+
+    def take(self, item: Any) -> None:
+        if isinstance(item, Progress):
+            self._run.progress(item.text, current=item.current, total=item.total)
+            return
+        if self.value is not None and not isinstance(self.value, str):
+            kind = type(self.value).__name__
+            raise ToolFailure(f"the tool yielded its result (a {kind}) and then more; only Progress may follow")
+        self.value = item
+        if isinstance(item, str):
+            self._run.progress(item)

@@ -1,0 +1,105 @@
+"""What a docstring says about a function: prose for the model, one line for each parameter.
+
+Google, NumPy and Sphinx forms are read, and mixed ones too. A docstring in no form at all is prose.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from inspect import cleandoc
+
+_PARAMETERS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"}
+_OTHERS = {"returns", "return", "yields", "yield", "raises", "raise", "warns", "attributes", "see also", "references"}
+_HEADER = re.compile(r"(?P<title>[A-Za-z][A-Za-z ]*?)\s*(?P<colon>:?)\s*$")
+_UNDERLINE = re.compile(r"\s*-{3,}\s*$")
+_GOOGLE = re.compile(r"(?P<names>\*{0,2}\w+)\s*(?:\(.*?\)\s*)?:(?:\s+(?P<text>.*)|\s*)$")
+_NUMPY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+_SPHINX = re.compile(r":(?P<field>\w+)(?:\s+(?P<about>[^:]*))?:\s*(?P<text>.*)$")
+_SPHINX_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
+_SPHINX_OTHERS = {"type", "return", "returns", "rtype", "yield", "yields", "raise", "raises", "except", "exception"}
+
+
+@dataclass(frozen=True, slots=True)
+class Docstring:
+    """``description`` is the prose before the first section; ``parameters`` maps names to what is said of them."""
+
+    description: str = ""
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def read_docstring(text: str | None) -> Docstring:
+    """Read any docstring; what is not understood is left out, nothing raises."""
+    lines = cleandoc(text or "").splitlines()
+    start = next((at for at in range(len(lines)) if _opens_section(lines, at)), len(lines))
+    found: dict[str, str] = {}
+    for names, words in _entries(lines, start):
+        for name in names.split(","):
+            found.setdefault(name.strip().lstrip("*"), " ".join(words.split()))
+    return Docstring("\n".join(lines[:start]).strip(), {name: words for name, words in found.items() if words})
+
+
+def _opens_section(lines: list[str], at: int) -> bool:
+    return _section(lines, at) is not None or _sphinx(lines[at]) is not None
+
+
+def _section(lines: list[str], at: int) -> tuple[str, bool] | None:
+    """The title of the section that starts here, and whether it is underlined as NumPy does."""
+    header = _HEADER.match(lines[at])
+    if header is None:
+        return None
+    title = header["title"].lower()
+    underlined = at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1]) is not None
+    # A bare word is a heading only where the form says so, or prose such as "Returns" would open a section.
+    if underlined or (header["colon"] and title in _PARAMETERS | _OTHERS):
+        return title, underlined
+    return None
+
+
+def _sphinx(line: str) -> re.Match[str] | None:
+    match = _SPHINX.match(line)
+    return match if match and match["field"] in _SPHINX_PARAMETERS | _SPHINX_OTHERS else None
+
+
+def _entries(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
+    """Names (joined by commas) with their words, from every section that is about parameters."""
+    while at < len(lines):
+        end = next((later for later in range(at + 1, len(lines)) if _opens_section(lines, later)), len(lines))
+        section, sphinx = _section(lines, at), _sphinx(lines[at])
+        if sphinx and sphinx["field"] in _SPHINX_PARAMETERS and sphinx["about"]:
+            # ":param int limit: …": the name is the last word.
+            yield sphinx["about"].split()[-1], " ".join((sphinx["text"], *_indented(lines[at + 1 : end])))
+        elif section and section[0] in _PARAMETERS:
+            form, body = (_NUMPY, lines[at + 2 : end]) if section[1] else (_GOOGLE, lines[at + 1 : end])
+            yield from _listed(form, body)
+        at = end
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if line and not line[0].isspace():
+            return
+        yield line
+
+
+def _listed(form: re.Pattern[str], lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Entries stand at the indent of the first one; what is deeper belongs to the entry above."""
+    names, words, indent = "", list[str](), -1
+    for line in lines:
+        bare = line.strip()
+        depth = len(line) - len(line.lstrip())
+        if not bare:
+            continue
+        if indent < 0:
+            indent = depth
+        if depth > indent:
+            words.append(bare)
+            continue
+        if names:
+            yield names, " ".join(words)
+        entry = form.match(bare) if depth == indent else None
+        if entry is None:
+            # Less indent, or not an entry at all: the list is over.
+            return
+        names, words = entry["names"], [entry.groupdict().get("text") or ""]
+    if names:
+        yield names, " ".join(words)

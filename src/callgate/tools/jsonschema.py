@@ -1,0 +1,378 @@
+"""JSON Schema (2020-12 and the older spellings tools still use), compiled once per tool.
+
+``Schema.fits`` is a tree of closures for the hot path; ``Schema.faults`` explains, one line per fault, and is asked
+only after a value did not fit. Differences from the standard, all towards refusing what a tool did not ask for:
+
+* A key that no part of the schema names is unexpected at the top, and below wherever ``properties`` are declared,
+  unless ``additionalProperties`` says otherwise. Objects without ``properties`` stay free.
+* A float past 2^53 is not an integer: its digits are no longer certain.
+* ``format`` is an annotation; ``nullable`` (OpenAPI) admits null; unknown keywords are ignored.
+
+Only local references are followed, and the steps through them are counted: a schema of references to references cannot
+take forever.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any, cast
+from urllib.parse import unquote
+
+from callgate.tools.schema_node import KINDS, Node, Rule, Test, bounded, faults, quote, unexpected, wanted
+from callgate.tools.schema_rules import Keywords, Place, SchemaError, choice_rule
+
+__all__ = ["Schema", "SchemaError", "TooMuchWork"]
+
+MAX_SCHEMA_DEPTH = 64
+MAX_STEPS = 250_000
+# An object schema with none of these takes any object.
+_SAYS_MORE = (
+    *("properties", "patternProperties", "required", "propertyNames", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "not", "if"),
+)
+
+
+class TooMuchWork(Exception):
+    """The references of the schema make this value too costly to judge."""
+
+
+class _Steps(threading.local):
+    """How many references may still be followed for the value at hand, in this thread."""
+
+    left = MAX_STEPS
+
+
+class Schema:
+    """A compiled schema. With ``top`` the outermost object is a tool's parameters and refuses unknown keys."""
+
+    def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
+        self._steps = _Steps()
+        self.root: Node = _Compiler(schema, self._steps).compile(top=top)
+
+    def start(self) -> None:
+        """Gives the steps for one walk through ``root``; ``fits`` and ``faults`` do so themselves."""
+        self._steps.left = MAX_STEPS
+
+    def fits(self, value: Any) -> bool:
+        """Whether a JSON value fits. Raises ``TooMuchWork``."""
+        self.start()
+        return self.root.test(value)
+
+    def faults(self, value: Any) -> tuple[str, ...]:
+        """One line per fault, bounded; empty when the value fits. Raises ``TooMuchWork``."""
+        self.start()
+        return bounded(faults(self.root, value, "$"))
+
+
+class _Compiler:
+    def __init__(self, schema: Mapping[str, Any] | bool, steps: _Steps) -> None:
+        self.schema: Any = schema
+        self.steps = steps
+        self.nodes: list[Node] = []
+        self.targets: dict[tuple[str, bool], Node] = {}
+        self.pending: list[tuple[Node, Any, Place]] = []
+        self.heights: dict[Node, int] = {}
+        # Nodes with a value of their own: they refuse unknown keys unless the schema says otherwise.
+        self.whole: set[Node] = set()
+
+    def compile(self, *, top: bool) -> Node:
+        root = self.node(self.schema, Place())
+        # References are compiled one after the other instead of inside each other: a chain of them may be long.
+        while self.pending:
+            self.fill(*self.pending.pop())
+        try:
+            for node in self.nodes:
+                self.height(node, 0)
+            for node in self.whole:
+                declared = top if node is root else bool(node.known)
+                node.closed = node.closed or (declared and node.additional is None and not node.open and not node.free)
+        except TooMuchWork:
+            raise Place().error("too many references") from None
+        # Children come after their parents in the list, and a parent's test holds those of its children.
+        for node in reversed(self.nodes):
+            node.test = _test(node)
+        return root
+
+    def height(self, node: Node, depth: int) -> int:
+        """How many schemas judge one value inside each other; a circle has no end."""
+        if node not in self.heights:
+            if depth > MAX_SCHEMA_DEPTH:
+                raise SchemaError(f"{node.at}: the references go round in a circle, or more than {depth} deep")
+            parts = [*node.parts(), *([node.none_of] if node.none_of else [])]
+            self.heights[node] = 1 + max((self.height(part, depth + 1) for part in parts), default=0)
+        if self.heights[node] + depth > MAX_SCHEMA_DEPTH:
+            raise SchemaError(f"{node.at}: more than {MAX_SCHEMA_DEPTH} schemas inside each other for one value")
+        return self.heights[node]
+
+    # --- structure ---
+
+    def node(self, schema: Any, place: Place, *, part: bool = False) -> Node:
+        """A schema for a value of its own, or (``part``) for a value that the schema around it judges too."""
+        node = Node(place.at)
+        self.fill(node, schema, place)
+        if place.judging and not part:
+            self.whole.add(node)
+        return node
+
+    def fill(self, node: Node, schema: Any, place: Place) -> None:
+        self.nodes.append(node)
+        if schema is False:
+            node.kinds, node.choices = (), ()
+            node.rules.append(Rule(lambda value: False, "nothing here"))
+        if isinstance(schema, bool):
+            node.free = schema
+            return
+        if not isinstance(schema, Mapping):
+            raise place.error(f"a schema is an object or a boolean, got {type(schema).__name__}")
+        if place.depth > MAX_SCHEMA_DEPTH:
+            raise place.error(f"the schema is nested deeper than {MAX_SCHEMA_DEPTH}")
+        schema = cast(Mapping[str, Any], schema)
+        keywords = Keywords(schema, place)
+        keywords.refuse_unsupported()
+        node.kinds = keywords.kinds()
+        node.nullable = schema.get("nullable") is True
+        node.rules += keywords.rules()
+        node.choices = keywords.choices()
+        if node.choices is not None:
+            node.rules.append(choice_rule(node.choices, wanted(node)))
+        self._object(node, keywords)
+        self._array(node, keywords)
+        self._parts(node, keywords)
+        # At the top even a schema that says nothing about keys means "no arguments".
+        node.free = "object" in node.kinds and place.depth > 0 and not any(schema.get(key) for key in _SAYS_MORE)
+        welcome = (schema.get("additionalProperties", False), schema.get("unevaluatedProperties", False))
+        node.open = welcome != (False, False)
+        node.closed = node.sealed = "unevaluatedProperties" in schema and not node.open
+
+    def _object(self, node: Node, keywords: Keywords) -> None:
+        place = keywords.place
+        for key, child in keywords.mapping("properties").items():
+            node.properties[key] = self.node(child, place.below("properties", key))
+        for key, child in keywords.mapping("patternProperties").items():
+            inner = place.below("patternProperties", key)
+            node.patterns.append((keywords.pattern(key, "patternProperties"), self.node(child, inner)))
+        if "additionalProperties" in keywords.schema:
+            node.additional = self.node(keywords.schema["additionalProperties"], place.below("additionalProperties"))
+        if "propertyNames" in keywords.schema:
+            node.names = self.node(keywords.schema["propertyNames"], place.below("propertyNames"))
+        node.required = keywords.strings("required")
+        for keyword in ("dependentSchemas", "dependencies"):
+            for key, child in keywords.mapping(keyword).items():
+                if not isinstance(child, list):
+                    node.dependent[key] = self.node(child, place.below(keyword, key), part=True)
+
+    def _array(self, node: Node, keywords: Keywords) -> None:
+        place, schema = keywords.place, keywords.schema
+        items, rest = schema.get("items"), "items"
+        first = "prefixItems"
+        if isinstance(items, list):  # the spelling before 2020-12
+            first, rest = "items", "additionalItems"
+        node.prefix = self._list(keywords, first)
+        if rest in schema:
+            node.items = self.node(schema[rest], place.below(rest))
+        if "contains" in schema:
+            least, most = keywords.count("minContains"), keywords.count("maxContains")
+            asked = self.node(schema["contains"], place.below("contains", asking=True))
+            node.contains = (asked, 1 if least is None else least, inf if most is None else most)
+
+    def _parts(self, node: Node, keywords: Keywords) -> None:
+        place, schema = keywords.place, keywords.schema
+        if "$ref" in schema:
+            node.ref = self.reference(schema["$ref"], place)
+        node.all_of = self._list(keywords, "allOf", part=True)
+        node.any_of = self._list(keywords, "anyOf", part=True)
+        node.one_of = self._list(keywords, "oneOf", part=True)
+        if "not" in schema:
+            node.none_of = self.node(schema["not"], place.below("not", asking=True), part=True)
+        if "if" in schema:
+            asked = self.node(schema["if"], place.below("if", asking=True), part=True)
+            then, otherwise = (
+                self.node(schema[key], place.below(key), part=True) if key in schema else None
+                for key in ("then", "else")
+            )
+            node.condition = (asked, then, otherwise)
+
+    def _list(self, keywords: Keywords, keyword: str, *, part: bool = False) -> tuple[Node, ...]:
+        entries = keywords.schema.get(keyword)
+        if entries is None:
+            return ()
+        if not isinstance(entries, list) or not (entries or keyword in ("items", "prefixItems")):
+            raise keywords.place.error(f"{keyword} is a list of schemas, got {quote(entries)}")
+        schemas = cast(list[Any], entries)
+        return tuple(self.node(item, keywords.place.below(keyword, i), part=part) for i, item in enumerate(schemas))
+
+    def reference(self, ref: Any, place: Place) -> Callable[[], Node]:
+        if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+            raise place.error(f"only references inside the schema (#/…) are followed, got {quote(ref)}")
+        key = (unquote(ref), place.judging)
+        if key not in self.targets:
+            target: Any = self.schema
+            for token in key[0].split("/")[1:]:
+                token = token.replace("~1", "/").replace("~0", "~")
+                if isinstance(target, list) and token.isdecimal() and int(token) < len(cast(list[Any], target)):
+                    target = cast(list[Any], target)[int(token)]
+                elif isinstance(target, Mapping) and token in target:
+                    target = cast(Mapping[str, Any], target)[token]
+                else:
+                    raise place.error(f"the reference {quote(ref)} leads nowhere")
+            self.targets[key] = Node(key[0])
+            self.pending.append((self.targets[key], target, Place(key[0], 1, place.judging)))
+        node, steps = self.targets[key], self.steps
+
+        def follow() -> Node:
+            steps.left -= 1
+            if steps.left < 0:
+                raise TooMuchWork
+            return node
+
+        return follow
+
+
+# --- closures ---
+
+
+def _test(node: Node) -> Test:
+    """One function for a whole node; a type that another test checks anyway is not checked twice."""
+    tests: list[Test] = [rule.test for rule in node.rules]
+    speaks_of_keys = node.properties or node.patterns or node.additional or node.required or node.names or node.closed
+    kinds = node.kinds
+    if speaks_of_keys:
+        tests.append(_object_test(node, other=kinds != ("object",)))
+    if node.prefix or node.items or node.contains:
+        tests.append(_array_test(node, other=kinds != ("array",)))
+    tests += _part_tests(node)
+    if kinds and not (speaks_of_keys and kinds == ("object",)):
+        checks = [KINDS[kind] for kind in kinds]
+        tests.insert(0, checks[0] if len(checks) == 1 else lambda value: any(check(value) for check in checks))
+    test = _all(tests)
+    return (lambda value: value is None or test(value)) if node.nullable else test
+
+
+def _all(tests: list[Test]) -> Test:
+    if not tests:
+        return lambda value: True
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda value: first(value) and second(value)
+    every = tuple(tests)
+
+    def test(value: Any) -> bool:
+        for one in every:  # noqa: SIM110 - all() with a generator is three times slower
+            if not one(value):
+                return False
+        return True
+
+    return test
+
+
+def _object_test(node: Node, *, other: bool) -> Test:
+    """``other`` is the answer for values that are no objects."""
+    known = {key: child.test for key, child in node.properties.items()}
+    required = node.required
+    alone = not (node.patterns or node.names or any(node.parts()))
+    rest = node.additional.test if node.additional else None
+    if alone and (node.closed or not rest):
+        closed = node.closed
+
+        def small(value: Any) -> bool:
+            if type(value) is not dict:
+                return other
+            for key in required:
+                if key not in value:
+                    return False
+            for key, item in cast(dict[str, Any], value).items():
+                test = known.get(key)
+                if test is None:
+                    if closed:
+                        return False
+                elif not test(item):
+                    return False
+            return True
+
+        return small
+    patterns = [(pattern.fits, child.test) for pattern, child in node.patterns]
+    name_test = node.names.test if node.names else None
+
+    def full(value: Any) -> bool:
+        if type(value) is not dict:
+            return other
+        items = cast(dict[str, Any], value)
+        for key in required:
+            if key not in items:
+                return False
+        for key, item in items.items():
+            test = known.get(key)
+            judged = test is not None
+            if test is not None and not test(item):
+                return False
+            for fits, child in patterns:
+                if fits(key):
+                    judged = True
+                    if not child(item):
+                        return False
+            if not judged and rest is not None and not rest(item):
+                return False
+            if name_test is not None and not name_test(key):
+                return False
+        return not (node.closed and unexpected(node, items))
+
+    return full
+
+
+def _array_test(node: Node, *, other: bool) -> Test:
+    prefix = tuple(child.test for child in node.prefix)
+    each = node.items.test if node.items else None
+    contains = node.contains
+
+    def test(value: Any) -> bool:
+        if type(value) is not list:
+            return other
+        items = cast(list[Any], value)
+        for one, item in zip(prefix, items, strict=False):
+            if not one(item):
+                return False
+        if each is not None:
+            for item in items[len(prefix) :] if prefix else items:
+                if not each(item):
+                    return False
+        if contains:
+            asked, least, most = contains
+            return least <= sum(map(asked.test, items)) <= most
+        return True
+
+    return test
+
+
+def _part_tests(node: Node) -> list[Test]:
+    tests: list[Test] = []
+    if follow := node.ref:
+        tests.append(lambda value: follow().test(value))
+    tests += [part.test for part in node.all_of]
+    if node.any_of:
+        some = tuple(branch.test for branch in node.any_of)
+        tests.append(lambda value: any(test(value) for test in some))
+    if node.one_of:
+        alternatives = tuple(branch.test for branch in node.one_of)
+        tests.append(lambda value: sum(test(value) for test in alternatives) == 1)
+    if node.none_of:
+        refused = node.none_of.test
+        tests.append(lambda value: not refused(value))
+    for key, part in node.dependent.items():
+        tests.append(_dependent(key, part.test))
+    if node.condition:
+        tests.append(_conditional(*node.condition))
+    return tests
+
+
+def _dependent(key: str, test: Test) -> Test:
+    return lambda value: type(value) is not dict or key not in value or test(value)
+
+
+def _conditional(premise: Node, then: Node | None, otherwise: Node | None) -> Test:
+    def test(value: Any) -> bool:
+        branch = then if premise.test(value) else otherwise
+        return branch is None or branch.test(value)
+
+    return test

@@ -1,0 +1,127 @@
+"""Values that were sent in a string, and nulls that mean "absent": put right where the schema leaves one reading."""
+
+import re
+from typing import Any, cast
+
+from callgate.tools.jsonschema import Schema
+from callgate.tools.schema_node import Node, kinds_of
+from callgate.tools.schema_rules import canonical
+from callgate.tools.strict_json import BLANK, JSONFault, Limits, join, parse, shown
+from callgate.words.arguments import Repair
+
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+# JSON inside strings is read once more, so all of it together has a bound of its own.
+_MAX_INNER_CHARS = 1024 * 1024
+
+
+class Mending:
+    """One walk along schema and value. ``repairs`` tells what was done, ``hinted`` why something could not be."""
+
+    def __init__(self, schema: Schema, limits: Limits) -> None:
+        self.repairs: list[Repair] = []
+        self._schema = schema
+        self._limits = limits
+        self._chars = _MAX_INNER_CHARS
+        self._hints: dict[str, str] = {}
+
+    def mend(self, value: dict[str, Any]) -> Any:
+        """A mended copy; what needs no mending stays as it is."""
+        self._schema.start()
+        return self._mend(self._schema.root, value, "$", 0)
+
+    def hinted(self, line: str) -> str:
+        path, colon, _ = line.partition(": got ")
+        return f"{line} ({self._hints[path]})" if colon and path in self._hints else line
+
+    def _mend(self, node: Node, value: Any, path: str, depth: int) -> Any:
+        if type(value) is str:
+            if "string" in node.admits or node.test(value):
+                return value
+            return self._from_string(node, value, path, depth)
+        if type(value) is dict:
+            value = self._object(node, cast(dict[str, Any], value), path, depth)
+        elif type(value) is list:
+            value = self._array(node, cast(list[Any], value), path, depth)
+        for part in (*((node.ref(),) if node.ref else ()), *node.all_of):
+            value = self._mend(part, value, path, depth)
+        for branches in (node.any_of, node.one_of):
+            if branches and not any(branch.test(value) for branch in branches):
+                value = self._branch(branches, value, path, depth)
+        return value
+
+    def _object(self, node: Node, value: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            below = join(path, key)
+            child = node.properties.get(key) or next(
+                (child for pattern, child in node.patterns if pattern.fits(key)), node.additional
+            )
+            if child is None:
+                out[key] = item
+            elif item is None and key in node.properties and key not in node.required and not child.test(None):
+                self.repairs.append(Repair(below, "took null for an optional key as absent"))
+            else:
+                out[key] = self._mend(child, item, below, depth + 1)
+        return out
+
+    def _array(self, node: Node, value: list[Any], path: str, depth: int) -> list[Any]:
+        out: list[Any] = []
+        for index, item in enumerate(value):
+            child = node.prefix[index] if index < len(node.prefix) else node.items
+            out.append(self._mend(child, item, f"{path}[{index}]", depth + 1) if child else item)
+        return out
+
+    def _branch(self, branches: tuple[Node, ...], value: Any, path: str, depth: int) -> Any:
+        """Mended only if that makes it fit, and all branches it then fits agree on the result."""
+        before, results = self.repairs, dict[str, tuple[Any, list[Repair]]]()
+        for branch in branches:
+            if kinds_of(value) & branch.admits:
+                self.repairs = []
+                mended = self._mend(branch, value, path, depth)
+                if branch.test(mended):
+                    results[canonical(mended)] = (mended, self.repairs)
+        self.repairs = before
+        if len(results) != 1:
+            return value
+        ((mended, repairs),) = results.values()
+        self.repairs += repairs
+        return mended
+
+    def _from_string(self, node: Node, text: str, path: str, depth: int) -> Any:
+        wants = node.admits
+        if "boolean" in wants and text in ("true", "false"):
+            self.repairs.append(Repair(path, f"read the boolean {text} out of a string"))
+            return text == "true"
+        if "integer" in wants and (number := self._number(node, text, path)) is not None:
+            return number
+        opening = text.lstrip(BLANK)[:1]
+        kind = {"{": "object", "[": "array"}.get(opening, "")
+        if kind not in wants:
+            return text
+        self._chars -= len(text)
+        if self._chars < 0:
+            self._hints[path] = f"more than {_MAX_INNER_CHARS} characters of JSON inside strings are not read"
+            return text
+        try:
+            inner = parse(text, Limits(self._limits.chars, self._limits.depth - depth, self._limits.values))
+        except JSONFault as fault:
+            self._hints[path] = f"read as JSON: {fault.lines[0].partition(': ')[2]}"
+            return text
+        self.repairs.append(Repair(path, f"read the {kind} out of a JSON string"))
+        return self._mend(node, inner, path, depth)
+
+    def _number(self, node: Node, text: str, path: str) -> int | float | None:
+        """Plain decimals only, and only if the number keeps every digit of the text."""
+        # Imported here: most calls never need it.
+        from decimal import Decimal
+
+        if len(text) > 400 or not _DECIMAL.fullmatch(text):
+            return None
+        if "." in text and Decimal(text) != Decimal(repr(float(text))):
+            self._hints[path] = "as a number it would lose digits"
+            return None
+        number = cast(int | float, parse(text))
+        if not kinds_of(number) & node.admits:
+            return None
+        self.repairs.append(Repair(path, f"read the number {shown(text, 40)} out of a string"))
+        return number

@@ -1,0 +1,96 @@
+"""The regular expressions of JSON Schema, without the door to catastrophic backtracking.
+
+Patterns are written for ECMA-262 and searched for anywhere in the text. The linear-time engine inside pydantic_core
+takes nearly all of them. What it refuses (look-around, back-references) runs on Python's ``re``, which may backtrack:
+there a text is checked only up to a length at which even the worst case stays around a million steps, and a longer one
+is refused with a line that says so.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+STEPS = 1_000_000
+# Repeats inside repeats can cost 3^n and more.
+NESTED_LIMIT = 12
+
+_TOKEN = re.compile(r"\\u\{[0-9a-fA-F]+\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?<(?![=!])|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+_ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """``longest`` bounds the texts that can be searched (None: any length); a longer one never fits."""
+
+    source: str
+    search: Callable[[str], bool]
+    longest: int | None = None
+
+    @property
+    def fits(self) -> Callable[[str], bool]:
+        search, longest = self.search, self.longest
+        return search if longest is None else lambda text: len(text) <= longest and search(text)
+
+
+def compile_pattern(source: str) -> Pattern:
+    """The pattern, or ``ValueError`` when no engine takes it."""
+    # Imported here: pydantic_core costs 25 ms, and many tools have no pattern at all.
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        schema = core_schema.str_schema(pattern=_portable(source), regex_engine="rust-regex", strict=True)
+        return Pattern(source, SchemaValidator(schema).isinstance_python)
+    except SchemaError:
+        pass
+    try:
+        backtracking = re.compile(_portable(source, python=True))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    return Pattern(source, lambda text: backtracking.search(text) is not None, _longest(source))
+
+
+def _portable(source: str, *, python: bool = False) -> str:
+    """ECMA meaning for both engines: digits and word characters are ASCII, ``$`` is the very end, no set operations."""
+    out: list[str] = []
+    for token in _TOKEN.findall(source):
+        if token[0] == "[" and len(token) > 1:
+            body = re.sub(r"\\.|[\[&~|]|(?<=-)-", _in_class, token[1:], flags=re.DOTALL)
+            out.append("[" + body)
+        elif token[0] == "\\" and token[1:] in _ASCII:
+            out.append(f"[{_ASCII[token[1:]]}]")
+        elif token[0] == "\\" and token[1:].lower() in _ASCII:
+            out.append(f"[^{_ASCII[token[1:].lower()]}]")
+        elif python and token == "$":
+            out.append(r"\Z")
+        elif python and token == "(?<":
+            out.append("(?P<")
+        else:
+            out.append(token)
+    return "".join(out)
+
+
+def _in_class(found: re.Match[str]) -> str:
+    text = found[0]
+    return _ASCII.get(text[1:], text) if text[0] == "\\" else "\\" + text
+
+
+def _longest(source: str) -> int:
+    """How long a text may be: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
+    repeats = 1
+    groups = [False]  # for each open group: does it hold a repeat or an alternative?
+    closed = False  # did a group that does just close?
+    for token in _TOKEN.findall(source):
+        if token in ("*", "+") or (token[0] == "{" and len(token) > 1):
+            if closed:
+                return NESTED_LIMIT
+            repeats += 1
+            groups = [True] * len(groups)
+        closed = False
+        if token == "|":
+            groups[-1] = True
+        elif token.startswith("("):
+            groups.append(False)
+        elif token == ")" and len(groups) > 1:
+            closed = groups.pop()
+            groups[-1] = groups[-1] or closed
+    return max(NESTED_LIMIT, min(10_000, int(STEPS ** (1 / repeats))))

@@ -1,0 +1,211 @@
+"""A signature as JSON Schema 2020-12, and the way from JSON arguments to the Python values a function wants.
+
+pydantic does both from one description, a TypedDict made of the parameters: unlike a model it takes any parameter
+name and leaves a missing argument missing, so that the function's own default applies untouched. It is imported
+when the first tool is defined and not before.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, cast, get_args, get_origin
+
+from callgate.tools.signature import MISSING, Parameter, Signature
+from callgate.tools.strict_json import join
+from callgate.words.arguments import Rejected
+from callgate.words.errors import ToolDefinitionError
+
+MAX_FAULTS = 20
+_SCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
+_SUBSCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "prefixItems")
+_CHOICES = ("anyOf", "oneOf", "allOf")
+
+
+class Parameters:
+    """The shape of a function tool; ``validator`` is pydantic's for all parameters at once."""
+
+    def __init__(self, takes: Signature, schema: dict[str, Any], validator: Any) -> None:
+        self.takes = takes
+        self.schema = schema
+        self._defaults = {
+            each.name: each.default
+            for each in takes.parameters
+            if each.default is not MISSING and not _from_field(each.default)
+        }
+        self._from_python = validator.validate_python
+        self._from_json = validator.validate_json
+
+    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
+        """Keyword arguments for the function, or what its own types and validators have against them.
+
+        Nothing is shared with ``arguments``: a tool may change what it was given without changing the record.
+        """
+        try:
+            return self._from_python(fresh(arguments))
+        except Exception as error:
+            return self._convert_as_json(arguments, error)
+
+    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {**self._defaults, **values}
+
+    named = filled
+
+    def _convert_as_json(self, arguments: Mapping[str, Any], first: Exception) -> dict[str, Any] | Rejected:
+        # Strict types take a date from JSON but not from a str, so what failed is tried as the JSON it came from.
+        from pydantic import ValidationError
+
+        try:
+            return self._from_json(json.dumps(fresh(arguments)))
+        except Exception as error:
+            if isinstance(error, ValidationError):
+                return Rejected(_faults(error))
+            return Rejected((f"$: {type(first).__name__}: {first}",))
+
+
+def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str) -> Parameters:
+    """Schema and validator for the parameters; ToolDefinitionError names the one that has neither."""
+    adapter = _adapter(takes.parameters, descriptions)
+    if isinstance(adapter, Exception):
+        raise _blamed(takes.parameters, tool, adapter) from adapter
+    validator, schema = adapter
+    schema = _untitled(schema)
+    properties = schema.setdefault("properties", {})
+    for parameter in takes.parameters:
+        _add_default(properties.get(parameter.name), parameter)
+    ordered = {key: schema[key] for key in ("type", "properties", "required", "$defs") if key in schema}
+    return Parameters(takes, {**ordered, "additionalProperties": False}, validator)
+
+
+def fresh(value: Any) -> Any:
+    """A copy of JSON down to the last container."""
+    kind = type(value)
+    if kind is dict:
+        items = cast("dict[str, Any]", value).items()
+        return {key: item if type(item) in _SCALARS else fresh(item) for key, item in items}
+    if kind is list or kind is tuple:
+        return [fresh(item) for item in value]
+    return fresh(dict(cast(Mapping[str, Any], value))) if isinstance(value, Mapping) else value
+
+
+_SCALARS = frozenset({str, int, bool, float, type(None)})
+
+
+def _from_field(default: Any) -> bool:
+    from pydantic.fields import FieldInfo
+
+    return isinstance(default, FieldInfo)
+
+
+def _adapter(
+    parameters: Sequence[Parameter], descriptions: Mapping[str, str]
+) -> tuple[Any, dict[str, Any]] | Exception:
+    """The validator and its schema, or why there is none."""
+    from pydantic import ConfigDict, TypeAdapter
+    from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+    fields: dict[str, Any] = {}
+    for each in parameters:
+        hint = _described(each, descriptions.get(each.name, ""))
+        fields[each.name] = hint if each.default is MISSING or _from_field(each.default) else NotRequired[hint]
+    make = cast(Any, TypedDict)
+    try:
+        kind = make("Arguments", fields)
+        kind.__pydantic_config__ = ConfigDict(extra="forbid")
+        adapter = TypeAdapter[Any](kind)
+        return adapter.validator, adapter.json_schema(mode="validation")
+    except Exception as error:
+        return error
+
+
+def _blamed(parameters: Sequence[Parameter], tool: str, error: Exception) -> ToolDefinitionError:
+    for each in parameters:
+        alone = _adapter((each,), {})
+        if isinstance(alone, Exception):
+            reason = str(alone).partition("\n")[0]
+            return ToolDefinitionError(f"tool {tool!r}: parameter {each.name!r} has no schema: {reason}")
+    return ToolDefinitionError(f"tool {tool!r}: no schema: {error}")
+
+
+def _described(parameter: Parameter, from_docstring: str) -> Any:
+    """The hint with its description: from Field, else from a string in Annotated, else from the docstring."""
+    from pydantic import Field
+    from pydantic.fields import FieldInfo
+
+    hint = parameter.hint
+    extra: tuple[Any, ...] = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if isinstance(parameter.default, FieldInfo):
+        hint = Annotated[hint, parameter.default]
+        extra = (*extra, parameter.default)
+    if any(isinstance(each, FieldInfo) and each.description for each in extra):
+        return hint
+    # `documentation`: typing_extensions.Doc
+    said = [each if isinstance(each, str) else getattr(each, "documentation", "") for each in extra]
+    text = next(filter(None, said), from_docstring)
+    return Annotated[hint, Field(description=text)] if text else hint
+
+
+def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
+    """Tell the model what a left-out argument means, if that can be said in JSON."""
+    if schema is None or parameter.default is MISSING or _from_field(parameter.default):
+        return
+    from pydantic import TypeAdapter
+
+    value = parameter.default
+    if parameter.hint in (str, int, bool) and type(value) is parameter.hint:
+        schema["default"] = value
+        return
+    try:
+        adapter = TypeAdapter[Any](parameter.hint)
+        value = json.loads(adapter.dump_json(value, warnings="error"))
+        adapter.validate_json(json.dumps(value, allow_nan=False))
+    except Exception:
+        # `limit: int = None` and sentinels: the default is the function's own business.
+        return
+    schema["default"] = value
+
+
+def _untitled(schema: Any) -> Any:
+    """Without the titles that pydantic derives from names; properties called ``title`` stay."""
+    if isinstance(schema, list):
+        return [_untitled(each) for each in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    out: dict[str, Any] = {}
+    for key, value in cast(dict[str, Any], schema).items():
+        if key in _SCHEMAS:
+            out[key] = {name: _untitled(each) for name, each in value.items()}
+        elif key in _SUBSCHEMAS or key in _CHOICES:
+            out[key] = _untitled(value)
+        elif key != "title":
+            out[key] = value
+    return out
+
+
+def _faults(error: Any) -> tuple[str, ...]:
+    """One line for each fault: where, what came, what was wanted."""
+    found = error.errors(include_url=False, include_context=False)
+    lines = [f"{_path(each['loc'])}: got {_came(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]
+    more = len(found) - MAX_FAULTS
+    return (*lines, f"… and {more} more") if more > 0 else tuple(lines)
+
+
+def _path(places: Sequence[int | str]) -> str:
+    path = "$"
+    for place in places:
+        path = f"{path}[{place}]" if isinstance(place, int) else join(path, place)
+    return path
+
+
+def _wanted(message: str) -> str:
+    message = " ".join(message.split())
+    for prefix, joint in (("Input should be ", ", wanted "), ("Value error, ", ": "), ("Assertion failed, ", ": ")):
+        if message.startswith(prefix):
+            return joint + message.removeprefix(prefix)
+    return ": " + message
+
+
+def _came(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except Exception:
+        text = type(value).__name__
+    return text if len(text) <= 80 else text[:77] + "…"

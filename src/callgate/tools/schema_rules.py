@@ -1,0 +1,224 @@
+"""The keywords of one schema that speak about a value itself, checked and turned into rules."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, cast
+
+from callgate.tools.patterns import Pattern, compile_pattern
+from callgate.tools.schema_node import KINDS, Rule, Test, quote
+from callgate.words.errors import ToolDefinitionError
+
+_UNSUPPORTED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "extends", "disallow", "divisibleBy")
+
+
+class SchemaError(ToolDefinitionError, ValueError):
+    """A schema that is broken or uses what is not supported; the message names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a schema stands.
+
+    ``judging`` is off where a schema only asks a question (``not``, ``if``, ``contains``): refusing unknown keys there
+    would change the answer.
+    """
+
+    at: str = "#"
+    depth: int = 0
+    judging: bool = True
+
+    def below(self, *tokens: str | int, asking: bool = False) -> "Place":
+        at = "/".join([self.at, *(str(token).replace("~", "~0").replace("/", "~1") for token in tokens)])
+        return Place(at, self.depth + 1, self.judging and not asking)
+
+    def error(self, text: str) -> SchemaError:
+        return SchemaError(f"{self.at if len(self.at) < 300 else self.at[:300] + '…'}: {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """One schema object, read with care: a keyword of the wrong shape is a ``SchemaError``."""
+
+    schema: Mapping[str, Any]
+    place: Place
+
+    def refuse_unsupported(self) -> None:
+        for keyword in _UNSUPPORTED:
+            if self.schema.get(keyword, True) is not True:
+                raise self.place.error(f"{keyword} is not supported")
+        if self.place.depth and not str(self.schema.get("$id", "#")).startswith("#"):
+            raise self.place.error("a $id inside the schema is not supported")
+        if self.schema.get("unevaluatedProperties", False) not in (True, False):
+            raise self.place.error("unevaluatedProperties is supported as true or false only")
+
+    def kinds(self) -> tuple[str, ...]:
+        given = self.schema.get("type")
+        if given is None and "type" not in self.schema:
+            return ()
+        kinds: list[Any] = cast(list[Any], given) if isinstance(given, list) else [given]
+        if not kinds or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
+            raise self.place.error(f"type is one of {', '.join(KINDS)} or a list of them, got {quote(given)}")
+        return tuple(dict.fromkeys(kinds))
+
+    def choices(self) -> tuple[Any, ...] | None:
+        if "const" in self.schema:
+            return (self.schema["const"],)
+        given = self.schema.get("enum")
+        if given is None:
+            return None
+        if not isinstance(given, list):
+            raise self.place.error(f"enum is a list, got {quote(given)}")
+        return tuple(cast(list[Any], given))
+
+    def mapping(self, keyword: str) -> Mapping[str, Any]:
+        given = self.schema.get(keyword, {})
+        if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast(Mapping[Any, Any], given)):
+            raise self.place.error(f"{keyword} is an object, got {quote(given)}")
+        return cast(Mapping[str, Any], given)
+
+    def strings(self, keyword: str, given: Any = None) -> tuple[str, ...]:
+        given = self.schema.get(keyword, []) if given is None else given
+        if not isinstance(given, list) or not all(isinstance(item, str) for item in cast(list[Any], given)):
+            raise self.place.error(f"{keyword} is a list of names, got {quote(given)}")
+        return tuple(cast(list[str], given))
+
+    def count(self, keyword: str) -> int | None:
+        given = self.number(keyword)
+        if given is None:
+            return None
+        if given < 0 or given != int(given):
+            raise self.place.error(f"{keyword} is a whole number from 0, got {quote(given)}")
+        return int(given)
+
+    def number(self, keyword: str) -> int | float | None:
+        given = self.schema.get(keyword)
+        if given is None or isinstance(given, bool):
+            return None
+        if not isinstance(given, int | float) or not isfinite(given):
+            raise self.place.error(f"{keyword} is a number, got {quote(given)}")
+        return given
+
+    def rules(self) -> list[Rule]:
+        return [*self._number_rules(), *self._string_rules(), *self._size_rules(), *self._key_rules()]
+
+    def _number_rules(self) -> list[Rule]:
+        rules: list[Rule] = []
+        least, most = self.number("minimum"), self.number("maximum")
+        above, under = self.number("exclusiveMinimum"), self.number("exclusiveMaximum")
+        # Draft 4 spelled an exclusive bound as a flag beside the bound.
+        if self.schema.get("exclusiveMinimum") is True:
+            least, above = None, least
+        if self.schema.get("exclusiveMaximum") is True:
+            most, under = None, most
+        if least is not None:
+            rules.append(Rule(lambda value: not _is_number(value) or value >= least, f"at least {least}"))
+        if above is not None:
+            rules.append(Rule(lambda value: not _is_number(value) or value > above, f"more than {above}"))
+        if most is not None:
+            rules.append(Rule(lambda value: not _is_number(value) or value <= most, f"at most {most}"))
+        if under is not None:
+            rules.append(Rule(lambda value: not _is_number(value) or value < under, f"less than {under}"))
+        if (step := self.number("multipleOf")) is not None:
+            if step <= 0:
+                raise self.place.error(f"multipleOf is a number above 0, got {quote(step)}")
+            rules.append(Rule(_multiple(step), f"a multiple of {step}"))
+        return rules
+
+    def _string_rules(self) -> list[Rule]:
+        rules: list[Rule] = []
+        length: Callable[[Any], str] = lambda value: f"{len(value)} characters"  # noqa: E731 - one line, three uses
+        if (least := self.count("minLength")) is not None:
+            rules.append(Rule(lambda value: type(value) is not str or len(value) >= least, f"at least {least}", length))
+        if (most := self.count("maxLength")) is not None:
+            rules.append(Rule(lambda value: type(value) is not str or len(value) <= most, f"at most {most}", length))
+        if "pattern" in self.schema:
+            pattern = self.pattern(self.schema["pattern"], "pattern")
+            fits, text = pattern.fits, quote(pattern.source)
+            rules.append(Rule(lambda value: type(value) is not str or fits(value), f"a string matching {text}"))
+            if pattern.longest is not None:
+                limit = f"at most {pattern.longest} (the pattern {text} cannot be checked safely on longer text)"
+                longest = pattern.longest
+                rules.append(Rule(lambda value: type(value) is not str or len(value) <= longest, limit, length))
+        return rules
+
+    def _size_rules(self) -> list[Rule]:
+        rules: list[Rule] = []
+        for low, high, kind, unit in (
+            ("minItems", "maxItems", list, "items"),
+            ("minProperties", "maxProperties", dict, "keys"),
+        ):
+            if (least := self.count(low)) is not None:
+                rules.append(_size(kind, unit, f"at least {least}", lambda size, least=least: size >= least))
+            if (most := self.count(high)) is not None:
+                rules.append(_size(kind, unit, f"at most {most}", lambda size, most=most: size <= most))
+        if self.schema.get("uniqueItems") is True:
+            rules.append(Rule(_all_different, "an array without equal items"))
+        return rules
+
+    def _key_rules(self) -> list[Rule]:
+        rules: list[Rule] = []
+        for keyword in ("dependentRequired", "dependencies"):
+            for key, given in self.mapping(keyword).items():
+                if keyword == "dependentRequired" or isinstance(given, list):
+                    needed = self.strings(keyword, given)
+                    names = ", ".join(map(quote, needed))
+                    test = _needs(key, needed)
+                    rules.append(Rule(test, f"{names} as well, because {quote(key)} is there"))
+        return rules
+
+    def pattern(self, given: Any, keyword: str) -> Pattern:
+        if not isinstance(given, str):
+            raise self.place.error(f"{keyword} is a string, got {quote(given)}")
+        try:
+            return compile_pattern(given)
+        except ValueError as error:
+            raise self.place.error(f"{keyword} {quote(given)} is not a regular expression we take: {error}") from None
+
+
+def choice_rule(choices: tuple[Any, ...], wanted: str) -> Rule:
+    if all(type(choice) is str for choice in choices):
+        words = frozenset(cast(tuple[str, ...], choices))
+        return Rule(lambda value: type(value) is str and value in words, wanted)
+    known = frozenset(map(canonical, choices))
+    return Rule(lambda value: canonical(value) in known, wanted)
+
+
+def canonical(value: Any) -> str:
+    """Equal JSON values have equal texts. A text, because the hashes of numbers can be made to collide at will."""
+    if type(value) is dict:
+        pairs = cast(dict[str, Any], value).items()
+        return "{" + ",".join(sorted(f"{json.dumps(key)}:{canonical(item)}" for key, item in pairs)) + "}"
+    if type(value) is list:
+        return "[" + ",".join(map(canonical, cast(list[Any], value))) + "]"
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return hex(value) if type(value) is int else json.dumps(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _multiple(step: int | float) -> Test:
+    if isinstance(step, int) or step.is_integer():
+        whole = int(step)
+        return lambda value: not _is_number(value) or value % whole == 0
+    # Imported here: it brings decimal along, for the rare step with a fraction.
+    from fractions import Fraction
+
+    exact = Fraction(repr(step))
+    return lambda value: not _is_number(value) or (Fraction(repr(value)) / exact).denominator == 1
+
+
+def _size(kind: type, unit: str, wanted: str, test: Callable[[int], bool]) -> Rule:
+    return Rule(lambda value: type(value) is not kind or test(len(value)), wanted, lambda value: f"{len(value)} {unit}")
+
+
+def _all_different(value: Any) -> bool:
+    return type(value) is not list or len(set(map(canonical, cast(list[Any], value)))) == len(cast(list[Any], value))
+
+
+def _needs(key: str, needed: tuple[str, ...]) -> Test:
+    return lambda value: type(value) is not dict or key not in value or all(name in value for name in needed)

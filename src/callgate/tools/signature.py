@@ -1,0 +1,140 @@
+"""A function's parameters as a tool sees them: resolved annotations, and the one that takes the Run."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter as Declared
+from inspect import isroutine, signature, unwrap
+from types import NoneType, UnionType
+from typing import Annotated, Any, ForwardRef, Union, cast, get_args, get_origin, get_type_hints
+
+from callgate.core.ports import Run
+from callgate.words.errors import ToolDefinitionError
+
+MISSING: Any = Declared.empty
+# For an annotation that only a type checker can resolve (`if TYPE_CHECKING: from callgate import Run`).
+_SPELLED_RUN = re.compile(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run\]?(?:\s*\|\s*None)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    hint: Any
+    default: Any = MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """``run`` names the parameter that takes the Run; it is not among ``parameters``."""
+
+    parameters: tuple[Parameter, ...]
+    run: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in self.parameters)
+
+
+def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] | None = None) -> Signature:
+    """The parameters of ``fn``; ``scope`` holds local names that its annotations may use.
+
+    Raises ToolDefinitionError for what a call by name cannot fill: ``*args``, ``**kwargs``, positional-only.
+    """
+    try:
+        declared = signature(fn).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ToolDefinitionError(f"tool {tool!r}: {fn!r} has no signature to read") from error
+    bound = _bound(fn)
+    namespace = _namespace(fn, scope or {})
+    found: list[Parameter] = []
+    run: str | None = None
+    for position, each in enumerate(declared):
+        if each.name in bound:
+            continue
+        _refuse_unfillable(each, position, tool)
+        hint = _resolve(each, namespace, tool)
+        if not _is_run(hint):
+            found.append(Parameter(each.name, hint, each.default))
+        elif run is None:
+            run = each.name
+        else:
+            raise ToolDefinitionError(f"tool {tool!r}: both {run!r} and {each.name!r} ask for the Run")
+    return Signature(tuple(found), run)
+
+
+def inside_partials(fn: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(fn, partial):
+        fn = cast("partial[Any]", fn).func
+    return fn
+
+
+def code_of(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function or method that runs in the end: of an object that is neither, its ``__call__``."""
+    inner = inside_partials(fn)
+    return inner if isroutine(inner) or isinstance(inner, type) else inner.__call__
+
+
+def caller_scope(depth: int) -> dict[str, Any]:
+    """The local names of whoever defines the tool, where a class written inside a function is found."""
+    frame = sys._getframe(depth + 1)  # pyright: ignore[reportPrivateUsage]
+    return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+
+
+def _refuse_unfillable(each: Declared, position: int, tool: str) -> None:
+    why = {
+        Declared.POSITIONAL_ONLY: "is positional-only, but a model passes arguments by name",
+        Declared.VAR_POSITIONAL: "(*args) has no name a model could use; take a list instead",
+        Declared.VAR_KEYWORD: "(**kwargs) has no schema; name the parameters, or take a dict",
+    }.get(each.kind)
+    if why is None and position == 0 and each.name in ("self", "cls") and each.annotation is MISSING:
+        why = "belongs to a method; make the tool from the bound one: tool(instance.method)"
+    if why is not None:
+        raise ToolDefinitionError(f"tool {tool!r}: parameter {each.name!r} {why}")
+
+
+def _bound(fn: Callable[..., Any]) -> set[str]:
+    """What a partial has already said: not for the model to see, much less to change."""
+    return set(cast("partial[Any]", fn).keywords) if isinstance(fn, partial) else set()
+
+
+def _namespace(fn: Callable[..., Any], scope: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    inner: Any = unwrap(code_of(fn))
+    inner = getattr(inner, "__func__", inner)
+    names: dict[str, Any] = dict(scope)
+    free = getattr(getattr(inner, "__code__", None), "co_freevars", ())
+    for name, cell in zip(free, getattr(inner, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # not bound yet
+            names[name] = cell.cell_contents
+    return getattr(inner, "__globals__", {}), names
+
+
+def _resolve(each: Declared, namespace: tuple[dict[str, Any], dict[str, Any]], tool: str) -> Any:
+    annotation = each.annotation
+    if annotation is MISSING:
+        return Any
+
+    # get_type_hints resolves nested strings too, and only this parameter's trouble is this parameter's.
+    class Holder:
+        pass
+
+    Holder.__annotations__ = {each.name: annotation}
+    try:
+        return get_type_hints(Holder, *namespace, include_extras=True)[each.name]
+    except Exception as error:
+        text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
+        if isinstance(text, str) and _SPELLED_RUN.match(text.strip("'\" ")):
+            return Run
+        raise ToolDefinitionError(
+            f"tool {tool!r}: the annotation {annotation!r} of parameter {each.name!r} cannot be resolved: {error}"
+        ) from error
+
+
+def _is_run(hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, UnionType):
+        return {kind for kind in get_args(hint) if kind is not NoneType} == {Run}
+    return hint is Run

@@ -1,0 +1,323 @@
+"""JSON text to Python values, with nothing guessed and every cost bounded before it is paid.
+
+Stricter than ``json.loads``: one value only, no duplicate keys (however spelled), no NaN or Infinity (nor numbers that
+overflow to it), no lone surrogates, no bytes but UTF-8, and limits on size, nesting, count of values and length of
+numbers. A whole number written with a fraction or exponent (``10.0``, ``1e3``) is the integer it equals, up to 2^53.
+
+The C scanner of ``json`` does the work; a detailed diagnosis happens only after it failed.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite
+from typing import Any, Literal, TypeAlias, cast
+
+from callgate.words.arguments import JSON
+
+BLANK = " \t\n\r"
+# Python converts up to this many digits whatever sys.set_int_max_str_digits says.
+MAX_DIGITS = 640
+_TOO_LONG = 10**MAX_DIGITS
+MAX_WHOLE = 2**53
+MAX_LINES = 20
+
+Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "extra", "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a text may cost. ``values`` bounds memory and time for texts made of many tiny values."""
+
+    chars: int = 8 * 1024 * 1024
+    depth: int = 64
+    values: int = 200_000
+
+
+LIMITS = Limits()
+
+
+class JSONFault(ValueError):
+    """The text is not the strict JSON we take; ``lines`` name each fault."""
+
+    def __init__(self, kind: Kind, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.kind: Kind = kind
+        self.lines: tuple[str, ...] = lines
+
+
+def parse(text: str, limits: Limits = LIMITS) -> JSON:
+    """The one value that the text is, or ``JSONFault``."""
+    size = len(text)
+    if size > limits.depth:
+        _check_size(text, limits)
+    if not text.isascii() and _has_surrogate(text):
+        raise _diagnosed(text)
+    body = text.strip(BLANK)
+    try:
+        value, end = (_decode if size <= MAX_DIGITS else _decode_long)(body)
+    except (ValueError, RecursionError):
+        raise _diagnosed(text) from None
+    if end != len(body):
+        raise _diagnosed(text)
+    if "\\u" in text and _ESCAPED_SURROGATE.search(text) and any(_content_faults(value, "$")):
+        raise _diagnosed(text)
+    return value
+
+
+def decode_utf8(raw: bytes, limits: Limits = LIMITS) -> str:
+    """The text of UTF-8 bytes; no other encoding is ever detected."""
+    if len(raw) > 4 * limits.chars:
+        raise JSONFault("size", f"$: got {len(raw)} bytes, wanted at most {limits.chars} characters")
+    if b"\0" in raw[:4]:
+        raise JSONFault("encoding", "$: got bytes that look like UTF-16 or UTF-32, wanted UTF-8")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, wanted valid UTF-8") from None
+
+
+def plain(value: Mapping[str, Any], limits: Limits = LIMITS) -> dict[str, JSON]:
+    """A copy of an object that never was text, held to the same rules as ``parse`` holds text."""
+    left = limits.values
+
+    def copy(item: Any, path: str, depth: int) -> JSON:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise JSONFault("size", f"$: got more than {limits.values} values")
+        if item is None or type(item) in (bool, str, int, float):
+            return _whole(item) if type(item) is float else item
+        if depth >= limits.depth:
+            raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, wanted at most {limits.depth}")
+        if type(item) in (list, tuple):
+            return [copy(entry, f"{path}[{index}]", depth + 1) for index, entry in enumerate(item)]
+        if isinstance(item, Mapping):
+            out: dict[str, JSON] = {}
+            for key, entry in cast(Mapping[Any, Any], item).items():
+                if type(key) is not str:
+                    raise JSONFault("content", f"{path}: got a key that is a {type(key).__name__}, wanted a string")
+                out[key] = copy(entry, join(path, key), depth + 1)
+            return out
+        raise JSONFault("content", f"{path}: got a Python {type(item).__name__}, wanted a JSON value")
+
+    out = cast(dict[str, JSON], copy(value, "$", 0))
+    if lines := tuple(islice(_content_faults(out, "$"), MAX_LINES)):
+        raise JSONFault("content", *lines)
+    return out
+
+
+def join(path: str, key: str) -> str:
+    """The path of a key below a path: printable and bounded whatever the key holds."""
+    return f"{path}.{key}" if len(key) <= 60 and key.isidentifier() and key.isascii() else f"{path}[{shown(key, 60)}]"
+
+
+def shown(text: str, most: int = 80) -> str:
+    """Text in quotes, escaped to printable ASCII and cut."""
+    return json.dumps(text) if len(text) <= most else f'{json.dumps(text[:most])[:-1]}…"'
+
+
+# --- the fast path ---
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("duplicate key")
+    return out
+
+
+def _refused(text: str) -> JSON:
+    raise ValueError(text)
+
+
+def _integer(text: str) -> int:
+    if len(text.lstrip("-")) > MAX_DIGITS:
+        raise ValueError("too many digits")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if len(text) > MAX_DIGITS:
+        raise ValueError("too many digits")
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError("overflow")
+    return _whole(value)
+
+
+def _whole(value: float) -> float:
+    """Equal numbers are one number in JSON; past 2^53 the digits of a float are no longer certain."""
+    return int(value) if value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE else value
+
+
+# A text no longer than MAX_DIGITS cannot hold a longer number, and the C scanner converts integers faster by itself.
+_decode = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number).raw_decode
+_decode_long = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number, parse_int=_integer
+).raw_decode
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+# --- size and nesting, before anything is built ---
+
+_STRUCTURE = b'"[]{},'
+_DROPPED = bytes(set(range(256)) - set(_STRUCTURE))
+_ONE_BRACKET = bytes.maketrans(b"{}", b"[]")
+_STRINGS = re.compile(rb'"[^"]*"?')
+
+
+def _check_size(text: str, limits: Limits) -> None:
+    if len(text) > limits.chars:
+        raise JSONFault("size", f"$: got {len(text)} characters, wanted at most {limits.chars}")
+    opened = text.count("[") + text.count("{")
+    # Counting inside strings too can only overestimate, and it is enough for nearly every call.
+    if opened <= limits.depth and (len(text) <= limits.values or opened + text.count(",") <= limits.values):
+        return
+    skeleton = _skeleton(text)
+    values = skeleton.count(b"[") + skeleton.count(b",")
+    if values > limits.values:
+        raise JSONFault("size", f"$: got about {values} values, wanted at most {limits.values}")
+    if _deeper(skeleton.replace(b",", b""), limits.depth):
+        raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, wanted at most {limits.depth}")
+
+
+def _skeleton(text: str) -> bytes:
+    """Brackets and commas outside strings. Only C loops: the text may be megabytes of anything."""
+    raw = text.encode("utf-8", "surrogatepass").replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Dropping two quotes side by side keeps every other character inside or outside its string.
+    raw = raw.translate(_ONE_BRACKET, _DROPPED).replace(b'""', b"")
+    out: list[bytes] = []
+    inside = b""
+    # Piece by piece, because re.sub keeps every fragment until it joins them.
+    for start in range(0, len(raw), 1 << 18):
+        piece = inside + raw[start : start + (1 << 18)]
+        inside = b'"' if piece.count(b'"') % 2 else b""
+        out.append(_STRINGS.sub(b"", piece))
+    return b"".join(out)
+
+
+def _deeper(brackets: bytes, depth: int) -> bool:
+    """Each round takes away the innermost pairs, so what is left after ``depth`` rounds is nested deeper."""
+    too_deep = b"[" * (depth + 1)
+    for _ in range(depth):
+        if too_deep in brackets:
+            return True
+        shorter = brackets.replace(b"[]", b"")
+        if len(shorter) == len(brackets):
+            break
+        brackets = shorter
+    return brackets.count(b"[") > depth or b"[]" in brackets
+
+
+# --- the diagnosis, after a failure ---
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with its keys as they came."""
+
+
+class _Odd(str):
+    """A number that is none: NaN, Infinity, an overflow, too many digits."""
+
+    __slots__ = ()
+
+
+def _odd_integer(text: str) -> Any:
+    return _Odd(text) if len(text.lstrip("-")) > MAX_DIGITS else int(text)
+
+
+def _odd_number(text: str) -> Any:
+    return float(text) if len(text) <= MAX_DIGITS and isfinite(float(text)) else _Odd(text)
+
+
+_decode_odd = json.JSONDecoder(
+    object_pairs_hook=_Pairs, parse_constant=_Odd, parse_float=_odd_number, parse_int=_odd_integer
+).raw_decode
+
+
+def _diagnosed(text: str) -> JSONFault:
+    start = len(text) - len(text.lstrip(BLANK))
+    body = text.strip(BLANK)
+    if not body:
+        return JSONFault("empty", "$: got no text, wanted a JSON object")
+    try:
+        value, end = _decode_odd(body)
+    except json.JSONDecodeError as error:
+        return _syntax_fault(body, error, start)
+    except RecursionError:
+        return JSONFault("size", "$: got nesting too deep to read")
+    if rest := body[end:].lstrip(BLANK):
+        what = "a second value" if rest[0] in '{["' else "text"
+        near = shown(rest, 30)
+        return JSONFault(
+            "extra", f"$: got {what} after the end of the JSON ({near}), wanted one value and nothing else"
+        )
+    lines = tuple(islice(_content_faults(value, "$"), MAX_LINES))
+    # Only a caller close to the recursion limit fails without a fault of the text.
+    return JSONFault("content", *(lines or ("$: got JSON that could not be read, wanted less nesting",)))
+
+
+# What may stand at the very end of a text that was cut inside a number, a word or an escape.
+_CUT_TOKEN = re.compile(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
+_CUT_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,4}\Z")
+
+
+def _syntax_fault(body: str, error: json.JSONDecodeError, start: int) -> JSONFault:
+    rest = body[error.pos :]
+    unterminated = error.msg.startswith("Unterminated string")
+    cut_escape = error.msg.startswith("Invalid \\u") and _CUT_ESCAPE.search(body[-6:])
+    if unterminated or cut_escape or not rest or _CUT_TOKEN.fullmatch(rest):
+        where = f"inside the string that starts at character {start + error.pos}" if unterminated else "too early"
+        return JSONFault("truncated", f"$: got truncated JSON (it ends {where}), wanted one complete object")
+    what = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+    where = f"character {start + error.pos}, near {shown(rest, 30)}"
+    return JSONFault("syntax", f"$: got text that is not JSON ({what}: {where}), wanted one JSON object")
+
+
+def _content_faults(value: Any, path: str) -> Iterator[str]:
+    if type(value) is str:
+        if not value.isascii() and _has_surrogate(value):
+            yield f"{path}: got a lone surrogate in {shown(value)}, wanted whole Unicode characters"
+    elif isinstance(value, _Odd):
+        yield f"{path}: got {_odd_name(value)}, wanted a finite number of at most {MAX_DIGITS} digits"
+    elif isinstance(value, float):
+        if not isfinite(value):
+            yield f"{path}: got {value}, wanted a finite number"
+    elif isinstance(value, int):
+        if abs(value) >= _TOO_LONG:
+            yield f"{path}: got a number of more than {MAX_DIGITS} digits, wanted at most {MAX_DIGITS}"
+    elif isinstance(value, _Pairs):
+        yield from _pair_faults(value, path)
+    elif isinstance(value, dict):
+        yield from _pair_faults(list(cast(dict[str, Any], value).items()), path)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast(list[Any], value)):
+            yield from _content_faults(item, f"{path}[{index}]")
+
+
+def _pair_faults(pairs: list[tuple[str, Any]], path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for key, item in pairs:
+        below = join(path, key)
+        if not key.isascii() and _has_surrogate(key):
+            yield f"{below}: got a lone surrogate in a key, wanted whole Unicode characters"
+        if key in seen:
+            yield f"{below}: got a duplicate key, wanted each key once"
+        seen.add(key)
+        yield from _content_faults(item, below)
+
+
+def _odd_name(text: str) -> str:
+    return text if len(text) <= 30 else f"a number of {len(text)} digits"

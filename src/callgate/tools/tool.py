@@ -1,0 +1,264 @@
+"""Functions as tools.
+
+A tool is its spec (for the model), its traits (for the gate and the scheduler) and a way to run one call. The
+function's annotations say what its arguments are; ``tool`` needs nothing that the function does not already say.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from inspect import getdoc, isroutine
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+
+from callgate.core.ports import Run
+from callgate.tools.arguments import Arguments
+from callgate.tools.calling import caller
+from callgate.tools.docstring import read_docstring
+from callgate.tools.names import check_aliases, check_name
+from callgate.tools.preview import Preview
+from callgate.tools.schema import fresh, read_parameters
+from callgate.tools.signature import Signature, caller_scope, inside_partials, read_signature
+from callgate.tools.traits import DeclaredTraits, Given, TraitOptions
+from callgate.tools.values import applied, to_result
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolDefinitionError, ToolFailure
+from callgate.words.model import ToolSpec
+from callgate.words.traits import Traits
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CommonOptions(TraitOptions, total=False):
+    """``aliases`` are further names a call may use; ``search_hint`` and ``always_loaded`` are for tool search.
+
+    ``preview`` makes the tool's ChangeSet from the same parameters (any of them, and a Run if it wants one). What it
+    returned is shown, and applied exactly, before the tool's own body runs: the body finds it in ``run.changes`` and
+    only phrases the result. If it returns None the model reads which change was applied.
+    """
+
+    aliases: Sequence[str]
+    search_hint: str
+    always_loaded: bool
+    preview: Callable[..., Any] | None
+
+
+class ToolOptions(CommonOptions, total=False):
+    name: str
+    description: str
+
+
+class Shape(Protocol):
+    """How the JSON arguments of a call become those of a function."""
+
+    @property
+    def takes(self) -> Signature: ...
+
+    @property
+    def schema(self) -> dict[str, Any]: ...
+
+    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
+        """Keyword arguments, made anew and sharing nothing; or the faults. Must not raise."""
+        ...
+
+    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The same with the defaults of what was left out."""
+        ...
+
+    def named(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by the names that functions of the arguments use, defaults filled in."""
+        ...
+
+
+class FunctionTool(Generic[P, R]):
+    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
+
+    def __init__(
+        self, fn: Callable[P, R], spec: ToolSpec, shape: Shape, options: CommonOptions, preview: Preview | None
+    ) -> None:
+        update_wrapper(self, fn)
+        self.spec = spec
+        self.aliases: tuple[str, ...] = check_aliases(spec.name, options.get("aliases", ()))
+        self.search_hint: str = options.get("search_hint", "")
+        self.always_loaded: bool = options.get("always_loaded", False)
+        self._fn = fn
+        self._call = caller(fn)
+        self._run_parameter = shape.takes.run
+        self._shape = shape
+        self._preview = preview
+        traits = {name: value for name, value in options.items() if name in TraitOptions.__optional_keys__}
+        self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)))
+        try:
+            self._arguments = Arguments(shape.schema)
+        except ToolDefinitionError as error:
+            raise ToolDefinitionError(f"tool {spec.name!r}: {error}") from error
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name}>"
+
+    @property
+    def previews(self) -> bool:
+        return self._preview is not None
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        """Repair and validate; what only the function's own types and validators can refuse is refused here too."""
+        outcome = self._arguments.read(raw)
+        if isinstance(outcome, Accepted):
+            values = self._shape.convert(outcome.arguments)
+            if isinstance(values, Rejected):
+                return values
+        return outcome
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        """One and the same object while no trait is a function. ToolDefinitionError names a function that failed."""
+        return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        if self._preview is None:
+            raise ToolFailure(f"{self.spec.name} has no preview")
+        return await self._preview.of(self._shape.filled(self._values(arguments)), run)
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        values = self._values(arguments)
+        if self._run_parameter is not None:
+            values[self._run_parameter] = run
+        value = await self._call(values, run)
+        if value is None and self._preview is not None and run.changes is not None:
+            value = applied(run.changes)
+        return to_result(value, self.spec.name)
+
+    def _values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        values = self._shape.convert(arguments)
+        if isinstance(values, Rejected):
+            # They were valid when read: a validator looks at the world, and the world changed.
+            raise ToolFailure("The arguments are not valid any more:\n" + "\n".join(values.errors))
+        return values
+
+
+@overload
+def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
+@overload
+def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Make a tool of a function: ``@tool``, ``@tool(effects="none")`` or ``tool(fn, name="other")``.
+
+    The name is the function's and the description its docstring, unless given. Parameters may have any type that
+    pydantic has a JSON schema for; one annotated ``Run`` gets the Run and is not in the schema. A plain function runs
+    in a worker thread, an async one on the loop, and a generator of either kind streams (see ``calling``).
+    A trait is a value or a function of the arguments: ``locks=lambda a: writes(a.path)``.
+    """
+    if fn is None:
+
+        def decorate(fn: Callable[..., Any]) -> FunctionTool[..., Any]:
+            return _define(fn, options, caller_scope(1))
+
+        return decorate
+    return _define(fn, options, caller_scope(1))
+
+
+def schema_tool(
+    name: str,
+    description: str,
+    parameters: Mapping[str, Any],
+    fn: Callable[..., Any],
+    **options: Unpack[CommonOptions],
+) -> FunctionTool[..., Any]:
+    """Make a tool of a ready JSON Schema. ``fn`` gets all arguments as one dict of its own, and a Run if it wants it.
+
+    For functions of the arguments every property of the schema has a value: its ``default``, else None.
+    """
+    check_name(name)
+    _refuse_unknown(name, options, CommonOptions.__optional_keys__)
+    takes = read_signature(fn, name, caller_scope(1))
+    shape = _Whole(takes, _own_copy(name, parameters), _single(takes, name))
+    preview = options.get("preview")
+    shown: Preview | None = None
+    if preview is not None:
+        wants = read_signature(preview, name, caller_scope(1))
+        shown = Preview(preview, name, wants, {_single(wants, name): shape.parameter}, takes.names)
+    return FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, shown)
+
+
+def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, Any]) -> FunctionTool[..., Any]:
+    if isinstance(fn, FunctionTool):
+        raise ToolDefinitionError(f"{fn!r} is a tool already; put it in Renamed to give it another name")
+    if not callable(fn):
+        raise ToolDefinitionError(f"{fn!r} is not a function, so it cannot be a tool")
+    name = check_name(options.get("name") or _name_of(fn))
+    _refuse_unknown(name, options, ToolOptions.__optional_keys__)
+    takes = read_signature(fn, name, scope)
+    said = read_docstring(_docstring_of(fn))
+    shape = read_parameters(takes, said.parameters, name)
+    spec = ToolSpec(name, options.get("description", said.description), shape.schema)
+    preview = options.get("preview")
+    shown: Preview | None = None
+    if preview is not None:
+        wants = read_signature(preview, name, scope)
+        shown = Preview(preview, name, wants, {each: each for each in wants.names}, takes.names)
+    return FunctionTool[..., Any](fn, spec, shape, options, shown)
+
+
+class _Whole:
+    """The shape of a schema tool: one parameter takes everything."""
+
+    def __init__(self, takes: Signature, schema: dict[str, Any], parameter: str) -> None:
+        self.takes = takes
+        self.schema = schema
+        self.parameter = parameter
+        properties = cast("dict[str, Any]", schema.get("properties", {}))
+        self._unset = {
+            name: cast("dict[str, Any]", each).get("default") if isinstance(each, dict) else None
+            for name, each in properties.items()
+        }
+
+    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
+        return {self.parameter: fresh(arguments)}
+
+    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
+        return values
+
+    def named(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {**self._unset, **values[self.parameter]}
+
+
+def _single(takes: Signature, tool: str) -> str:
+    if len(takes.names) != 1:
+        taken = ", ".join(takes.names) or "nothing"
+        raise ToolDefinitionError(f"tool {tool!r}: its function must take one dict of arguments, not {taken}")
+    return takes.names[0]
+
+
+def _own_copy(tool: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        schema = json.loads(json.dumps(dict(parameters), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolDefinitionError(f"tool {tool!r}: its parameters are not JSON: {error}") from error
+    if schema.setdefault("type", "object") != "object":
+        raise ToolDefinitionError(f"tool {tool!r}: its parameters must be a schema of type object")
+    return schema
+
+
+def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}")
+    for name, kind in {"description": str, "search_hint": str, "always_loaded": bool}.items():
+        if name in options and not isinstance(options[name], kind):
+            raise ToolDefinitionError(f"tool {tool!r}: {name} must be a {kind.__name__}, not {options[name]!r}")
+
+
+def _name_of(fn: Callable[..., Any]) -> str:
+    inner = inside_partials(fn)
+    return getattr(inner, "__name__", None) or type(inner).__name__
+
+
+def _docstring_of(fn: Callable[..., Any]) -> str | None:
+    inner = inside_partials(fn)
+    if isroutine(inner) or isinstance(inner, type):
+        return getdoc(inner)
+    return getdoc(inner.__call__) or getdoc(inner)

@@ -1,0 +1,55 @@
+"""Tools in a box, found by name or alias."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from callgate.core.ports import Target, Tool, Unknown
+from callgate.tools.names import close_names
+from callgate.tools.tool import tool
+from callgate.words.errors import ToolDefinitionError
+
+Raw = str | Mapping[str, Any]
+
+
+class Toolbox:
+    """The tools given, in that order; plain functions become tools. Two tools never share a name or an alias."""
+
+    def __init__(self, *tools: Tool | Callable[..., Any]) -> None:
+        self._tools = tuple(_as_tool(each) for each in tools)
+        refuse_shared_names(self._tools)
+        self._by_name = {name: each for each in self._tools for name in (each.spec.name, *each.aliases)}
+
+    def tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        found = self._by_name.get(name)
+        if found is None:
+            return unknown(name, self._tools)
+        return Target(found, raw)
+
+
+def unknown(name: str, tools: Iterable[Tool]) -> Unknown:
+    return Unknown(name, close_names(name, ((each.spec.name, each.aliases) for each in tools)))
+
+
+def refuse_shared_names(tools: Iterable[Tool]) -> None:
+    """ToolDefinitionError for the first name or alias that two of the tools would answer to."""
+    owners: dict[str, Tool] = {}
+    for each in tools:
+        for name in (each.spec.name, *each.aliases):
+            other = owners.setdefault(name, each)
+            if other is not each:
+                both = f"{_origin(other)} and {_origin(each)}"
+                raise ToolDefinitionError(f"two tools answer to {name!r}: {both}")
+
+
+def _origin(each: Tool) -> str:
+    written = getattr(each, "__qualname__", None)
+    return f"{each.spec.name!r}" + (f" ({getattr(each, '__module__', '?')}.{written})" if written else "")
+
+
+def _as_tool(each: Tool | Callable[..., Any]) -> Tool:
+    if hasattr(each, "spec") and hasattr(each, "read"):
+        return cast(Tool, each)
+    return tool(cast("Callable[..., Any]", each))

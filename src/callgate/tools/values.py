@@ -1,0 +1,163 @@
+"""What a tool may return, and the Result it becomes."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from os import PathLike, fspath
+from typing import Any, cast
+
+from callgate.words.calls import Display, Result, Status
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Content, Image, Resource, Text
+
+_MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def to_result(value: object, tool: str) -> Result:
+    """The Result for whatever a tool returned; ToolFailure names a type that cannot be handed to a model.
+
+    Text stays as it is, None is an empty result, bytes are text if they can be, content parts (or a list of them)
+    are taken as they are, and everything else becomes JSON: numbers, containers, dataclasses, pydantic models,
+    enums, paths, dates. A structured value is not repeated in ``details``; return a Result to fill those.
+    """
+    if type(value) is str:
+        return Result((Text(_sound(value)),))
+    if value is None:
+        return Result()
+    if isinstance(value, Result):
+        return _checked(value, tool)
+    return Result(_content(value, tool))
+
+
+def applied(changes: ChangeSet) -> str:
+    """What a model is told of a change whose tool has nothing to add."""
+    count = len(changes.files)
+    return f"Applied: {changes.label} ({count} file{'' if count == 1 else 's'})"
+
+
+def _content(value: object, tool: str) -> tuple[Content, ...]:
+    if isinstance(value, Text | Image | Resource):
+        return (value,)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return (_from_bytes(bytes(cast(bytes, value)), tool),)
+    if isinstance(value, list | tuple):
+        items = cast(Sequence[object], value)
+        # A single part among strings says that the list is content and not data.
+        if any(isinstance(item, Text | Image | Resource) for item in items):
+            return tuple(part for item in items for part in _content(item, tool))
+    return (Text(_as_text(cast(object, value), tool)),)
+
+
+def _as_text(value: object, tool: str) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, PathLike):
+        value = fspath(cast(PathLike[str], value))
+    if isinstance(value, str):
+        return _sound(value)
+    text = _json(value, tool)
+    # A lone date, decimal or uuid reads better without the quotes that JSON puts around it.
+    return json.loads(text) if text[:1] == '"' else text
+
+
+def _from_bytes(data: bytes, tool: str) -> Content:
+    for magic, media_type in _MAGIC.items():
+        if data.startswith(magic):
+            return Image(media_type, data)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return Image("image/webp", data)
+    if b"\0" not in data:
+        try:
+            return Text(data.decode())
+        except UnicodeDecodeError:
+            pass
+    return Resource(f"result:{tool}", data=data, media_type="application/octet-stream")
+
+
+def _checked(result: Result, tool: str) -> Result:
+    """The author's Result, with what would not survive the record put right."""
+    content = cast(object, result.content)
+    if not _is_content(content):
+        parts = cast(Sequence[object], content if isinstance(content, list | tuple) else (content,))
+        result = replace(result, content=tuple(part for item in parts for part in _content(item, tool)))
+    if result.details:
+        result = replace(result, details=plain(result.details, tool))
+    if result.display:
+        result = replace(result, display=tuple(_shown(item, tool) for item in result.display))
+    if result.context_update is not None and not callable(result.context_update):
+        result = replace(result, context_update=plain(result.context_update, tool))
+    if result.is_error and result.code == "ok":
+        return replace(result, code="tool_error")
+    if result.status is Status.ERROR and not result.is_error:
+        return replace(result, is_error=True)
+    return result
+
+
+def _is_content(value: object) -> bool:
+    items = cast(tuple[object, ...], value)
+    return isinstance(value, tuple) and all(isinstance(item, Text | Image | Resource) for item in items)
+
+
+def _shown(item: Display, tool: str) -> Display:
+    return item if isinstance(item.body, str) else replace(item, body=plain(item.body, tool))
+
+
+def plain(value: object, tool: str) -> Any:
+    """The same value made of nothing but JSON types, sharing nothing with the original."""
+    try:
+        return json.loads(_json(value, tool))
+    except ValueError as error:
+        raise ToolFailure(f"{tool} returned a {type(value).__name__} that cannot be kept: {error}") from error
+
+
+def _json(value: object, tool: str) -> str:
+    from pydantic_core import to_json
+
+    if isinstance(value, Iterator | AsyncIterator | Coroutine):
+        hint = "return a list, or write the tool itself as a generator function"
+        raise ToolFailure(f"{tool} returned a {type(cast(object, value)).__name__}: {hint}")
+    try:
+        # NaN and the infinities have no JSON; as strings they reach the model instead of vanishing.
+        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_other).decode()
+    except Exception as error:
+        mended = _without_surrogates(value) if "surrogates not allowed" in str(error) else None
+        if mended is not None:
+            return mended
+        kind = type(value).__name__
+        raise ToolFailure(f"{tool} returned a {kind} that cannot be written as JSON: {error}") from error
+
+
+def _other(value: Any) -> Any:
+    """For what pydantic has no form of its own: pure paths, mappings that are not dicts."""
+    if isinstance(value, PathLike):
+        return fspath(cast(PathLike[str], value))
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[Any, Any], value))
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _sound(text: str) -> str:
+    """Without lone surrogates (names of files can have some), which no provider and no file takes."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def _without_surrogates(value: object) -> str | None:
+    from pydantic_core import to_jsonable_python
+
+    try:
+        simple = to_jsonable_python(value, bytes_mode="base64", fallback=_other)
+        text = json.dumps(simple, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return None
+    # Two backslashes in JSON are one in the string: the escape is shown, not read back as a surrogate.
+    return _SURROGATE.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text)

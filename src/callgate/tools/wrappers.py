@@ -1,0 +1,161 @@
+"""Thin boxes around boxes: fewer tools, other names, several boxes as one.
+
+A box may change while it is used (an MCP server's list of tools does), so a wrapper looks into the inner box each
+time and keeps nothing. A wrapped tool shows its new name in its spec and is otherwise the same.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
+from callgate.tools.names import check_name, fits
+from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolDefinitionError
+from callgate.words.model import ToolSpec
+from callgate.words.traits import Traits
+
+
+class Named:
+    """A tool under another name."""
+
+    def __init__(self, tool: Tool, name: str, aliases: Sequence[str]) -> None:
+        self.inner = tool
+        self.spec: ToolSpec = replace(tool.spec, name=name)
+        self.aliases = tuple(aliases)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name}, {self.inner!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        # What a kind of tool has beyond the Protocol, such as `search_hint`.
+        return getattr(self.inner, name)
+
+    @property
+    def previews(self) -> bool:
+        return self.inner.previews
+
+    def read(self, raw: Raw) -> Accepted | Rejected:
+        return self.inner.read(raw)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return self.inner.traits(arguments)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        changes = await self.inner.preview(arguments, run)
+        return replace(changes, tool=self.spec.name) if changes.tool == self.inner.spec.name else changes
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        return await self.inner.run(arguments, run)
+
+
+class Filtered:
+    """Only the tools that are kept: those a function says yes to, or those with the given names.
+
+    A function that fails says no.
+    """
+
+    def __init__(self, box: Toolbox, keep: Callable[[Tool], bool] | Collection[str]) -> None:
+        self._box = box
+        self._keep = keep
+
+    def tools(self) -> Sequence[Tool]:
+        return tuple(each for each in self._box.tools() if self._kept(each))
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        found = self._box.resolve(name, raw)
+        return found if isinstance(found, Target) and self._kept(found.tool) else unknown(name, self.tools())
+
+    def _kept(self, tool: Tool) -> bool:
+        if not callable(self._keep):
+            return tool.spec.name in self._keep
+        try:
+            return bool(self._keep(tool))
+        except Exception:
+            return False
+
+
+class Prefixed:
+    """Every tool under its name with a prefix, aliases too. A name that gets too long for a provider is left out."""
+
+    def __init__(self, box: Toolbox, prefix: str) -> None:
+        self._box = box
+        self._prefix = check_name(prefix)
+        for each in box.tools():
+            check_name(prefix + each.spec.name)
+
+    def tools(self) -> Sequence[Tool]:
+        return tuple(self._named(each) for each in self._box.tools() if fits(self._prefix + each.spec.name))
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        if name.startswith(self._prefix):
+            found = self._box.resolve(name.removeprefix(self._prefix), raw)
+            if isinstance(found, Target) and fits(self._prefix + found.tool.spec.name):
+                return Target(self._named(found.tool), found.raw)
+        return unknown(name, self.tools())
+
+    def _named(self, tool: Tool) -> Tool:
+        return Named(tool, self._prefix + tool.spec.name, [self._prefix + alias for alias in tool.aliases])
+
+
+class Renamed:
+    """Some tools under new names, ``{"old": "new"}``. An old name is free again: it finds nothing any more."""
+
+    def __init__(self, box: Toolbox, names: Mapping[str, str]) -> None:
+        self._box = box
+        self._new = dict(names)
+        self._old = {check_name(new): old for old, new in names.items()}
+        if len(self._old) < len(self._new):
+            raise ToolDefinitionError(f"two tools would get one name: {dict(names)}")
+        refuse_shared_names([self._named(each) for each in box.tools()])
+
+    def tools(self) -> Sequence[Tool]:
+        return tuple(self._named(each) for each in self._box.tools() if self._visible(each))
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        if name in self._old or name not in self._new:
+            found = self._box.resolve(self._old.get(name, name), raw)
+            if isinstance(found, Target) and self._visible(found.tool):
+                return Target(self._named(found.tool), found.raw)
+        return unknown(name, self.tools())
+
+    def _visible(self, tool: Tool) -> bool:
+        """Not so for a tool that came later under a name already given to another."""
+        return tool.spec.name in self._new or tool.spec.name not in self._old
+
+    def _named(self, tool: Tool) -> Tool:
+        new = self._new.get(tool.spec.name)
+        if new is None:
+            return tool
+        return Named(tool, new, [alias for alias in tool.aliases if alias != new])
+
+
+class Merged:
+    """Several boxes as one. Names they share now are refused; of names they share later the first box's counts.
+
+    A name beats an alias, whichever box has it.
+    """
+
+    def __init__(self, *boxes: Toolbox) -> None:
+        self._boxes = boxes
+        refuse_shared_names([each for box in boxes for each in box.tools()])
+
+    def tools(self) -> Sequence[Tool]:
+        found: dict[str, Tool] = {}
+        for box in self._boxes:
+            for each in box.tools():
+                found.setdefault(each.spec.name, each)
+        return tuple(found.values())
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        by_alias: Target | None = None
+        for box in self._boxes:
+            found = box.resolve(name, raw)
+            if isinstance(found, Target):
+                if found.tool.spec.name == name:
+                    return found
+                by_alias = by_alias or found
+        return by_alias or unknown(name, self.tools())

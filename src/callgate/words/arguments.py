@@ -1,0 +1,32 @@
+"""What became of the arguments a model wrote for one call.
+
+Paths read like ``$.items[0].id``; ``$`` is the whole payload.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One change that lost and invented nothing: where, and what was done."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The arguments fit the schema. Without repairs they are what the model wrote."""
+
+    arguments: dict[str, Any]
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """At least one line per fault, each naming the path, what came and what was wanted. Never empty."""
+
+    errors: tuple[str, ...]

@@ -1,0 +1,180 @@
+"""A tool call from arrival to its one result: statuses, legal moves, codes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from callgate.words.arguments import Repair
+from callgate.words.decisions import Decision, Question
+from callgate.words.errors import StateError
+from callgate.words.messages import Content, Text
+
+
+class Status(StrEnum):
+    VALIDATING = "validating"
+    AWAITING_APPROVAL = "awaiting_approval"
+    SCHEDULED = "scheduled"
+    EXECUTING = "executing"
+    SUCCESS = "success"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+_S = Status
+
+TRANSITIONS: Mapping[Status, frozenset[Status]] = {
+    _S.VALIDATING: frozenset({_S.SCHEDULED, _S.AWAITING_APPROVAL, _S.ERROR, _S.CANCELLED}),
+    _S.AWAITING_APPROVAL: frozenset({_S.SCHEDULED, _S.CANCELLED, _S.ERROR}),
+    _S.SCHEDULED: frozenset({_S.EXECUTING, _S.AWAITING_APPROVAL, _S.CANCELLED, _S.ERROR}),
+    _S.EXECUTING: frozenset({_S.SUCCESS, _S.ERROR, _S.CANCELLED}),
+    _S.SUCCESS: frozenset(),
+    _S.ERROR: frozenset(),
+    _S.CANCELLED: frozenset(),
+}
+TERMINAL = frozenset(status for status, after in TRANSITIONS.items() if not after)
+
+
+def check_move(call_id: str, before: Status, after: Status) -> None:
+    """Raise StateError unless the table allows the move."""
+    if after not in TRANSITIONS[before]:
+        raise StateError(f"call {call_id}: {before} -> {after} is not a legal move")
+
+
+def transitions_mermaid() -> str:
+    """The table as a Mermaid state diagram, for the docs."""
+    lines = ["stateDiagram-v2", f"    [*] --> {Status.VALIDATING}"]
+    for before, moves in TRANSITIONS.items():
+        lines += [f"    {before} --> {after}" for after in Status if after in moves]
+    lines += [f"    {status} --> [*]" for status in Status if status in TERMINAL]
+    return "\n".join(lines)
+
+
+Code = Literal[
+    "ok",
+    "denied",
+    "cancelled_by_user",
+    "cancelled_by_sibling",
+    "discarded",
+    "not_run_truncated",
+    "never_started",
+    "skipped",
+    "unknown_tool",
+    "invalid_arguments",
+    "blocked_by_hook",
+    "tool_error",
+    "timed_out",
+    "limit",
+    "outcome_unknown",
+]
+CODE_STATUS: Mapping[str, Status] = {
+    "ok": _S.SUCCESS,
+    "denied": _S.CANCELLED,
+    "cancelled_by_user": _S.CANCELLED,
+    "cancelled_by_sibling": _S.CANCELLED,
+    "discarded": _S.CANCELLED,
+    "not_run_truncated": _S.CANCELLED,
+    "never_started": _S.CANCELLED,
+    "skipped": _S.CANCELLED,
+    "unknown_tool": _S.ERROR,
+    "invalid_arguments": _S.ERROR,
+    "blocked_by_hook": _S.ERROR,
+    "tool_error": _S.ERROR,
+    "timed_out": _S.ERROR,
+    "limit": _S.ERROR,
+    "outcome_unknown": _S.ERROR,
+}
+Known = Literal["none", "unknown", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """What people see of a result. ``body`` is JSON whose shape the kind gives.
+
+    text and diff: a string; table: ``{"columns": […], "rows": [[…]]}``; tree: nested ``{"label", "children"}``;
+    image: ``{"media_type", "path" | "data"}``; progress: ``{"current", "total"}``.
+    """
+
+    kind: Literal["text", "diff", "table", "tree", "image", "progress"]
+    body: Any
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that holds what was too big to hand over."""
+
+    path: str
+    size: int
+    media_type: str = "text/plain"
+
+
+ContextUpdate = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One call's outcome: ``content`` for the model, ``display`` for people.
+
+    A tool may return ``context_update`` as a function of the context; on record it is always data.
+    """
+
+    content: tuple[Content, ...] = ()
+    display: tuple[Display, ...] = ()
+    is_error: bool = False
+    code: Code = "ok"
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    artifacts: tuple[Artifact, ...] = ()
+    context_update: ContextUpdate | None = None
+
+    @property
+    def status(self) -> Status:
+        return CODE_STATUS[self.code]
+
+    @property
+    def effects(self) -> Known | None:
+        """What is known about the world: nothing happened, something may have, it was done."""
+        return self.details.get("effects")
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.content if isinstance(part, Text))
+
+    @classmethod
+    def failed(cls, code: Code, message: str, **details: Any) -> "Result":
+        """A result that is not a success: the message is for the model, the details are for the record."""
+        return cls(content=(Text(message),), is_error=True, code=code, details=details)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Who changed the arguments of a call, and what they were."""
+
+    by: str
+    before: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One structure for every status; what does not apply yet is None."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    raw_arguments: str | None = None
+    index: int = -1
+    message_id: str = ""
+    status: Status = Status.VALIDATING
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration_ms: float | None = None
+    live_output: str = ""
+    result: Result | None = None
+    question: Question | None = None
+    decision: Decision | None = None
+    edited: Edited | None = None
+    repairs: tuple[Repair, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        return self.status in TERMINAL

@@ -1,0 +1,128 @@
+"""Who may run what: decisions, the questions put to people, and their answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from json import JSONEncoder
+from typing import Any, Literal
+
+from callgate.words.changes import ChangeSet
+
+Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
+Effect = Literal["allow", "ask", "deny"]
+Scope = Literal["session", "project", "user"]
+Answered = Literal["yes", "yes_always", "no"]
+
+_canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What an answer is bound to: the tool and its arguments, whatever the order of keys."""
+    return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call."""
+
+    by: str
+    reason: str = ""
+    arguments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question to a person.
+
+    ``unattended`` says what happens where nobody can answer: wait, or refuse. ``standing`` asks are put every time: a
+    remembered "always" does not answer them.
+    """
+
+    by: str
+    reason: str = ""
+    arguments: Mapping[str, Any] | None = None
+    risk: str | None = None
+    unattended: Literal["wait", "deny"] = "wait"
+    standing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    by: str
+    reason: str = ""
+    code: Literal["denied", "blocked_by_hook"] = "denied"
+    stop: bool = False
+
+
+Decision = Allow | Ask | Deny
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Which calls of a tool a policy covers, judged on structured arguments and never on their text.
+
+    ``exact``: ``value`` is the arguments hash. ``prefix``: the words of the string argument ``field`` start
+    with the words of ``value``, and it is one plain command. ``glob``: the path in ``field`` matches ``value``.
+    """
+
+    kind: Literal["exact", "prefix", "glob"]
+    value: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How far an "always" may reach; no pattern means the whole tool."""
+
+    label: str
+    pattern: Pattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPolicy:
+    """A remembered answer. ``created_at`` and ``expires_at`` are seconds since the epoch."""
+
+    effect: Effect
+    tool: str
+    pattern: Pattern | None = None
+    scope: Scope = "session"
+    created_at: float = 0.0
+    expires_at: float | None = None
+    origin: str = ""
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything a person needs to decide. ``path`` labels the nested agents it came through."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    arguments_hash: str
+    by: str
+    reason: str
+    asked_at: float
+    choices: tuple[Choice, ...] = ()
+    preview: ChangeSet | None = None
+    risk: str | None = None
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """An answer to a question.
+
+    ``arguments`` present means "yes, with these arguments instead". ``always`` is the policy the person picked;
+    without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn.
+    """
+
+    call_id: str
+    outcome: Answered
+    arguments_hash: str
+    by: str = "person"
+    at: float = 0.0
+    always: ApprovalPolicy | None = None
+    stop: bool = False
+    arguments: Mapping[str, Any] | None = None
+    note: str | None = None

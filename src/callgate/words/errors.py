@@ -1,0 +1,44 @@
+"""The error tree.
+
+    CallgateError
+    ├── UsageError          you broke it: the embedding program passed something that cannot work
+    │   └── ToolDefinitionError   a tool's signature, schema or traits do not make a tool
+    ├── StateError          we broke it: an illegal move, or a door used after it closed
+    ├── ToolFailure         a tool's own "no": its message goes to the model unchanged
+    └── ModelError          they broke it: the provider, the network, the stream
+
+What happens *to a call* (denied, timed out, interrupted, unknown tool …) is never an exception: it is a Result.
+"""
+
+
+class CallgateError(Exception):
+    """Anything Callgate raises on purpose."""
+
+
+class UsageError(CallgateError):
+    """The caller passed something that cannot work; the message says what to do instead."""
+
+
+class ToolDefinitionError(UsageError):
+    """A function cannot be offered as a tool; the message names the tool and the parameter."""
+
+
+class StateError(CallgateError):
+    """A move that the rules of the house do not allow: a bug in Callgate or in how its engine is driven."""
+
+
+class ToolFailure(CallgateError):
+    """Raised by a tool to fail with a message for the model."""
+
+
+class ModelError(CallgateError):
+    """The model could not answer.
+
+    ``retryable`` says whether the same request may succeed later; ``kind`` is a short stable word
+    (``overloaded``, ``rate_limited``, ``too_long``, ``connection``, ``refused``, ``protocol``, ``other``).
+    """
+
+    def __init__(self, message: str, *, kind: str = "other", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable

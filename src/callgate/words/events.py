@@ -1,0 +1,234 @@
+"""Facts, in the past tense. A session is the fold of the durable ones; the others are for eyes only.
+
+Ordering rules: of one call, arrived < decided < asked < answered < started < settled < released. Calls of one message
+arrive and are released in the order of ``index``; they settle in any order. ``at`` is wall time and may jump: order
+comes from the position in the log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from callgate.words.arguments import Repair
+from callgate.words.calls import Result
+from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mode, Question
+from callgate.words.messages import Message
+from callgate.words.model import StopReason
+
+RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "cut_off", "closed"]
+"""Why the agent stopped working; see the loop."""
+
+TurnReason = Literal["answered", "calls", "truncated", "interrupted", "stopped", "model_error"]
+"""Why a turn ended; ``calls`` and ``truncated`` are the two after which the next request follows by itself."""
+
+SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded:
+    """A message joined the history. A partial assistant message has a stop reason that is not a whole one."""
+
+    at: float
+    message: Message
+    stop_reason: StopReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    at: float
+    turn: int
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    at: float
+    turn: int
+    reason: TurnReason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    at: float
+    reason: RunReason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallArrived:
+    """``asked_as`` is the name the model used when the call became one of another tool."""
+
+    at: float
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    index: int
+    message_id: str = ""
+    raw_arguments: str | None = None
+    repairs: tuple[Repair, ...] = ()
+    asked_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallDecided:
+    at: float
+    call_id: str
+    decision: Decision
+    arguments_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    at: float
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered:
+    at: float
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    at: float
+    call_id: str
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallProgressed:
+    """Text is what was added since the last one; ``current`` of ``total`` is a gauge."""
+
+    at: float
+    call_id: str
+    text: str = ""
+    current: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettled:
+    at: float
+    call_id: str
+    result: Result
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallReleased:
+    """This call and all before it in its message have settled; its result may leave."""
+
+    at: float
+    call_id: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUpdated:
+    at: float
+    call_id: str
+    update: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAdded:
+    at: float
+    policy: ApprovalPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class StrayFound:
+    """A call settled while its tool could not be stopped; it keeps its locks until it ends."""
+
+    at: float
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StrayEnded:
+    at: float
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSet:
+    at: float
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSet:
+    at: float
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """The history continues from just before this message."""
+
+    at: float
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should see that belongs to no call's result."""
+
+    at: float
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRefused:
+    at: float
+    input: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextStreamed:
+    at: float
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingStreamed:
+    at: float
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    at: float
+    status: SessionStatus
+
+
+Durable = (
+    MessageAdded
+    | TurnStarted
+    | TurnEnded
+    | RunEnded
+    | CallArrived
+    | CallDecided
+    | QuestionAsked
+    | QuestionAnswered
+    | CallStarted
+    | CallSettled
+    | ContextUpdated
+    | PolicyAdded
+    | StrayFound
+    | StrayEnded
+    | ModeSet
+    | ModelSet
+    | Rewound
+    | Noted
+)
+Passing = CallProgressed | CallReleased | InputRefused | TextStreamed | ThinkingStreamed | StatusChanged
+Event = Durable | Passing

@@ -1,0 +1,111 @@
+"""What people, models and tools say to each other: messages and their parts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Role = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something with an address: embedded text or bytes, or a bare link when it has neither."""
+
+    uri: str
+    text: str | None = None
+    data: bytes | None = None
+    media_type: str | None = None
+
+
+Content = Text | Image | Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A model's reasoning; the signature must come back to the provider untouched."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A tool call inside an assistant message, as the model asked for it.
+
+    ``raw_arguments`` is kept when the text the model wrote was not simply the JSON of ``arguments``.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    raw_arguments: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPart:
+    """The one answer to a CallPart, in a message of role ``tool``."""
+
+    call_id: str
+    name: str
+    content: tuple[Content, ...]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A provider's own part that has to survive the round trip unread."""
+
+    provider: str
+    data: Mapping[str, Any]
+
+
+Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens. ``input`` excludes what was read from or written to a cache."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: str
+    role: Role
+    parts: tuple[Part, ...]
+    model: str | None = None
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """The plain text of the message, its other parts left out."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[CallPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, CallPart))

@@ -1,0 +1,113 @@
+"""One vocabulary for all providers: what a model streams, and what it is asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from callgate.words.messages import Message, Usage
+
+StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off"]
+WHOLE: frozenset[str] = frozenset({"end", "tool_calls"})
+"""Stop reasons after which a message is known to be complete, so that its effects may happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStarted:
+    id: str
+    model: str = ""
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class PartStarted:
+    """``id`` and ``name`` belong to a tool call; ``provider`` data is kept for the round trip."""
+
+    index: int
+    kind: Literal["text", "thinking", "tool_call"]
+    id: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    index: int
+    text: str = ""
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsDelta:
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnded:
+    """The part is closed. For a tool call this is the moment it is complete."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnded:
+    stop_reason: StopReason
+    usage: Usage = Usage()
+
+
+ModelEvent = MessageStarted | PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | PartEnded | MessageEnded
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model is told about it; ``parameters`` is JSON Schema 2020-12."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    kind: Literal["auto", "required", "named", "none"] = "auto"
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    max_output_tokens: int | None = None
+    max_thinking_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHints:
+    """Where a provider may put cache breakpoints: after the tools, the system text, a number of messages."""
+
+    tools: bool = True
+    system: bool = True
+    messages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    system: str
+    messages: Sequence[Message]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    limits: RequestLimits = RequestLimits()
+    cache: CacheHints = CacheHints()
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a model can do; whoever asks for more gets the nearest it has."""
+
+    force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
+    streams: bool = True
+    caches: bool = False
+    context_tokens: int | None = None

@@ -1,0 +1,203 @@
+"""The checks find what they are made to find."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any
+
+import pytest
+
+from callgate.core.ports import Case, Target, Unknown
+from callgate.host.clock import LoopClock
+from callgate.testing import (
+    MemoryHost,
+    PlainTool,
+    PlainToolbox,
+    check_clock,
+    check_events,
+    check_gate,
+    check_host,
+    check_journal,
+    check_model,
+    check_tool,
+    check_toolbox,
+    run_virtual,
+)
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow
+from callgate.words.events import Durable
+from callgate.words.model import (
+    Abilities,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    PartEnded,
+    PartStarted,
+    Request,
+    TextDelta,
+)
+
+START, END = MessageStarted("m"), MessageEnded("end")
+
+
+def broken(check: Coroutine[Any, Any, None], match: str) -> None:
+    with pytest.raises(AssertionError, match=match):
+        run_virtual(check)
+
+
+def test_a_clock_that_fires_at_once_is_found() -> None:
+    class Hasty(LoopClock):
+        def call_later(self, delay: float, callback: Any) -> Any:
+            callback()
+            return super().call_later(delay, callback)
+
+    broken(check_clock(Hasty), "never calls back by itself")
+
+
+def test_a_clock_that_cannot_cancel_is_found() -> None:
+    class Stubborn(LoopClock):
+        def call_later(self, delay: float, callback: Any) -> Any:
+            super().call_later(delay, callback)
+            return asyncio.get_running_loop().call_later(0, int)
+
+    broken(check_clock(Stubborn), "cancelled timer does not fire")
+
+
+def test_a_host_that_writes_half_of_a_change_is_found() -> None:
+    class Sloppy(MemoryHost):
+        async def apply(self, changes: ChangeSet) -> None:
+            first = ChangeSet(changes.label, changes.files[:1])
+            if len(changes.files) > 1 and changes.label == "refused":
+                await super().apply(first)
+            await super().apply(changes)
+
+    broken(check_host(Sloppy), "changes nothing")
+
+
+def test_a_host_with_several_spellings_is_found() -> None:
+    class Literal(MemoryHost):
+        def normal(self, path: str) -> str:
+            return path if path.startswith("/") else f"/workspace/{path}".removesuffix("/.")
+
+    broken(check_host(Literal), "one spelling")
+
+
+def test_a_host_that_raises_on_nonsense_is_found() -> None:
+    class Strict(MemoryHost):
+        def normal(self, path: str) -> str:
+            if "\0" in path:
+                raise ValueError("NUL")
+            return super().normal(path)
+
+    broken(check_host(Strict), "must not raise")
+
+
+@pytest.mark.parametrize(
+    ("events", "match"),
+    [
+        ([END], "MessageStarted comes first"),
+        ([START, START], "MessageStarted comes once"),
+        ([START, END, START], "nothing follows MessageEnded"),
+        ([START, TextDelta(0, "x")], "open text part"),
+        ([START, PartStarted(0, "thinking"), TextDelta(0, "x")], "open text part"),
+        ([START, PartStarted(0, "text"), PartEnded(0), TextDelta(0, "x")], "is closed"),
+        ([START, PartStarted(0, "text"), PartEnded(0), PartEnded(0)], "ends once"),
+        ([START, PartStarted(1, "text")], "without gaps"),
+        ([START, PartStarted(0, "text"), END], "closed before a message ends"),
+        ([START, PartStarted(0, "tool_call", "", "A")], "has an id and a name"),
+        ([START, PartStarted(0, "tool_call", "a", "A"), PartStarted(1, "tool_call", "a", "A")], "used once"),
+        ([START, PartStarted(0, "tool_call", "a", "A"), PartEnded(0), END], "ends with tool_calls"),
+    ],
+)
+def test_a_stream_against_the_grammar_is_found(events: list[ModelEvent], match: str) -> None:
+    with pytest.raises(AssertionError, match=match):
+        check_events(events)
+
+
+def test_a_stream_that_was_cut_off_keeps_the_grammar() -> None:
+    check_events([])
+    check_events([START, PartStarted(0, "tool_call", "a", "A")])
+    check_events([START, PartStarted(0, "tool_call", "a", "A"), MessageEnded("max_tokens")])
+
+
+def test_a_model_whose_stream_cannot_be_closed_is_found() -> None:
+    class Endless:
+        def __init__(self) -> None:
+            self.events = iter((START, END))
+
+        def __aiter__(self) -> AsyncIterator[ModelEvent]:
+            return self
+
+        async def __anext__(self) -> ModelEvent:
+            for event in self.events:
+                return event
+            raise StopAsyncIteration
+
+    class Model:
+        name = "endless"
+        abilities = Abilities()
+
+        def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+            return Endless()
+
+    broken(check_model(Model), "needs aclose")
+
+
+def test_a_tool_that_raises_on_garbage_is_found() -> None:
+    class Fragile(PlainTool):
+        def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+            return super().read(raw) if raw else Accepted({}["missing"])
+
+    broken(check_tool(Fragile("A"), {"a": 1}), "must not raise")
+
+
+def test_a_tool_that_refuses_its_example_is_found() -> None:
+    class Refusing(PlainTool):
+        def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+            return Rejected(("$: no",))
+
+    broken(check_tool(Refusing("A"), {}), "accepts its example")
+
+
+def test_a_toolbox_with_one_name_twice_or_too_much_advice_is_found() -> None:
+    class Talkative(PlainToolbox):
+        def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
+            found = super().resolve(name, raw)
+            return Unknown(name, ("a", "b", "c", "d")) if isinstance(found, Unknown) else found
+
+    broken(check_toolbox(lambda: PlainToolbox(PlainTool("A"), PlainTool("A"))), "different names")
+    broken(check_toolbox(lambda: Talkative(PlainTool("A"))), "at most three")
+
+
+def test_a_gate_that_raises_is_found() -> None:
+    class Broken:
+        def judge(self, case: Case) -> Allow:
+            if case.mode == "plan":
+                raise KeyError(case.mode)
+            return Allow("me")
+
+        def judge_again(self, case: Case) -> None:
+            return None
+
+        def after(self, case: Case, result: Result) -> Result:
+            return result
+
+    broken(check_gate(Broken), "judge.. must not raise")
+
+
+def test_a_journal_that_forgets_is_found() -> None:
+    class Forgetful:
+        def __init__(self) -> None:
+            self.events: dict[Durable, None] = {}
+
+        def append(self, event: Durable) -> None:
+            self.events[event] = None
+
+        def barrier(self) -> None:
+            return None
+
+        def read(self) -> list[Durable]:
+            return list(self.events)
+
+    broken(check_journal(Forgetful), "equal events are kept apart")

@@ -1,0 +1,222 @@
+"""Boxes of tools: names, aliases, close names, and wrappers that look inside each time."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callgate.core.ports import Target, Tool, Unknown
+from callgate.core.ports import Toolbox as AnyToolbox
+from callgate.tools.tool import tool
+from callgate.tools.toolbox import Toolbox
+from callgate.tools.wrappers import Filtered, Merged, Prefixed, Renamed
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolDefinitionError
+from tests.tools.fake_run import FakeRun
+
+
+def named(name: str, *aliases: str, **options: Any) -> Tool:
+    return tool(lambda: name, name=name, aliases=aliases, **options)
+
+
+class Changing:
+    """A box whose tools come and go, as an MCP server's do."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self.now: Sequence[Tool] = tools
+
+    def tools(self) -> Sequence[Tool]:
+        return self.now
+
+    def resolve(self, name: str, raw: Any) -> Target | Unknown:
+        return Toolbox(*self.now).resolve(name, raw)
+
+
+def names(box: AnyToolbox) -> list[str]:
+    return [each.spec.name for each in box.tools()]
+
+
+def found(box: AnyToolbox, name: str) -> str | None:
+    target = box.resolve(name, "{}")
+    return target.tool.spec.name if isinstance(target, Target) else None
+
+
+def close(box: AnyToolbox, name: str) -> tuple[str, ...]:
+    target = box.resolve(name, "{}")
+    assert isinstance(target, Unknown)
+    return target.close
+
+
+def what_it_says(box: AnyToolbox, name: str) -> str:
+    target = box.resolve(name, "{}")
+    assert isinstance(target, Target)
+    return asyncio.run(target.tool.run({}, FakeRun())).text  # pyright: ignore
+
+
+BOX = Toolbox(named("read_file", "Read", "cat"), named("write_file"), named("Bash", "shell"))
+
+
+def test_tools_keep_their_order_and_are_found_by_name_and_alias() -> None:
+    box: AnyToolbox = BOX
+    assert names(box) == ["read_file", "write_file", "Bash"]
+    assert box.resolve("Bash", '{"x": 1}') == Target(box.tools()[2], '{"x": 1}')
+    assert [found(box, each) for each in ("read_file", "Read", "cat", "shell")] == [
+        "read_file",
+        "read_file",
+        "read_file",
+        "Bash",
+    ]
+
+
+def test_a_plain_function_becomes_a_tool() -> None:
+    def greet(name: str) -> str:
+        """Say hello."""
+        return name
+
+    (made,) = Toolbox(greet).tools()
+    assert (made.spec.name, made.spec.description) == ("greet", "Say hello.")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (named("one"), named("one")),
+        (named("one"), named("two", "one")),
+        (named("one", "x"), named("two", "x")),
+        (named("one", "two"), named("two")),
+    ],
+)
+def test_two_tools_never_share_a_name(first: Tool, second: Tool) -> None:
+    with pytest.raises(ToolDefinitionError) as refused:
+        Toolbox(first, second)
+    assert f"{first.spec.name!r}" in str(refused.value)
+    assert f"{second.spec.name!r}" in str(refused.value)
+    with pytest.raises(ToolDefinitionError):
+        Merged(Toolbox(first), Toolbox(second))
+
+
+@pytest.mark.spec("EXE-9")
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [
+        ("ReadFile", "read_file"),
+        ("read-file", "read_file"),
+        ("raed_file", "read_file"),
+        ("bash", "Bash"),
+        ("functions.Bash", "Bash"),
+        ("shel", "Bash"),
+        ("writefile_tool", "write_file"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_first(asked: str, nearest: str) -> None:
+    assert close(BOX, asked)[0] == nearest
+
+
+@pytest.mark.spec("EXE-9")
+def test_at_most_three_close_names_and_none_that_are_far() -> None:
+    box = Toolbox(*(named(f"file_{each}") for each in range(9)))
+    assert len(close(box, "file")) == 3
+    assert close(BOX, "zzzz") == ()
+    assert close(BOX, "") == ()
+    assert close(Toolbox(), "x") == ()
+
+
+@given(st.text(st.characters()) | st.text(min_size=1000).map(lambda text: text * 100))
+def test_no_name_makes_a_box_raise(name: str) -> None:
+    for box in (BOX, Prefixed(BOX, "p_"), Renamed(BOX, {"Bash": "sh"}), Filtered(BOX, ["Bash"]), Merged(BOX)):
+        box.resolve(name, "{}")
+
+
+def test_filtered_keeps_by_name_or_by_function() -> None:
+    box = Filtered(BOX, {"Bash", "read_file", "not there"})
+    assert names(box) == ["read_file", "Bash"]
+    assert found(box, "cat") == "read_file"
+    assert found(box, "write_file") is None
+    assert "write_file" not in close(box, "write_file")
+    assert names(Filtered(BOX, lambda each: "file" in each.spec.name)) == ["read_file", "write_file"]
+    assert names(Filtered(BOX, lambda each: 1 / 0 > 0)) == []
+
+
+def test_prefixed_names_and_aliases() -> None:
+    box = Prefixed(BOX, "github__")
+    assert names(box) == ["github__read_file", "github__write_file", "github__Bash"]
+    assert found(box, "github__cat") == "github__read_file"
+    assert found(box, "read_file") is None
+    assert close(box, "read_file")[0] == "github__read_file"
+    assert what_it_says(box, "github__Bash") == "Bash"
+
+
+def test_a_prefix_that_makes_no_name_is_refused_and_later_ones_stay_out() -> None:
+    long = named("x" * 60)
+    with pytest.raises(ToolDefinitionError):
+        Prefixed(Toolbox(long), "github__")
+    with pytest.raises(ToolDefinitionError):
+        Prefixed(BOX, "git hub")
+    inner = Changing(named("a"))
+    box = Prefixed(inner, "github__")
+    inner.now = (long, named("b"))
+    assert names(box) == ["github__b"]
+    assert found(box, "github__" + "x" * 60) is None
+
+
+def test_renamed_frees_the_old_name() -> None:
+    box = Renamed(BOX, {"Bash": "run", "read_file": "view"})
+    assert names(box) == ["view", "write_file", "run"]
+    assert found(box, "run") == found(box, "shell") == "run"
+    assert found(box, "Bash") is None
+    assert what_it_says(box, "run") == "Bash"
+    merged = Merged(box, Toolbox(named("Bash")))
+    assert what_it_says(merged, "Bash") == "Bash"
+    assert names(merged) == ["view", "write_file", "run", "Bash"]
+
+
+def test_renamed_can_swap_and_take_an_alias_as_name() -> None:
+    swapped = Renamed(BOX, {"read_file": "write_file", "write_file": "read_file"})
+    assert what_it_says(swapped, "write_file") == "read_file"
+    assert what_it_says(swapped, "read_file") == "write_file"
+    box = Renamed(BOX, {"Bash": "shell"})
+    assert found(box, "shell") == "shell"
+    assert box.tools()[2].aliases == ()
+
+
+def test_renamed_refuses_names_that_are_taken() -> None:
+    with pytest.raises(ToolDefinitionError, match="write_file"):
+        Renamed(BOX, {"Bash": "write_file"})
+    with pytest.raises(ToolDefinitionError):
+        Renamed(BOX, {"Bash": "x", "read_file": "x"})
+    inner = Changing(named("a"))
+    box = Renamed(inner, {"a": "b"})
+    inner.now = (named("b"), named("a"))
+    assert names(box) == ["b"]
+    assert what_it_says(box, "b") == "a"
+
+
+def test_merged_looks_for_names_before_aliases_and_the_first_box_wins() -> None:
+    first, second = Changing(named("a", "x")), Changing(named("b"))
+    box = Merged(first, second)
+    second.now = (tool(lambda: "second", name="a"), named("x"))
+    assert names(box) == ["a", "x"]
+    assert what_it_says(box, "a") == "a"
+    assert what_it_says(box, "x") == "x"
+    assert close(box, "aaa") == ()
+
+
+def test_a_wrapped_tool_is_the_same_in_everything_but_its_name() -> None:
+    inner = tool(
+        lambda n: n,  # pyright: ignore
+        name="t",
+        effects="none",
+        search_hint="hint",
+        preview=lambda n: ChangeSet("x", ()),  # pyright: ignore
+    )
+    (outer,) = Prefixed(Renamed(Toolbox(inner), {"t": "u"}), "p-").tools()
+    assert outer.spec.name == "p-u"
+    assert outer.spec.parameters is inner.spec.parameters
+    assert outer.traits({"n": 1}) is inner.traits({"n": 1})
+    assert outer.read('{"n": 1}') == inner.read('{"n": 1}')
+    assert outer.previews
+    assert outer.search_hint == "hint"  # pyright: ignore
+    assert asyncio.run(outer.preview({"n": 1}, FakeRun())).tool == "p-u"  # pyright: ignore
