@@ -1,7 +1,7 @@
 """The yardstick: the least a person would write by hand.
 
-It reads the same events, parses the arguments, starts a task a call and gathers the results. No validation, no decision,
-no order, no record, no limit, no cancel.
+It reads the same events, parses the arguments, starts a task a call and gathers the results. No validation, decision,
+record, limit or cancel.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from callgate.words.model import ArgumentsDelta, PartEnded, PartStarted, Request
 Function = Callable[..., Coroutine[Any, Any, str]]
 
 
-async def by_hand(model: Model, functions: Mapping[str, Function]) -> int:
-    """Ask the model, run its calls, until it asks for none; gives the number of calls."""
-    count = 0
+async def by_hand(model: Model, functions: Mapping[str, Function]) -> list[str]:
+    """Ask the model and run its calls until it asks for none; gives all results."""
+    everything: list[str] = []
     while results := await one_message(model, functions):
-        count += len(results)
-    return count
+        everything += results.values()
+    return everything
 
 
 async def one_message(model: Model, functions: Mapping[str, Function]) -> dict[str, str]:

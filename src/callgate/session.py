@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
-from weakref import WeakMethod
+from weakref import finalize
 
 from callgate.core.executor import ExecutorSettings
 from callgate.core.gate import DecisionGate
@@ -182,7 +182,6 @@ class Session:
                 if self._loop is None:
                     return "nothing is under way"
                 self._be("working")
-                self._prompts.clear()
                 self._loop.interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
                 refusal = "no question is open" if self._loop is None else self._loop.answer(sent.confirmation)
@@ -265,51 +264,71 @@ class Session:
         return self._equipment.host.clock.now()
 
 
+class _Feed:
+    """Events that a reader has not fetched yet."""
+
+    __slots__ = ("_waiting", "events")
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+
+    def hear(self, event: Event) -> None:
+        events = self.events
+        if isinstance(event, CallProgressed) and events:
+            last = events[-1]
+            if isinstance(last, CallProgressed) and last.call_id == event.call_id:
+                events[-1] = merged_progress(last, event)
+                return
+        events.append(event)
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def more(self) -> None:
+        """Wait until there is something to fetch."""
+        self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
+
+
 class Reply:
     """The events that follow an input, until the session rests. Progress that nobody fetched is merged, so a slow
     reader costs no memory and holds nobody up."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._events: deque[Event] = deque()
-        self._changed = asyncio.Event()
-        hear = WeakMethod(self._hear)
-
-        def listener(event: Event) -> None:
-            method = hear()
-            if method is None:
-                stop()
-            else:
-                method(event)
-
-        stop = session.listen(listener)
-        self._stop = stop
+        self._feed = feed = _Feed()
+        self._stop = finalize(self, session.listen(feed.hear))  # a reply that nobody keeps stops listening
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
-        while not self._events:
-            if self._session.resting:
-                self._stop()
-                failure = self._session.take_failure()
-                if failure is not None:
-                    raise failure
+        events = self._feed.events
+        while not events:
+            if self._over():
                 raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
-        return self._events.popleft()
+            await self._feed.more()
+        return events.popleft()
 
     def __await__(self) -> Generator[Any, None, list[Event]]:
         return self._all().__await__()
 
     async def _all(self) -> list[Event]:
-        return [event async for event in self]
+        events = self._feed.events
+        while not self._over():
+            await self._feed.more()
+        heard = list(events)
+        events.clear()
+        return heard
 
-    def _hear(self, event: Event) -> None:
-        last = self._events[-1] if self._events else None
-        if isinstance(event, CallProgressed) and isinstance(last, CallProgressed) and last.call_id == event.call_id:
-            self._events[-1] = merged_progress(last, event)
-        else:
-            self._events.append(event)
-        self._changed.set()
+    def _over(self) -> bool:
+        if not self._session.resting:
+            return False
+        self._stop()
+        failure = self._session.take_failure()
+        if failure is not None:
+            raise failure
+        return True

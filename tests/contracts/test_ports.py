@@ -39,6 +39,7 @@ from callgate.testing import (
 )
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
+from callgate.tools.wrappers import Filtered, Merged, Prefixed, Renamed
 from callgate.words.changes import ChangeSet
 
 
@@ -114,6 +115,22 @@ async def add(a: int, b: int = 1) -> int:
 def test_a_defined_tool_and_its_toolbox() -> None:
     run_virtual(check_tool(add, {"a": 1}, PlainRun()))
     run_virtual(check_toolbox(lambda: Toolbox(add)))
+
+
+def test_the_wrappers_of_a_toolbox() -> None:
+    box = Toolbox(add)
+    plain = PlainToolbox(PlainTool("Plain", aliases=["Simple"]))
+    for wrapped in (
+        Filtered(box, ["add"]),
+        Filtered(box, []),
+        Prefixed(box, "x_"),
+        Renamed(box, {"add": "plus"}),
+        Merged(box, plain),
+        Merged(),
+    ):
+        run_virtual(check_toolbox(lambda wrapped=wrapped: wrapped))
+        for each in wrapped.tools():
+            run_virtual(check_tool(each, {"a": 1}, PlainRun()))
 
 
 def test_the_gate() -> None:

@@ -121,6 +121,39 @@ def test_a_value_fits_exactly_when_the_reference_implementation_says_so(schema: 
         assert bool(ours.faults(value)) == (not fits)
 
 
+KEY_SCHEMAS = st.sampled_from([True, False, {"type": "string"}, {"type": "integer"}, {"minLength": 2}, {"minimum": 1}])
+# Keywords that depend on one another: drawn one by one they would seldom meet.
+OBJECT_SCHEMAS = st.fixed_dictionaries(
+    {"additionalProperties": KEY_SCHEMAS},
+    optional={
+        "properties": st.dictionaries(KEYS, KEY_SCHEMAS, min_size=1, max_size=3),
+        "patternProperties": st.dictionaries(PATTERNS, KEY_SCHEMAS, min_size=1, max_size=2),
+        "propertyNames": KEY_SCHEMAS,
+        "required": st.lists(KEYS, max_size=2, unique=True),
+    },
+)
+ARRAY_SCHEMAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "prefixItems": st.lists(KEY_SCHEMAS, min_size=1, max_size=2),
+        "items": KEY_SCHEMAS,
+        "contains": KEY_SCHEMAS,
+        "minContains": COUNTS,
+        "maxContains": COUNTS,
+    },
+)
+
+
+@given(
+    st.one_of(OBJECT_SCHEMAS, ARRAY_SCHEMAS), st.lists(st.dictionaries(KEYS, SCALARS, max_size=3) | LISTS, max_size=8)
+)
+def test_keywords_that_depend_on_one_another_agree_with_the_reference_too(schema: Any, values: list[Any]) -> None:
+    ours, theirs = Schema(schema, top=False), reference.Draft202012Validator(schema)
+    for value in values:
+        assert ours.fits(value) == theirs.is_valid(value)
+        assert bool(ours.faults(value)) == (not ours.fits(value))
+
+
 @given(schemas(), st.dictionaries(KEYS, VALUES, max_size=4))
 def test_refusing_unknown_keys_is_unevaluated_properties_of_the_standard(schema: Any, value: Any) -> None:
     def closed(part: Any) -> Any:

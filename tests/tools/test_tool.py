@@ -9,12 +9,13 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 from pydantic import AfterValidator
 
-from callgate.core.ports import Run, Tool
+from callgate.core.ports import Host, Run, Tool
+from callgate.host.threads import Threads
 from callgate.tools.calling import Progress
 from callgate.tools.tool import FunctionTool, schema_tool, tool
 from callgate.words.arguments import Accepted, Rejected
@@ -354,14 +355,47 @@ def test_a_generator_of_nothing_but_progress_has_an_empty_result() -> None:
     assert call(count) == Result()
 
 
-def test_a_second_result_is_a_failure_and_not_a_loss() -> None:
+def test_a_second_result_is_a_failure_and_closes_the_generator() -> None:
+    seen: list[str] = []
+
     @tool
     async def rows() -> AsyncIterator[Any]:
-        yield {"row": 1}
-        yield {"row": 2}
+        try:
+            yield {"row": 1}
+            yield {"row": 2}
+        finally:
+            seen.append("closed")
 
-    with pytest.raises(ToolFailure, match="only Progress may follow"):
-        call(rows)
+    async def main() -> list[str]:
+        with pytest.raises(ToolFailure, match="only Progress may follow"):
+            await rows.run({}, FakeRun())
+        return list(seen)  # before the loop ends and closes whatever was left open
+
+    assert asyncio.run(main()) == ["closed"]
+
+
+def test_a_plain_function_uses_the_threads_its_host_keeps() -> None:
+    class WithThreads:
+        threads = Threads()
+
+    go_on = threading.Event()
+
+    @tool
+    def work(run: Run) -> None:
+        run.progress("started")
+        go_on.wait()
+
+    async def main() -> int:
+        loop, spoke = asyncio.get_running_loop(), asyncio.Event()
+        run = FakeRun(host=cast(Host, WithThreads()), on_progress=lambda: loop.call_soon_threadsafe(spoke.set))
+        task = asyncio.ensure_future(work.run({}, run))
+        await spoke.wait()
+        busy = WithThreads.threads.busy
+        go_on.set()
+        await task
+        return busy
+
+    assert asyncio.run(main()) == 1
 
 
 @pytest.mark.spec("TOOL-2")

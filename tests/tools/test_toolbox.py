@@ -189,8 +189,9 @@ def test_renamed_refuses_names_that_are_taken() -> None:
         Renamed(BOX, {"Bash": "x", "read_file": "x"})
     inner = Changing(named("a"))
     box = Renamed(inner, {"a": "b"})
-    inner.now = (named("b"), named("a"))
+    inner.now = (named("b", "x"), named("a"))
     assert names(box) == ["b"]
+    assert found(box, "x") is None
     assert what_it_says(box, "b") == "a"
 
 

@@ -1,1 +1,73 @@
-"""The command line."""
+"""The command line: reads arguments, calls a command, turns what happened into an exit code.
+
+Commands are imported when they are called, so that ``callgate --help`` costs next to nothing.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+from callgate.cli.arguments import read_arguments
+from callgate.cli.terminal import safe
+from callgate.words.errors import CallgateError
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    debug = "--debug" in words
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        _say("interrupted", after="\n" if sys.stderr.isatty() else "")  # behind the ^C that the terminal shows
+        return INTERRUPTED
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        return FAILED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+            return FAILED
+        if isinstance(error, CallgateError):
+            _say(str(error))
+        elif isinstance(error, OSError):
+            _say(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        else:
+            _say(f"{type(error).__name__}: {error}; --debug shows where")
+        return FAILED
+
+
+def _run(words: list[str]) -> int:
+    given = read_arguments(words)
+    if isinstance(given, int):
+        return given
+    if given.command == "demo":
+        from callgate.cli.demo import demo  # brings asyncio and the whole runtime
+
+        return demo(given.speed, given.form)
+    from callgate.cli.validate import validate_lines  # brings the JSON Schema compiler
+
+    if given.file in (None, "-"):
+        if sys.stdin.isatty():
+            _say("reading JSON lines from the keyboard; Ctrl-D ends")
+        return validate_lines(sys.stdin.buffer, sys.stdout)
+    with open(given.file, "rb") as lines:
+        return validate_lines(lines, sys.stdout)
+
+
+def _say(text: str, after: str = "") -> None:
+    """One line on stderr, whatever the text holds."""
+    with suppress(OSError):
+        print(f"{after}callgate: {safe(text)}", file=sys.stderr, flush=True)
+
+
+def _let_go_of_stdout() -> None:
+    """Whoever read our output is gone; the interpreter must not complain about that when it flushes at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

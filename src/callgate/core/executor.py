@@ -61,8 +61,8 @@ class Executor:
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
     ) -> None:
-        self._host = host
         self._clock = host.clock
+        self._locks = host.locks
         self._record = record or Record(MemoryJournal(), Ledger(context=context))
         self._ledger = self._record.ledger
         self._settings = settings or ExecutorSettings()
@@ -83,7 +83,7 @@ class Executor:
             stir=self._stir,
             make_run=self._performer.make_run,
         )
-        self._ready: list[Ticket] = []
+        self._ready: list[int] = []
         self._stirred: deque[Ticket] = deque()
         self._stirring = False
         self._running = 0
@@ -163,8 +163,8 @@ class Executor:
         """Wait until nothing can move without a person's answer; at once when all has settled."""
         try:
             while self._tickets.moving:
-                self._tickets.changed.clear()
-                await self._tickets.changed.wait()
+                self._tickets.quiet.clear()
+                await self._tickets.quiet.wait()
         except BaseException:
             await self.aclose()
             raise
@@ -273,7 +273,7 @@ class Executor:
             self._admission.ask(ticket)
         elif self._may_start(ticket):
             self._tickets.to(ticket, Stage.READY)
-            heappush(self._ready, ticket)
+            heappush(self._ready, ticket.index)
 
     def _may_start(self, ticket: Ticket) -> bool:
         start = self._settings.start
@@ -282,13 +282,13 @@ class Executor:
     def _fill(self) -> None:
         """Start what is ready, earliest first, while there are slots. Waiting for a lock takes no slot."""
         while self._ready and self._running < self._settings.max_concurrency:
-            ticket = heappop(self._ready)
+            ticket = self._tickets.ordered[heappop(self._ready)]
             if ticket.stage is not Stage.READY:
                 continue
             assert ticket.claim is not None
             grant = Claim(ticket, ticket.claim.locks, self._granted, (*self._lineage, ticket.id))
             ticket.grant = grant
-            if self._host.locks.enter(grant):
+            if self._locks.enter(grant):
                 self._start(ticket)
             else:
                 self._tickets.to(ticket, Stage.LOCKING)
@@ -306,11 +306,11 @@ class Executor:
         else:  # locks are never held while waiting for a slot: the slot may need them
             self._ungrant(ticket)
             self._tickets.to(ticket, Stage.READY)
-            heappush(self._ready, ticket)
+            heappush(self._ready, ticket.index)
 
     def _locked_out(self, ticket: Ticket, waited: float) -> None:
         assert ticket.grant is not None
-        self._withdraw(ticket, outcomes.locked_out(waited, self._host.locks.holders(ticket.grant)))
+        self._withdraw(ticket, outcomes.locked_out(waited, self._locks.holders(ticket.grant)))
 
     def _start(self, ticket: Ticket) -> None:
         self._tickets.to(ticket, Stage.RUNNING)
@@ -325,7 +325,8 @@ class Executor:
             result = await self._performer.perform(ticket)
             if ticket.stage is not Stage.SETTLED:
                 ticket.finished = result
-                result = await self._performer.finish(ticket, result)
+                finished = self._performer.finish(ticket, result)
+                result = finished if isinstance(finished, Result) else await finished
             self._let_go(ticket)
             self._settle(ticket, result)
         except BaseException:  # the program is going down: the call still gets its one result
@@ -380,8 +381,9 @@ class Executor:
             if ticket.update is not None:
                 self._update_context(ticket)
             if self._outlet.open:
-                self._record.tell(CallReleased(self._clock.now(), ticket.id, ticket.index))
-                self._outlet.release(self._ledger.call(ticket.id))
+                self._outlet.release(self._ledger.calls[ticket.id])
+                if self._record.heard:
+                    self._record.tell(CallReleased(self._clock.now(), ticket.id, ticket.index))
 
     def _update_context(self, ticket: Ticket) -> None:
         update, ticket.update = ticket.update, None
@@ -450,7 +452,7 @@ class Executor:
     def _ungrant(self, ticket: Ticket) -> None:
         grant, ticket.grant = ticket.grant, None
         if grant is not None:
-            self._host.locks.leave(grant)
+            self._locks.leave(grant)
 
     async def _tasks_done(self) -> None:
         while self._tickets.tasks:

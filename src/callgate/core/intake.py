@@ -4,7 +4,6 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from callgate.core import outcomes
@@ -24,11 +23,12 @@ from callgate.words.model import (
     TextDelta,
     ThinkingDelta,
 )
+from callgate.words.noun import noun
 
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Arrival:
     """A call that closed; ``refused`` is its result when it can go no further."""
 

@@ -8,14 +8,14 @@ not be compared again; when an exclusive claim leaves before its turn, those beh
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from posixpath import dirname
 from typing import Any, Protocol
 
+from callgate.words.noun import noun
 from callgate.words.traits import Locks
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Placed:
     """Locks whose paths were brought to the host's normal form, so that equal places compare equal."""
 
@@ -131,14 +131,19 @@ class Lanes:
         """Queue the claim behind the others; True when it is free at once."""
         self._seq += 1
         claim.seq = self._seq
-        if self._exclusive or claim.locks.scope != "shared":
-            self._wait(claim, self._in_the_way(claim))
+        if claim.locks is SHARED and not self._exclusive:
+            self._all[claim] = None
+            return True
+        self._wait(claim, self._in_the_way(claim))
         self._file(claim)
         return not claim.blockers
 
     def leave(self, claim: Claim) -> None:
         """Take the claim out, whether it was free or not, and tell those it held back."""
         if claim not in self._all:
+            return
+        if claim.locks is SHARED and not claim.blockers and not claim.followers:
+            del self._all[claim]
             return
         early = bool(claim.blockers)
         self._unfile(claim)
@@ -236,6 +241,9 @@ class LockTable(Lanes):
     def enter(self, claim: Claim) -> bool:
         self._seq += 1
         claim.seq = self._seq
+        if claim.locks is SHARED and not self._exclusive:
+            self._all[claim] = None
+            return True
         kin = any(self._is_kin(each, claim) for each in self._all) if len(claim.lineage) > 1 else False
         for other in list(self._in_the_way(claim)):
             if self._is_kin(other, claim):
@@ -256,8 +264,6 @@ class LockTable(Lanes):
         return len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage
 
     def _in_the_way(self, claim: Claim) -> Iterable[Claim]:
-        if claim.locks.scope == "shared" and not self._exclusive:
-            return ()
         exclusive = claim.locks.scope == "exclusive"
         on_paths: set[Claim] = set() if exclusive else set(self._on_paths(claim))
         return [

@@ -1,15 +1,15 @@
 """Turns until there is nothing left to do; steering and limits between them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from callgate.core.turn import Equipment, Turn
 from callgate.words.decisions import Confirmation
 from callgate.words.events import MessageAdded, RunEnded, RunReason, TurnEnded
 from callgate.words.messages import Message, Part, Text
+from callgate.words.noun import noun
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class LoopLimits:
     """Every kind of continuation counts as a turn."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from callgate.core.ledger import Entry
 from callgate.core.ports import Host
 from callgate.words.calls import Artifact, Result, ToolCall
 from callgate.words.events import CallProgressed
@@ -28,7 +29,7 @@ class Outlet:
 
     def __init__(self) -> None:
         self._progress: dict[str, CallProgressed] = {}
-        self._results: list[ToolCall] = []
+        self._results: list[Entry] = []
         self.open = True
 
     def __bool__(self) -> bool:
@@ -38,8 +39,8 @@ class Outlet:
         before = self._progress.get(event.call_id)
         self._progress[event.call_id] = event if before is None else merged_progress(before, event)
 
-    def release(self, call: ToolCall) -> None:
-        self._results.append(call)
+    def release(self, entry: Entry) -> None:
+        self._results.append(entry)
 
     def shut(self) -> None:
         """Nothing leaves any more, also not what is waiting."""
@@ -48,14 +49,18 @@ class Outlet:
         self._results.clear()
 
     def take(self) -> list[CallProgressed | ToolCall]:
-        out: list[CallProgressed | ToolCall] = [*self._progress.values(), *self._results]
+        out: list[CallProgressed | ToolCall] = [*self._progress.values()]
+        out += [entry.snapshot() for entry in self._results]
         self._progress.clear()
         self._results.clear()
         return out
 
 
 def size_of(result: Result) -> int:
-    return sum(_chars(part) for part in result.content)
+    size = 0
+    for part in result.content:
+        size += _chars(part)
+    return size
 
 
 def _chars(part: object) -> int:
@@ -66,8 +71,9 @@ def _chars(part: object) -> int:
 
 def named_if_empty(name: str, result: Result) -> Result:
     """A result without content still has to say something to the model."""
-    if result.content and any(not isinstance(part, Text) or part.text for part in result.content):
-        return result
+    for part in result.content:
+        if not isinstance(part, Text) or part.text:
+            return result
     return replace(result, content=(Text(f"({name} completed with no output)"),))
 
 

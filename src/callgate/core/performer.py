@@ -6,9 +6,9 @@ The only place where an exception becomes a Result.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from json import dumps
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,11 +21,12 @@ from callgate.core.ticket import CallRun, Ticket, Tickets
 from callgate.words.calls import CODE_STATUS, Result
 from callgate.words.decisions import Allow
 from callgate.words.events import CallProgressed, CallStarted, Noted
+from callgate.words.noun import noun
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ExecutorSettings:
     """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
     everything on arrival, ``after`` nothing before the end. Times are in seconds."""
@@ -68,44 +69,47 @@ class Performer:
         """Run the tool; whatever it does becomes a Result."""
         if ticket.reason is not None:  # cancelled between being started and its first step
             return outcomes.not_started(ticket.reason, ticket.because)
-        effects = ticket.traits.effects
+        tool, traits = ticket.tool, ticket.traits
         ticket.started = self._clock.monotonic()
         try:
             waiting = self._record.write_first(CallStarted(self._clock.now(), ticket.id, ticket.attempt))
-            if waiting is not None and effects != "none":
-                await waiting
-            elif waiting is not None:
-                self._tickets.watch(asyncio.ensure_future(waiting))
-            result = await self._invoke(ticket)
+            if waiting is not None:
+                await self._written(waiting, traits.effects)
+            run = self.make_run(ticket)
+            if traits.timeout is not None:
+                self._limit(ticket, run, traits.timeout)
+            if tool.previews:
+                run.changes = ticket.preview or await tool.preview(ticket.arguments, run)
+                await self._host.apply(run.changes)
+            result = _sound(ticket.name, await tool.run(ticket.arguments, run))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if ticket.reason is not None:
-                return outcomes.stopped(ticket.reason, ticket.because, effects)
+                return outcomes.stopped(ticket.reason, ticket.because, traits.effects)
             if task is not None and task.cancelling():
                 raise
-            return outcomes.failed("the tool cancelled itself", effects)
+            return outcomes.failed("the tool cancelled itself", traits.effects)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return self._late(ticket, outcomes.from_exception(error, effects))
-        return self._late(ticket, _sound(ticket.name, result))
+            result = outcomes.from_exception(error, traits.effects)
+        return result if ticket.reason is None else self._late(ticket, result)
 
-    async def _invoke(self, ticket: Ticket) -> Result:
-        run = self.make_run(ticket)
-        timeout = ticket.traits.timeout
-        if timeout is not None:
-            run.deadline = self._clock.monotonic() + timeout
-            because = f"Timed out after {timeout:g} s."
-            ticket.timer = self._clock.call_later(timeout, lambda: self._cancel(ticket, "timed_out", because))
-        if ticket.tool.previews:
-            run.changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
-            await self._host.apply(run.changes)
-        return await ticket.tool.run(ticket.arguments, run)
+    async def _written(self, waiting: Awaitable[None], effects: str) -> None:
+        """That a call with effects starts is durable before it does; the others need not wait for that."""
+        if effects == "none":
+            self._tickets.watch(asyncio.ensure_future(waiting))
+        else:
+            await waiting
+
+    def _limit(self, ticket: Ticket, run: CallRun, timeout: float) -> None:
+        run.deadline = self._clock.monotonic() + timeout
+        because = f"Timed out after {timeout:g} s."
+        ticket.timer = self._clock.call_later(timeout, lambda: self._cancel(ticket, "timed_out", because))
 
     def _late(self, ticket: Ticket, result: Result) -> Result:
         """It ended although it was being cancelled: what it says of itself is the truth, if it says anything."""
-        if ticket.reason is None:
-            return result
+        assert ticket.reason is not None
         effects = ticket.traits.effects
         if ticket.reason == "discarded":
             done = effects != "none" and not result.is_error
@@ -115,27 +119,50 @@ class Performer:
             return outcomes.stopped(ticket.reason, ticket.because, effects, result.text)
         return outcomes.too_late(ticket.because, result) if ticket.reason == "timed_out" else result
 
-    async def finish(self, ticket: Ticket, result: Result) -> Result:
-        """Post hooks, then the size limit."""
-        ticket.stop_timer()
+    def finish(self, ticket: Ticket, result: Result) -> Result | Awaitable[Result]:
+        """Post hooks, then the size limit; awaitable only where there is something to wait for."""
+        if ticket.reason is None:
+            ticket.stop_timer()
         try:
             after = self._gate.after(ticket.case, result)
-            if after is not result:
-                result = after if isinstance(after, Result) else _sound(ticket.name, await after)
         except Exception as error:
-            note = f"A hook after {ticket.name} failed: {type(error).__name__}: {error}"
-            self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
-            result = replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
+            after = self._hook_failed(ticket, result, error)
+        if isinstance(after, Result):
+            after = self._complete(ticket, after)
+            return after if size_of(after) <= self._limit_of(ticket, after) else self._spilled(ticket, after)
+        return self._finish_later(ticket, result, after)
+
+    async def _finish_later(self, ticket: Ticket, result: Result, after: Awaitable[Result]) -> Result:
+        try:
+            result = _sound(ticket.name, await after)
+        except Exception as error:
+            result = self._hook_failed(ticket, result, error)
+        return await self._spilled(ticket, self._complete(ticket, result))
+
+    def _hook_failed(self, ticket: Ticket, result: Result, error: Exception) -> Result:
+        note = f"A hook after {ticket.name} failed: {type(error).__name__}: {error}"
+        self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
+        return replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
+
+    def _complete(self, ticket: Ticket, result: Result) -> Result:
+        """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
         result = named_if_empty(ticket.name, result)
         decision = ticket.decision
         if isinstance(decision, Allow) and decision.arguments is not None:
             note = f"[{decision.by} changed the arguments to {dumps(decision.arguments, ensure_ascii=False)}]"
-            result = replace(result, content=outcomes.with_note(result.content, note))
-        limits = self._settings
-        limit = limits.max_error_chars if result.is_error else ticket.traits.max_result_chars or limits.max_result_chars
-        if size_of(result) > limit:
-            result = await bounded(ticket.name, ticket.id, result, limit, self._host)
+            return replace(result, content=outcomes.with_note(result.content, note))
         return result
+
+    def _limit_of(self, ticket: Ticket, result: Result) -> int:
+        if result.is_error:
+            return self._settings.max_error_chars
+        return ticket.traits.max_result_chars or self._settings.max_result_chars
+
+    async def _spilled(self, ticket: Ticket, result: Result) -> Result:
+        limit = self._limit_of(ticket, result)
+        if size_of(result) <= limit:
+            return result
+        return await bounded(ticket.name, ticket.id, result, limit, self._host)
 
     def make_run(self, ticket: Ticket) -> CallRun:
         context = self._ledger.context

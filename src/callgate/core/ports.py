@@ -5,7 +5,7 @@ survives one that does raise, but the call then ends as an error.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from callgate.core.lanes import LockTable
@@ -15,6 +15,7 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Mode
 from callgate.words.events import Durable
 from callgate.words.model import Abilities, ModelEvent, Request, ToolSpec
+from callgate.words.noun import noun
 from callgate.words.traits import Traits
 
 Maybe = Awaitable[None] | None
@@ -150,7 +151,7 @@ class Tool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Target:
     """The tool a name stands for and the arguments it gets, which a toolbox may have unwrapped."""
 
@@ -158,7 +159,7 @@ class Target:
     raw: str | Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Unknown:
     name: str
     close: tuple[str, ...] = ()
@@ -174,7 +175,7 @@ class Toolbox(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Case:
     """What a check judges. ``recent`` are the hashes of the calls before this one, newest last."""
 
@@ -194,7 +195,7 @@ class Case:
 Verdict = Allow | Ask | Deny | None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Check:
     """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable (a hook).
 

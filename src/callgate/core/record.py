@@ -48,6 +48,11 @@ class Record:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens; what only passes by need not be said otherwise."""
+        return bool(self._listeners)
+
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
         self._append(event)

@@ -5,7 +5,7 @@ everything; running on after an answer is the same method again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from callgate.core.executor import Executor, ExecutorSettings
@@ -15,9 +15,10 @@ from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.words.calls import Status, ToolCall
 from callgate.words.decisions import ApprovalPolicy, Confirmation
 from callgate.words.errors import UsageError
+from callgate.words.noun import noun
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class RunOutcome:
     """Where every call of the batch is now, each list in arrival order; the next run starts from ``context``."""
 

@@ -2,7 +2,7 @@
 
 from asyncio import AbstractEventLoop, Event, Future
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import IntEnum
 from threading import Lock, get_ident
 from typing import Any
 
@@ -14,20 +14,20 @@ from callgate.words.decisions import Decision, Question
 from callgate.words.traits import Traits
 
 
-class Stage(Enum):
-    """Finer than a Status: what the executor waits for. MOVING stages need no person to go on."""
+class Stage(IntEnum):
+    """Finer than a Status: what the executor waits for. From DECIDING on, no person is needed to go on."""
 
-    DECIDING = "deciding"
-    HELD = "held"
-    PREVIEWING = "previewing"
-    ASKED = "asked"
-    READY = "ready"
-    LOCKING = "locking"
-    RUNNING = "running"
-    SETTLED = "settled"
+    HELD = 0
+    ASKED = 1
+    SETTLED = 2
+    DECIDING = 3
+    PREVIEWING = 4
+    READY = 5
+    LOCKING = 6
+    RUNNING = 7
 
 
-MOVING = frozenset({Stage.DECIDING, Stage.PREVIEWING, Stage.READY, Stage.LOCKING, Stage.RUNNING})
+_MOVING = Stage.DECIDING
 
 Sink = Callable[[str, str, float | None, float | None], None]
 
@@ -89,9 +89,6 @@ class Ticket:
         self.update: ContextUpdate | None = None
         self.stray = False
 
-    def __lt__(self, other: "Ticket") -> bool:
-        return self.index < other.index
-
     @property
     def label(self) -> str:
         """``Bash(mkdir build…)``: enough for a person to recognise the call."""
@@ -111,14 +108,15 @@ class Ticket:
 class Tickets:
     """The calls of one message in arrival order, and what is under way for them."""
 
-    __slots__ = ("by_id", "changed", "moving", "ordered", "tasks")
+    __slots__ = ("by_id", "changed", "moving", "ordered", "quiet", "tasks")
 
     def __init__(self) -> None:
         self.ordered: list[Ticket] = []
         self.by_id: dict[str, Ticket] = {}
         self.tasks: set[Future[Any]] = set()
         self.moving = 0
-        self.changed = Event()
+        self.changed = Event()  # anything a reader might want to look at
+        self.quiet = Event()  # nothing moves by itself any more
 
     def add(self, ticket: Ticket) -> None:
         self.ordered.append(ticket)
@@ -126,8 +124,10 @@ class Tickets:
         self.moving += 1
 
     def to(self, ticket: Ticket, stage: Stage) -> None:
-        self.moving += (stage in MOVING) - (ticket.stage in MOVING)
+        self.moving += (stage >= _MOVING) - (ticket.stage >= _MOVING)
         ticket.stage = stage
+        if not self.moving:
+            self.quiet.set()
 
     def at(self, stage: Stage) -> list[Ticket]:
         return [ticket for ticket in self.ordered if ticket.stage is stage]

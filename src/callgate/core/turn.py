@@ -9,8 +9,8 @@ same function on the log as it is: what is on record is not done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import field
 
 from callgate.core import outcomes
 from callgate.core.executor import Executor, ExecutorSettings
@@ -19,23 +19,23 @@ from callgate.core.ports import Gate, Host, Model, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import Confirmation
-from callgate.words.errors import ModelError
+from callgate.words.errors import ModelError, StateError
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
 from callgate.words.messages import Message, ResultPart
 from callgate.words.model import (
     WHOLE,
     CacheHints,
-    ModelEvent,
     Request,
     RequestLimits,
     StopReason,
     TextDelta,
     ToolChoice,
 )
+from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Equipment:
     """What every turn of a session works with."""
 
@@ -162,10 +162,7 @@ class Turn:
         record, clock, executor = self._record, self._clock, self._executor
         stream = self._kit.model.stream(self._request())
         try:
-            while True:
-                event = await _next(stream)
-                if event is None:
-                    return
+            async for event in stream:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
@@ -177,6 +174,10 @@ class Turn:
                     record.tell(ThinkingStreamed(clock.now(), intake.message_id, seen.text))
         except ModelError as error:
             self._error = error
+        except StateError:  # ours, not the model's
+            raise
+        except Exception as error:
+            self._error = ModelError(f"{type(error).__name__}: {error}")
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:
@@ -229,15 +230,6 @@ class Turn:
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
         except Exception:  # not to be known any more, so the careful answer
             return "mutating"
-
-
-async def _next(stream: AsyncIterator[ModelEvent]) -> ModelEvent | None:
-    try:
-        return await anext(stream, None)
-    except ModelError:
-        raise
-    except Exception as error:
-        raise ModelError(f"{type(error).__name__}: {error}") from error
 
 
 def _result_part(name: str, call_id: str, result: Result | None) -> ResultPart:

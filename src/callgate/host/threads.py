@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 async def in_thread(
     fn: Callable[[], T], *, on_cancel: Callable[[], None] | None = None, threads: "Threads | None" = None
 ) -> T:
-    """Run ``fn`` in a thread and wait until it has really ended, whatever happens meanwhile.
+    """Run ``fn`` in a thread and wait until it has really ended.
 
-    A cancel does not end the wait: the first one calls ``on_cancel`` (which should make ``fn`` return soon, and must
-    not raise), later ones do nothing, and the value or error of ``fn`` is what comes out. The only way to leave
-    early is ``threads.abandon()``. Without ``threads`` the call gets a thread of its own.
+    A cancel does not end the wait: it calls ``on_cancel`` (which should make ``fn`` return soon, and must not raise),
+    and the value or error of ``fn`` is what comes out. Only a second cancel, as a loop sends it when the program
+    ends, leaves the thread behind as a daemon. Without ``threads`` the call gets a thread of its own.
     """
     job = _Job(fn, get_running_loop())
     if threads is None:
@@ -56,16 +56,6 @@ class Threads:
     def busy(self) -> int:
         """Calls whose thread has not ended yet."""
         return len(self._jobs)
-
-    def abandon(self) -> int:
-        """Stop waiting for what is still going on: those who wait get a CancelledError. For closing a program.
-
-        The threads themselves cannot be stopped and run on as daemons. Returns how many were given up.
-        """
-        jobs = list(self._jobs)
-        for job in jobs:
-            job.abandon()
-        return len(jobs)
 
     def begin(self, job: "_Job[Any]") -> None:
         """Hand the job to an idle worker, or to a new one."""
@@ -104,13 +94,6 @@ class Threads:
             return inbox.get()  # taken at the last moment: the job is on its way
 
 
-class Threaded(Protocol):
-    """A host that lends its threads."""
-
-    @property
-    def threads(self) -> Threads: ...
-
-
 def threads_of(host: object) -> Threads | None:
     """The threads a host lends, if it does: the Host port does not ask for any."""
     threads = getattr(host, "threads", None)
@@ -127,7 +110,6 @@ class _Job(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
         self._over = False
-        self._abandoned = False
         self._waiter: Future[None] | None = None
 
     def work(self) -> None:
@@ -148,18 +130,19 @@ class _Job(Generic[T]):
             self._loop.call_soon_threadsafe(self._end)
 
     async def ended(self, on_cancel: Callable[[], None] | None) -> None:
-        while not (self._over or self._abandoned):
+        cancelled = False
+        while not self._over:
             waiter = self._waiter = self._loop.create_future()
             try:
                 await waiter
             except CancelledError:
+                if cancelled:
+                    raise
+                cancelled = True
                 if on_cancel is not None and not self._over:
                     self._tell(on_cancel)
-                    on_cancel = None
 
     def outcome(self) -> T:
-        if not self._over:
-            raise CancelledError("the thread was abandoned")
         error, self._error = self._error, None
         if error is not None:
             try:
@@ -168,15 +151,8 @@ class _Job(Generic[T]):
                 del error  # its traceback holds this frame
         return cast(T, self._value)
 
-    def abandon(self) -> None:
-        self._abandoned = True
-        self._wake()
-
     def _end(self) -> None:
         self._over = True
-        self._wake()
-
-    def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from callgate.tools.jsonschema import Schema, TooMuchWork
-from callgate.tools.mending import Mending
+from callgate.tools.mending import MAX_REPAIRS, Mending, TooManyRepairs
 from callgate.tools.schema_node import quote
 from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, Limits, decode_utf8, parse, plain
 from callgate.words.arguments import JSON, Accepted, Rejected, Repair
@@ -41,9 +41,9 @@ class Arguments:
                     value = parse(raw, self._limits)
                 except JSONFault as fault:
                     return self._read_repaired(raw, fault)
-                if type(value) is dict and self._schema.fits(value):
-                    return Accepted(value)
-                return self._judge(value, [])
+                if type(value) is not dict:
+                    return self._judge(value, [])
+                return Accepted(value) if self._schema.fits(value) else self._mend(value, [])
             if isinstance(raw, bytes | bytearray | memoryview):
                 return self.read(decode_utf8(bytes(raw), self._limits))
             if isinstance(given, Mapping):
@@ -91,11 +91,15 @@ class Arguments:
         if type(value) is not dict:
             got = "no arguments" if value is None else quote(value)
             return Rejected((f"$: got {got}, wanted an object", *(self._schema.faults({}) if value is None else ())))
-        if self._schema.fits(value):
-            return Accepted(value, tuple(repairs))
+        return Accepted(value, tuple(repairs)) if self._schema.fits(value) else self._mend(value, repairs)
+
+    def _mend(self, value: dict[str, Any], repairs: list[Repair]) -> Accepted | Rejected:
         mending = Mending(self._schema, self._limits)
-        mended = cast(dict[str, Any], mending.mend(value))
-        if self._schema.fits(mended):
+        try:
+            mended = cast(dict[str, Any], mending.mend(value))
+        except TooManyRepairs:
+            return Rejected((f"$: got more than {MAX_REPAIRS} values to repair, wanted values as the schema has them",))
+        if mending.repairs and self._schema.fits(mended):
             return Accepted(mended, (*repairs, *mending.repairs))
         return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))
 

@@ -18,13 +18,15 @@ from math import inf
 from typing import Any, cast
 from urllib.parse import unquote
 
-from callgate.tools.schema_node import KINDS, Node, Rule, Test, bounded, faults, quote, unexpected, wanted
+from callgate.tools.schema_closures import closure
+from callgate.tools.schema_node import Node, Rule, Test, bounded, faults, quote, wanted
 from callgate.tools.schema_rules import Keywords, Place, SchemaError, choice_rule
 
 __all__ = ["Schema", "SchemaError", "TooMuchWork"]
 
 MAX_SCHEMA_DEPTH = 64
 MAX_STEPS = 250_000
+_ANNOTATIONS = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 # An object schema with none of these takes any object.
 _SAYS_MORE = (
     *("properties", "patternProperties", "required", "propertyNames", "dependentRequired", "dependentSchemas"),
@@ -45,16 +47,21 @@ class _Steps(threading.local):
 class Schema:
     """A compiled schema. With ``top`` the outermost object is a tool's parameters and refuses unknown keys."""
 
+    fits: Test
+    """Whether a JSON value fits. Raises ``TooMuchWork``."""
+
     def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
         self._steps = _Steps()
-        self.root: Node = _Compiler(schema, self._steps).compile(top=top)
+        compiler = _Compiler(schema, self._steps)
+        self.root: Node = compiler.compile(top=top)
+        # Without references there are no steps to count.
+        self.fits = self._counted if compiler.targets else self.root.test
 
     def start(self) -> None:
         """Gives the steps for one walk through ``root``; ``fits`` and ``faults`` do so themselves."""
         self._steps.left = MAX_STEPS
 
-    def fits(self, value: Any) -> bool:
-        """Whether a JSON value fits. Raises ``TooMuchWork``."""
+    def _counted(self, value: Any) -> bool:
         self.start()
         return self.root.test(value)
 
@@ -69,7 +76,7 @@ class _Compiler:
         self.schema: Any = schema
         self.steps = steps
         self.nodes: list[Node] = []
-        self.targets: dict[tuple[str, bool], Node] = {}
+        self.targets: dict[tuple[str, bool, bool], Node] = {}
         self.pending: list[tuple[Node, Any, Place]] = []
         self.heights: dict[Node, int] = {}
         # Nodes with a value of their own: they refuse unknown keys unless the schema says otherwise.
@@ -90,7 +97,7 @@ class _Compiler:
             raise Place().error("too many references") from None
         # Children come after their parents in the list, and a parent's test holds those of its children.
         for node in reversed(self.nodes):
-            node.test = _test(node)
+            node.test = closure(node)
         return root
 
     def height(self, node: Node, depth: int) -> int:
@@ -109,9 +116,9 @@ class _Compiler:
     def node(self, schema: Any, place: Place, *, part: bool = False) -> Node:
         """A schema for a value of its own, or (``part``) for a value that the schema around it judges too."""
         node = Node(place.at)
-        self.fill(node, schema, place)
         if place.judging and not part:
             self.whole.add(node)
+        self.fill(node, schema, place)
         return node
 
     def fill(self, node: Node, schema: Any, place: Place) -> None:
@@ -178,7 +185,11 @@ class _Compiler:
     def _parts(self, node: Node, keywords: Keywords) -> None:
         place, schema = keywords.place, keywords.schema
         if "$ref" in schema:
-            node.ref = self.reference(schema["$ref"], place)
+            # Beside nothing but annotations the target itself refuses unknown keys, which is cheaper to test.
+            alone = node in self.whole and schema.keys() <= _ANNOTATIONS | {"$ref"}
+            node.ref = self.reference(schema["$ref"], place, whole=alone)
+            if alone:
+                self.whole.discard(node)
         node.all_of = self._list(keywords, "allOf", part=True)
         node.any_of = self._list(keywords, "anyOf", part=True)
         node.one_of = self._list(keywords, "oneOf", part=True)
@@ -201,10 +212,10 @@ class _Compiler:
         schemas = cast(list[Any], entries)
         return tuple(self.node(item, keywords.place.below(keyword, i), part=part) for i, item in enumerate(schemas))
 
-    def reference(self, ref: Any, place: Place) -> Callable[[], Node]:
+    def reference(self, ref: Any, place: Place, *, whole: bool) -> Callable[[], Node]:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise place.error(f"only references inside the schema (#/…) are followed, got {quote(ref)}")
-        key = (unquote(ref), place.judging)
+        key = (unquote(ref), place.judging, whole)
         if key not in self.targets:
             target: Any = self.schema
             for token in key[0].split("/")[1:]:
@@ -216,6 +227,8 @@ class _Compiler:
                 else:
                     raise place.error(f"the reference {quote(ref)} leads nowhere")
             self.targets[key] = Node(key[0])
+            if whole:
+                self.whole.add(self.targets[key])
             self.pending.append((self.targets[key], target, Place(key[0], 1, place.judging)))
         node, steps = self.targets[key], self.steps
 
@@ -226,153 +239,3 @@ class _Compiler:
             return node
 
         return follow
-
-
-# --- closures ---
-
-
-def _test(node: Node) -> Test:
-    """One function for a whole node; a type that another test checks anyway is not checked twice."""
-    tests: list[Test] = [rule.test for rule in node.rules]
-    speaks_of_keys = node.properties or node.patterns or node.additional or node.required or node.names or node.closed
-    kinds = node.kinds
-    if speaks_of_keys:
-        tests.append(_object_test(node, other=kinds != ("object",)))
-    if node.prefix or node.items or node.contains:
-        tests.append(_array_test(node, other=kinds != ("array",)))
-    tests += _part_tests(node)
-    if kinds and not (speaks_of_keys and kinds == ("object",)):
-        checks = [KINDS[kind] for kind in kinds]
-        tests.insert(0, checks[0] if len(checks) == 1 else lambda value: any(check(value) for check in checks))
-    test = _all(tests)
-    return (lambda value: value is None or test(value)) if node.nullable else test
-
-
-def _all(tests: list[Test]) -> Test:
-    if not tests:
-        return lambda value: True
-    if len(tests) == 1:
-        return tests[0]
-    if len(tests) == 2:
-        first, second = tests
-        return lambda value: first(value) and second(value)
-    every = tuple(tests)
-
-    def test(value: Any) -> bool:
-        for one in every:  # noqa: SIM110 - all() with a generator is three times slower
-            if not one(value):
-                return False
-        return True
-
-    return test
-
-
-def _object_test(node: Node, *, other: bool) -> Test:
-    """``other`` is the answer for values that are no objects."""
-    known = {key: child.test for key, child in node.properties.items()}
-    required = node.required
-    alone = not (node.patterns or node.names or any(node.parts()))
-    rest = node.additional.test if node.additional else None
-    if alone and (node.closed or not rest):
-        closed = node.closed
-
-        def small(value: Any) -> bool:
-            if type(value) is not dict:
-                return other
-            for key in required:
-                if key not in value:
-                    return False
-            for key, item in cast(dict[str, Any], value).items():
-                test = known.get(key)
-                if test is None:
-                    if closed:
-                        return False
-                elif not test(item):
-                    return False
-            return True
-
-        return small
-    patterns = [(pattern.fits, child.test) for pattern, child in node.patterns]
-    name_test = node.names.test if node.names else None
-
-    def full(value: Any) -> bool:
-        if type(value) is not dict:
-            return other
-        items = cast(dict[str, Any], value)
-        for key in required:
-            if key not in items:
-                return False
-        for key, item in items.items():
-            test = known.get(key)
-            judged = test is not None
-            if test is not None and not test(item):
-                return False
-            for fits, child in patterns:
-                if fits(key):
-                    judged = True
-                    if not child(item):
-                        return False
-            if not judged and rest is not None and not rest(item):
-                return False
-            if name_test is not None and not name_test(key):
-                return False
-        return not (node.closed and unexpected(node, items))
-
-    return full
-
-
-def _array_test(node: Node, *, other: bool) -> Test:
-    prefix = tuple(child.test for child in node.prefix)
-    each = node.items.test if node.items else None
-    contains = node.contains
-
-    def test(value: Any) -> bool:
-        if type(value) is not list:
-            return other
-        items = cast(list[Any], value)
-        for one, item in zip(prefix, items, strict=False):
-            if not one(item):
-                return False
-        if each is not None:
-            for item in items[len(prefix) :] if prefix else items:
-                if not each(item):
-                    return False
-        if contains:
-            asked, least, most = contains
-            return least <= sum(map(asked.test, items)) <= most
-        return True
-
-    return test
-
-
-def _part_tests(node: Node) -> list[Test]:
-    tests: list[Test] = []
-    if follow := node.ref:
-        tests.append(lambda value: follow().test(value))
-    tests += [part.test for part in node.all_of]
-    if node.any_of:
-        some = tuple(branch.test for branch in node.any_of)
-        tests.append(lambda value: any(test(value) for test in some))
-    if node.one_of:
-        alternatives = tuple(branch.test for branch in node.one_of)
-        tests.append(lambda value: sum(test(value) for test in alternatives) == 1)
-    if node.none_of:
-        refused = node.none_of.test
-        tests.append(lambda value: not refused(value))
-    for key, part in node.dependent.items():
-        tests.append(_dependent(key, part.test))
-    if node.condition:
-        tests.append(_conditional(*node.condition))
-    return tests
-
-
-def _dependent(key: str, test: Test) -> Test:
-    return lambda value: type(value) is not dict or key not in value or test(value)
-
-
-def _conditional(premise: Node, then: Node | None, otherwise: Node | None) -> Test:
-    def test(value: Any) -> bool:
-        branch = then if premise.test(value) else otherwise
-        return branch is None or branch.test(value)
-
-    return test

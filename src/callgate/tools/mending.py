@@ -12,6 +12,12 @@ from callgate.words.arguments import Repair
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 # JSON inside strings is read once more, so all of it together has a bound of its own.
 _MAX_INNER_CHARS = 1024 * 1024
+# Every repair is recorded and shown; beyond this it is no slip of the pen.
+MAX_REPAIRS = 1000
+
+
+class TooManyRepairs(Exception):
+    """So much would have to be repaired that it is better sent again."""
 
 
 class Mending:
@@ -22,6 +28,7 @@ class Mending:
         self._schema = schema
         self._limits = limits
         self._chars = _MAX_INNER_CHARS
+        self._noted = 0
         self._hints: dict[str, str] = {}
 
     def mend(self, value: dict[str, Any]) -> Any:
@@ -49,6 +56,12 @@ class Mending:
                 value = self._branch(branches, value, path, depth)
         return value
 
+    def _note(self, path: str, what: str) -> None:
+        self._noted += 1
+        if self._noted > MAX_REPAIRS:
+            raise TooManyRepairs
+        self.repairs.append(Repair(path, what))
+
     def _object(self, node: Node, value: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key, item in value.items():
@@ -59,7 +72,7 @@ class Mending:
             if child is None:
                 out[key] = item
             elif item is None and key in node.properties and key not in node.required and not child.test(None):
-                self.repairs.append(Repair(below, "took null for an optional key as absent"))
+                self._note(below, "took null for an optional key as absent")
             else:
                 out[key] = self._mend(child, item, below, depth + 1)
         return out
@@ -90,7 +103,7 @@ class Mending:
     def _from_string(self, node: Node, text: str, path: str, depth: int) -> Any:
         wants = node.admits
         if "boolean" in wants and text in ("true", "false"):
-            self.repairs.append(Repair(path, f"read the boolean {text} out of a string"))
+            self._note(path, f"read the boolean {text} out of a string")
             return text == "true"
         if "integer" in wants and (number := self._number(node, text, path)) is not None:
             return number
@@ -107,7 +120,7 @@ class Mending:
         except JSONFault as fault:
             self._hints[path] = f"read as JSON: {fault.lines[0].partition(': ')[2]}"
             return text
-        self.repairs.append(Repair(path, f"read the {kind} out of a JSON string"))
+        self._note(path, f"read the {kind} out of a JSON string")
         return self._mend(node, inner, path, depth)
 
     def _number(self, node: Node, text: str, path: str) -> int | float | None:
@@ -123,5 +136,5 @@ class Mending:
         number = cast(int | float, parse(text))
         if not kinds_of(number) & node.admits:
             return None
-        self.repairs.append(Repair(path, f"read the number {shown(text, 40)} out of a string"))
+        self._note(path, f"read the number {shown(text, 40)} out of a string")
         return number

@@ -18,6 +18,7 @@ MAX_FAULTS = 20
 _SCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
 _SUBSCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "prefixItems")
 _CHOICES = ("anyOf", "oneOf", "allOf")
+_DECIMAL = "^(?!^[-+.]*$)[+-]?0*"
 
 
 class Parameters:
@@ -67,7 +68,7 @@ def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str
     if isinstance(adapter, Exception):
         raise _blamed(takes.parameters, tool, adapter) from adapter
     validator, schema = adapter
-    schema = _untitled(schema)
+    schema = _trimmed(schema)
     properties = schema.setdefault("properties", {})
     for parameter in takes.parameters:
         _add_default(properties.get(parameter.name), parameter)
@@ -75,14 +76,14 @@ def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str
     return Parameters(takes, {**ordered, "additionalProperties": False}, validator)
 
 
-def fresh(value: Any) -> Any:
+def fresh(value: object) -> Any:
     """A copy of JSON down to the last container."""
     kind = type(value)
     if kind is dict:
         items = cast("dict[str, Any]", value).items()
         return {key: item if type(item) in _SCALARS else fresh(item) for key, item in items}
     if kind is list or kind is tuple:
-        return [fresh(item) for item in value]
+        return [fresh(item) for item in cast(Sequence[Any], value)]
     return fresh(dict(cast(Mapping[str, Any], value))) if isinstance(value, Mapping) else value
 
 
@@ -109,7 +110,7 @@ def _adapter(
     make = cast(Any, TypedDict)
     try:
         kind = make("Arguments", fields)
-        kind.__pydantic_config__ = ConfigDict(extra="forbid")
+        kind.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
         adapter = TypeAdapter[Any](kind)
         return adapter.validator, adapter.json_schema(mode="validation")
     except Exception as error:
@@ -163,19 +164,20 @@ def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
     schema["default"] = value
 
 
-def _untitled(schema: Any) -> Any:
-    """Without the titles that pydantic derives from names; properties called ``title`` stay."""
+def _trimmed(schema: Any) -> Any:
+    """Without the titles that pydantic derives from names (properties called ``title`` stay), and without the pattern
+    that pydantic 2.12 gives to decimals: it backtracks, and the conversion knows decimals better."""
     if isinstance(schema, list):
-        return [_untitled(each) for each in cast(list[Any], schema)]
+        return [_trimmed(each) for each in cast(list[Any], schema)]
     if not isinstance(schema, dict):
         return schema
     out: dict[str, Any] = {}
     for key, value in cast(dict[str, Any], schema).items():
         if key in _SCHEMAS:
-            out[key] = {name: _untitled(each) for name, each in value.items()}
+            out[key] = {name: _trimmed(each) for name, each in value.items()}
         elif key in _SUBSCHEMAS or key in _CHOICES:
-            out[key] = _untitled(value)
-        elif key != "title":
+            out[key] = _trimmed(value)
+        elif key != "title" and not (key == "pattern" and value.startswith(_DECIMAL)):
             out[key] = value
     return out
 

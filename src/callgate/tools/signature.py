@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, Union, cast, get_args, get_origin, get_type_hints
 
 from callgate.core.ports import Run
+from callgate.tools.typed_dicts import accepted
 from callgate.words.errors import ToolDefinitionError
 
 MISSING: Any = Declared.empty
@@ -122,7 +123,7 @@ def _resolve(each: Declared, namespace: tuple[dict[str, Any], dict[str, Any]], t
 
     Holder.__annotations__ = {each.name: annotation}
     try:
-        return get_type_hints(Holder, *namespace, include_extras=True)[each.name]
+        return accepted(get_type_hints(Holder, *namespace, include_extras=True)[each.name])
     except Exception as error:
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
         if isinstance(text, str) and _SPELLED_RUN.match(text.strip("'\" ")):

@@ -33,7 +33,7 @@ class Limits:
 
     chars: int = 8 * 1024 * 1024
     depth: int = 64
-    values: int = 200_000
+    values: int = 100_000
 
 
 LIMITS = Limits()

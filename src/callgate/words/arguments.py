@@ -3,13 +3,14 @@
 Paths read like ``$.items[0].id``; ``$`` is the whole payload.
 """
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from callgate.words.noun import noun
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Repair:
     """One change that lost and invented nothing: where, and what was done."""
 
@@ -17,7 +18,7 @@ class Repair:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Accepted:
     """The arguments fit the schema. Without repairs they are what the model wrote."""
 
@@ -25,7 +26,7 @@ class Accepted:
     repairs: tuple[Repair, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Rejected:
     """At least one line per fault, each naming the path, what came and what was wanted. Never empty."""
 

@@ -1,7 +1,7 @@
 """A tool call from arrival to its one result: statuses, legal moves, codes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from callgate.words.arguments import Repair
 from callgate.words.decisions import Decision, Question
 from callgate.words.errors import StateError
 from callgate.words.messages import Content, Text
+from callgate.words.noun import noun
 
 
 class Status(StrEnum):
@@ -87,7 +88,7 @@ CODE_STATUS: Mapping[str, Status] = {
 Known = Literal["none", "unknown", "done"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Display:
     """What people see of a result. ``body`` is JSON whose shape the kind gives.
 
@@ -100,7 +101,7 @@ class Display:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Artifact:
     """A file that holds what was too big to hand over."""
 
@@ -112,7 +113,7 @@ class Artifact:
 ContextUpdate = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Result:
     """One call's outcome: ``content`` for the model, ``display`` for people.
 
@@ -146,7 +147,7 @@ class Result:
         return cls(content=(Text(message),), is_error=True, code=code, details=details)
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Edited:
     """Who changed the arguments of a call, and what they were."""
 
@@ -154,7 +155,7 @@ class Edited:
     before: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolCall:
     """One structure for every status; what does not apply yet is None."""
 

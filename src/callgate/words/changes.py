@@ -1,7 +1,8 @@
 """A change to files as data: what a person sees is what is applied."""
 
-from dataclasses import dataclass
 from hashlib import sha256
+
+from callgate.words.noun import noun
 
 
 def digest(data: bytes | None) -> str | None:
@@ -9,7 +10,7 @@ def digest(data: bytes | None) -> str | None:
     return None if data is None else sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class FileChange:
     """One file's bytes before and after; None before creates it, None after deletes it."""
 
@@ -29,7 +30,7 @@ class FileChange:
         return digest(self.before)
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ChangeSet:
     """Changes that are applied together or not at all."""
 

@@ -1,12 +1,12 @@
 """Who may run what: decisions, the questions put to people, and their answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from json import JSONEncoder
 from typing import Any, Literal
 
 from callgate.words.changes import ChangeSet
+from callgate.words.noun import noun
 
 Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
 Effect = Literal["allow", "ask", "deny"]
@@ -21,7 +21,7 @@ def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Allow:
     """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call."""
 
@@ -30,7 +30,7 @@ class Allow:
     arguments: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Ask:
     """A question to a person.
 
@@ -46,7 +46,7 @@ class Ask:
     standing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Deny:
     by: str
     reason: str = ""
@@ -57,7 +57,7 @@ class Deny:
 Decision = Allow | Ask | Deny
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Pattern:
     """Which calls of a tool a policy covers, judged on structured arguments and never on their text.
 
@@ -70,7 +70,7 @@ class Pattern:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Choice:
     """How far an "always" may reach; no pattern means the whole tool."""
 
@@ -78,7 +78,7 @@ class Choice:
     pattern: Pattern | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ApprovalPolicy:
     """A remembered answer. ``created_at`` and ``expires_at`` are seconds since the epoch."""
 
@@ -92,7 +92,7 @@ class ApprovalPolicy:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Question:
     """Everything a person needs to decide. ``path`` labels the nested agents it came through."""
 
@@ -109,7 +109,7 @@ class Question:
     path: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Confirmation:
     """An answer to a question.
 

@@ -6,7 +6,6 @@ comes from the position in the log.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from callgate.words.arguments import Repair
@@ -14,6 +13,7 @@ from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mode, Question
 from callgate.words.messages import Message
 from callgate.words.model import StopReason
+from callgate.words.noun import noun
 
 RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "cut_off", "closed"]
 """Why the agent stopped working; see the loop."""
@@ -24,7 +24,7 @@ TurnReason = Literal["answered", "calls", "truncated", "interrupted", "stopped",
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class MessageAdded:
     """A message joined the history. A partial assistant message has a stop reason that is not a whole one."""
 
@@ -33,14 +33,14 @@ class MessageAdded:
     stop_reason: StopReason | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class TurnStarted:
     at: float
     turn: int
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class TurnEnded:
     at: float
     turn: int
@@ -48,14 +48,14 @@ class TurnEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class RunEnded:
     at: float
     reason: RunReason
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallArrived:
     """``asked_as`` is the name the model used when the call became one of another tool."""
 
@@ -70,7 +70,7 @@ class CallArrived:
     asked_as: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallDecided:
     at: float
     call_id: str
@@ -78,26 +78,26 @@ class CallDecided:
     arguments_hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class QuestionAsked:
     at: float
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class QuestionAnswered:
     at: float
     confirmation: Confirmation
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallStarted:
     at: float
     call_id: str
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallProgressed:
     """Text is what was added since the last one; ``current`` of ``total`` is a gauge."""
 
@@ -108,7 +108,7 @@ class CallProgressed:
     total: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallSettled:
     at: float
     call_id: str
@@ -116,7 +116,7 @@ class CallSettled:
     duration_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallReleased:
     """This call and all before it in its message have settled; its result may leave."""
 
@@ -125,20 +125,20 @@ class CallReleased:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ContextUpdated:
     at: float
     call_id: str
     update: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class PolicyAdded:
     at: float
     policy: ApprovalPolicy
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class StrayFound:
     """A call settled while its tool could not be stopped; it keeps its locks until it ends."""
 
@@ -147,25 +147,25 @@ class StrayFound:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class StrayEnded:
     at: float
     call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ModeSet:
     at: float
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ModelSet:
     at: float
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Rewound:
     """The history continues from just before this message."""
 
@@ -173,7 +173,7 @@ class Rewound:
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Noted:
     """Something a person should see that belongs to no call's result."""
 
@@ -183,28 +183,28 @@ class Noted:
     call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class InputRefused:
     at: float
     input: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class TextStreamed:
     at: float
     message_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ThinkingStreamed:
     at: float
     message_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class StatusChanged:
     at: float
     status: SessionStatus

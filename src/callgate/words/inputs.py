@@ -1,12 +1,11 @@
 """What a door may send into a session. Imperatives; the session answers with events."""
 
-from dataclasses import dataclass
-
 from callgate.words.decisions import Confirmation, Mode
 from callgate.words.messages import Part, Text
+from callgate.words.noun import noun
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Prompt:
     """A person's message; while the agent works it waits for the end."""
 
@@ -17,65 +16,65 @@ class Prompt:
         return (Text(self.content),) if isinstance(self.content, str) else self.content
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Steer:
     """Typed while the agent works: delivered after the current calls."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Interrupt:
     """Stop now: running calls are cancelled, the others never start, the history stays valid."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Continue:
     """Go on with a turn that was left unfinished."""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Answer:
     confirmation: Confirmation
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Resolve:
     action: str
     reason: str
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class SetMode:
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class SetModel:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Compact:
     instructions: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Rewind:
     """Go back to just before the given message."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Undo:
     scope: str = "turn"
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Close:
     reason: str = ""
 

@@ -1,24 +1,25 @@
 """What people, models and tools say to each other: messages and their parts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from callgate.words.noun import noun
 
 Role = Literal["user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Text:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Image:
     media_type: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Resource:
     """Something with an address: embedded text or bytes, or a bare link when it has neither."""
 
@@ -31,7 +32,7 @@ class Resource:
 Content = Text | Image | Resource
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Thinking:
     """A model's reasoning; the signature must come back to the provider untouched."""
 
@@ -39,7 +40,7 @@ class Thinking:
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CallPart:
     """A tool call inside an assistant message, as the model asked for it.
 
@@ -52,7 +53,7 @@ class CallPart:
     raw_arguments: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ResultPart:
     """The one answer to a CallPart, in a message of role ``tool``."""
 
@@ -62,7 +63,7 @@ class ResultPart:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Opaque:
     """A provider's own part that has to survive the round trip unread."""
 
@@ -73,7 +74,7 @@ class Opaque:
 Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Usage:
     """Tokens. ``input`` excludes what was read from or written to a cache."""
 
@@ -93,7 +94,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Message:
     id: str
     role: Role

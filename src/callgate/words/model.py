@@ -1,24 +1,25 @@
 """One vocabulary for all providers: what a model streams, and what it is asked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from callgate.words.messages import Message, Usage
+from callgate.words.noun import noun
 
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off"]
 WHOLE: frozenset[str] = frozenset({"end", "tool_calls"})
 """Stop reasons after which a message is known to be complete, so that its effects may happen."""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class MessageStarted:
     id: str
     model: str = ""
     usage: Usage = Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class PartStarted:
     """``id`` and ``name`` belong to a tool call; ``provider`` data is kept for the round trip."""
 
@@ -28,33 +29,33 @@ class PartStarted:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class TextDelta:
     index: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ThinkingDelta:
     index: int
     text: str = ""
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ArgumentsDelta:
     index: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class PartEnded:
     """The part is closed. For a tool call this is the moment it is complete."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class MessageEnded:
     stop_reason: StopReason
     usage: Usage = Usage()
@@ -63,7 +64,7 @@ class MessageEnded:
 ModelEvent = MessageStarted | PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | PartEnded | MessageEnded
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolSpec:
     """A tool as the model is told about it; ``parameters`` is JSON Schema 2020-12."""
 
@@ -72,19 +73,19 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolChoice:
     kind: Literal["auto", "required", "named", "none"] = "auto"
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class RequestLimits:
     max_output_tokens: int | None = None
     max_thinking_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class CacheHints:
     """Where a provider may put cache breakpoints: after the tools, the system text, a number of messages."""
 
@@ -93,7 +94,7 @@ class CacheHints:
     messages: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Request:
     system: str
     messages: Sequence[Message]
@@ -103,7 +104,7 @@ class Request:
     cache: CacheHints = CacheHints()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Abilities:
     """What a model can do; whoever asks for more gets the nearest it has."""
 

@@ -1,15 +1,15 @@
 """What a call touches, declared before it runs, and the values of a tool's traits for one call."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from callgate.words.decisions import Choice
+from callgate.words.noun import noun
 
 Effects = Literal["none", "idempotent", "mutating"]
 OnSteer = Literal["block", "cancel"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Locks:
     """The paths a call reads and writes (each covers its subtree), or one of two wider scopes.
 
@@ -43,7 +43,7 @@ exclusive = Locks("exclusive")
 workspace = reads()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Traits:
     """A tool's traits, evaluated on the arguments of one call."""
 

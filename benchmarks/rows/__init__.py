@@ -1,0 +1,16 @@
+"""The rows of the table, one module for each kind of work."""
+
+from collections.abc import Callable, Mapping
+
+from benchmarks.measure import Size
+from benchmarks.report import Row
+from benchmarks.rows import calls, gap, imports, latency, memory, turns
+
+ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
+    "calls": calls.rows,
+    "gap": gap.rows,
+    "latency": latency.rows,
+    "turns": turns.rows,
+    "import": imports.rows,
+    "memory": memory.rows,
+}

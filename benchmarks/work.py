@@ -1,0 +1,68 @@
+"""The same work for everybody: tools, scripts, and a session that does it with everything on."""
+
+import asyncio
+from collections.abc import Mapping
+
+from benchmarks.yardstick import Function, by_hand
+from callgate import Prompt, Session, shared, tool
+from callgate.core.ports import Model
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.words.calls import Result
+from callgate.words.events import CallSettled, Event, StatusChanged
+
+
+async def noop(value: int) -> str:
+    """Do nothing."""
+    return "done"
+
+
+async def wait(seconds: float, number: int) -> str:
+    """Do nothing for so long."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+FUNCTIONS: Mapping[str, Function] = {"noop": noop, "wait": wait}
+TOOLS = [tool(function, effects="none", locks=shared) for function in FUNCTIONS.values()]
+
+
+def many_calls(count: int) -> ScriptedModel:
+    """One message of so many calls, no two alike: the loop guard would stop those."""
+    return ScriptedModel(turn(*(call("noop", value=number) for number in range(count))), turn(say("All done.")))
+
+
+async def in_a_session(model: Model) -> list[Result]:
+    """Validation, decision, ledger, journal in memory, and one listener who hears every event."""
+    heard: list[Event] = []
+    rested = asyncio.Event()
+
+    def listener(event: Event) -> None:
+        heard.append(event)
+        if type(event) is StatusChanged and event.status == "idle":
+            rested.set()
+
+    async with Session(model, TOOLS) as session:
+        session.listen(listener)
+        session.post(Prompt("Go."))
+        await rested.wait()
+    return settled(heard)
+
+
+async def in_a_reply(model: Model) -> list[Result]:
+    """The same, heard the way a door does it."""
+    async with Session(model, TOOLS) as session:
+        return settled([event async for event in session.send(Prompt("Go."))])
+
+
+async def in_a_loop(model: Model) -> list[str]:
+    """The yardstick."""
+    return await by_hand(model, FUNCTIONS)
+
+
+def settled(events: list[Event]) -> list[Result]:
+    """The results; a benchmark of calls that went wrong would measure nothing."""
+    results = [event.result for event in events if isinstance(event, CallSettled)]
+    failed = next((result for result in results if result.is_error), None)
+    if failed is not None or not results:
+        raise RuntimeError(f"the calls did not run: {failed.text if failed else 'there were none'}")
+    return results

@@ -1,0 +1,188 @@
+"""Text on a terminal: harmless, of known width, in colours, and a live part that is redrawn in place."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TextIO
+from unicodedata import combining, east_asian_width
+
+_SGR: Mapping[str, str] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+def safe(text: str) -> str:
+    """The text on one line with everything invisible spelled out: no escape sequence of a file, a command or a model
+    reaches the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
+
+
+def _spelled(sign: str) -> str:
+    return "    " if sign == "\t" else sign.encode("unicode_escape").decode("ascii")
+
+
+def width(text: str) -> int:
+    """Columns that safe text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(sign) in "WF" else 0 if combining(sign) else 1 for sign in text)
+
+
+def clip(text: str, columns: int, mark: str = "…") -> str:
+    """At most so many columns, ending in a mark where something is left out."""
+    if width(text) <= columns:
+        return text
+    kept, used = "", 0
+    for sign in text:
+        used += width(sign)
+        if used > columns - len(mark):
+            break
+        kept += sign
+    return (kept + mark)[: max(columns, 0)]
+
+
+def fit(text: str, columns: int, mark: str = "…") -> str:
+    """Exactly so many columns."""
+    shown = clip(text, columns, mark)
+    return shown + " " * (columns - width(shown))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of one line in one style; the text is made safe here, so nobody can forget it."""
+
+    text: str
+    style: str = ""
+
+    @property
+    def safe(self) -> str:
+        return safe(self.text)
+
+
+Line = tuple[Span, ...]
+
+
+def plain(line: Line) -> str:
+    return "".join(span.safe for span in line).rstrip()
+
+
+def paragraph(text: str, columns: int, style: str = "", *, indent: int = 0, hang: int = 0) -> list[Line]:
+    """Text broken at words; the lines after the first are indented by ``hang`` more."""
+    room = max(columns - indent - hang, 8)
+    first, *rest = wrap(safe(text), room, break_on_hyphens=False) or [""]
+    margins = (Span(" " * indent), Span(" " * (indent + hang)))
+    return [(margins[0], Span(first, style)), *((margins[1], Span(each, style)) for each in rest)]
+
+
+def painted(line: Line, columns: int, mark: str = "…") -> str:
+    """The line with its colours, cut to the columns there are."""
+    left, out = columns, ""
+    for span in line:
+        text = clip(span.safe, left, mark)
+        left -= width(text)
+        codes = ";".join(_SGR[word] for word in span.style.split())
+        out += f"\x1b[{codes}m{text}\x1b[0m" if codes and text.strip() else text
+        if left <= 0:
+            break
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """The few signs that not every terminal can write."""
+
+    ok: str
+    bad: str
+    runs: str
+    waits: str
+    asks: str
+    mark: str
+    bar: str
+    dots: str
+    dash: str
+
+
+_UNICODE = Signs("✓", "✗", "●", "○", "?", "…", "━", "┄", "·")
+_ASCII = Signs("+", "x", "*", "o", "?", ".", "=", ".", "-")
+
+
+def signs_for(out: TextIO) -> Signs:
+    try:
+        "✓✗●○…━┄·".encode(out.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return _ASCII
+    return _UNICODE
+
+
+def can_redraw(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether control sequences do something good there."""
+    if environment.get("NO_COLOR") or environment.get("TERM", "dumb" if os.name != "nt" else "") == "dumb":
+        return False
+    if sys.platform == "win32" and not (environment.get("WT_SESSION") or environment.get("TERM")):
+        return False
+    return out.isatty()
+
+
+def size_of(out: TextIO) -> tuple[int, int]:
+    """Columns and rows as they are now."""
+    with suppress(OSError, ValueError):
+        size = os.get_terminal_size(out.fileno())
+        if size.columns > 0 and size.lines > 0:
+            return size.columns, size.lines
+    return 80, 24
+
+
+class Live:
+    """The part at the bottom that is redrawn. What is printed above it belongs to the terminal's own history.
+
+    One write a frame, nothing is erased before it is overwritten, and the cursor is hidden only inside a write: there
+    is no state of the terminal to put right, however the program ends.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._mark = signs_for(out).mark
+        self._drawn: list[str] = []
+        self._widths: list[int] = []
+
+    @property
+    def columns(self) -> int:
+        """Columns to use: the last one stays empty, because writing there makes some terminals wrap."""
+        return max(size_of(self._out)[0] - 1, 10)
+
+    def draw(self, lines: Iterable[Line]) -> None:
+        """Show these lines in place of the last ones; the top is left out where the window is too low."""
+        room = max(size_of(self._out)[1] - 1, 1)
+        columns = self.columns
+        shown = list(lines)[-room:]
+        texts = [painted(line, columns, self._mark) for line in shown]
+        if texts != self._drawn:
+            self._replace(texts)
+            self._drawn = texts
+            self._widths = [min(width(plain(line)), columns) for line in shown]
+
+    def keep(self, lines: Iterable[Line]) -> None:
+        """Print lines for good where the live part was; the next one begins below them."""
+        columns = self.columns
+        self._replace([painted(line, columns, self._mark) for line in lines])
+        self._drawn, self._widths = [], []
+
+    def _replace(self, texts: list[str]) -> None:
+        # A window made narrower has wrapped what was drawn before.
+        columns = size_of(self._out)[0]
+        height = sum(max(1, -(-wide // columns)) for wide in self._widths)
+        up = f"\x1b[{height}A\r" if height else "\r"
+        body = "".join(f"{text}\x1b[K\n" for text in texts)
+        self._out.write(f"\x1b[?25l{up}{body}\x1b[J\x1b[?25h")
+        self._out.flush()

@@ -1,0 +1,26 @@
+"""Async tests of the core run in virtual time and must leave no task behind."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
+from typing import Any
+
+import pytest
+
+from callgate.testing import run_virtual, settle
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    run_virtual(_alone(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+async def _alone(test: Callable[..., Awaitable[None]], fixtures: dict[str, Any]) -> None:
+    await test(**fixtures)
+    await settle()
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, f"tasks left behind: {left}"

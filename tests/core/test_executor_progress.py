@@ -1,0 +1,116 @@
+"""Progress: bounded for each call, from any thread, and never in a tool's way."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from callgate.core.ports import Run
+from callgate.host.threads import in_thread
+from callgate.testing import PlainTool, settle
+from callgate.words.events import CallProgressed
+from tests.core.kit import FREE, Desk, call
+
+BOUND = 11_000  # the limit and a note that something was left out
+
+
+def telling(*said: tuple[str, float | None, float | None]) -> PlainTool:
+    async def tell(_arguments: Mapping[str, Any], run: Run) -> str:
+        for text, current, total in said:
+            run.progress(text, current=current, total=total)
+        return "told"
+
+    return PlainTool("Tell", tell, traits=FREE)
+
+
+async def unread(desk: Desk) -> list[CallProgressed]:
+    """The progress that is there when the reader comes at last."""
+    desk.add(call("a", "Tell"))
+    desk.executor.close()
+    await settle()
+    return [item for item in desk.executor.completed() if isinstance(item, CallProgressed)]
+
+
+@pytest.mark.spec("EXE-25")
+async def test_text_that_nobody_fetched_is_joined() -> None:
+    (progress,) = await unread(Desk(telling(("one ", None, None), ("two", None, None))))
+    assert progress.text == "one two"
+
+
+@pytest.mark.spec("EXE-25")
+async def test_of_gauges_the_newest_wins() -> None:
+    (progress,) = await unread(Desk(telling(("", 1, 10), ("", 2, 10), ("text only", None, None))))
+    assert (progress.current, progress.total, progress.text) == (2, 10, "text only")
+
+
+@pytest.mark.spec("EXE-25")
+async def test_the_joined_text_is_bounded_however_much_is_said() -> None:
+    (progress,) = await unread(Desk(telling(*[("x" * 500, None, None)] * 1000)))
+    assert len(progress.text) < BOUND
+
+
+@pytest.mark.spec("EXE-25")
+async def test_a_single_huge_text_is_bounded_too() -> None:
+    (progress,) = await unread(Desk(telling(("x" * 500_000, None, None))))
+    assert len(progress.text) < BOUND
+
+
+@pytest.mark.spec("EXE-25")
+async def test_the_live_output_of_a_call_is_bounded_and_keeps_the_newest() -> None:
+    desk = Desk(telling(("x" * 500_000, None, None), ("the end", None, None)))
+    await unread(desk)
+    assert len(desk.now("a").live_output) < BOUND
+    assert desk.now("a").live_output.endswith("the end")
+
+
+@pytest.mark.spec("EXE-25")
+async def test_a_tool_never_waits_for_a_reader() -> None:
+    desk = Desk(telling(*[("x", 1.0, 2.0)] * 10_000))
+    desk.add(call("a", "Tell"))
+    desk.executor.close()
+    await settle()
+    # nobody has read anything, and the tool is through
+    assert desk.now("a").settled
+    await desk.rest()
+
+
+@pytest.mark.spec("EXE-25")
+async def test_progress_from_a_thread_arrives_on_the_loop() -> None:
+    threads: list[int] = []
+
+    async def tell(_arguments: Mapping[str, Any], run: Run) -> str:
+        def work() -> None:
+            threads.append(threading.get_ident())
+            for n in range(1000):
+                run.progress("x" * 100, current=n, total=1000)
+
+        await in_thread(work)
+        return "told"
+
+    heard: list[int] = []
+
+    desk = Desk(PlainTool("Tell", tell, traits=FREE))
+    desk.record.listen(lambda event: heard.append(threading.get_ident()))
+    await desk.finish(call("a", "Tell"))
+    assert threads != [threading.get_ident()]
+    assert set(heard) == {threading.get_ident()}
+    progress = desk.told(CallProgressed)
+    assert progress
+    assert progress[-1].current == 999
+    assert sum(len(event.text) for event in progress) <= 100_000
+
+
+@pytest.mark.spec("EXE-25")
+async def test_progress_after_the_result_is_not_heard() -> None:
+    kept: list[Run] = []
+
+    async def keep(_arguments: Mapping[str, Any], run: Run) -> str:
+        kept.append(run)
+        return "done"
+
+    desk = Desk(PlainTool("Keep", keep, traits=FREE))
+    await desk.finish(call("a", "Keep"))
+    kept[0].progress("anybody there?")
+    assert desk.executor.completed() == []
+    assert desk.told(CallProgressed) == []

@@ -1,0 +1,406 @@
+"""One executor on a virtual clock: a plan for each call, a person who answers, and a note of what really happened."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.gate import DecisionGate
+from callgate.core.ledger import Ledger
+from callgate.core.record import MemoryJournal, Record
+from callgate.core.ports import Case, Check, Run, Verdict
+from callgate.host.clock import LoopClock
+from callgate.testing import MemoryHost, PlainTool, PlainToolbox
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result, ToolCall
+from callgate.words.decisions import Allow, Ask, Confirmation, Deny
+from callgate.words.errors import ToolFailure
+from callgate.words.events import CallProgressed, CallReleased, CallSettled, Event, QuestionAsked
+from callgate.words.messages import Text
+from callgate.words.traits import Locks, Traits
+from tests.properties.oracle import conflict
+
+
+class VirtualClock(LoopClock):
+    """The loop's time is the wall's time too, so that the same schedule gives the same events."""
+
+    def now(self) -> float:
+        return 1_700_000_000.0 + self.monotonic()
+
+
+class Panic(BaseException):
+    """What an extension module raises when it is broken: not an Exception."""
+
+
+@dataclass(frozen=True)
+class Verdicted:
+    """What a check says about a call, and after how long; ``swap`` changes the arguments to the call's other locks."""
+
+    kind: str = "allow"  # allow | ask | deny | raise | panic | ask_again (a check for any arguments)
+    after: float = 0.0
+    swap: bool = False
+    stubborn: float = 0.0  # goes on for so long when it is cancelled
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A person's answer, so long after the question; kind None never comes."""
+
+    kind: str | None = "yes"  # yes | no | stop | always | swap | invalid | wrong_hash
+    after: float = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All there is to know about one call beforehand."""
+
+    arrives: float = 0.0
+    kind: str = "tool"  # tool | unknown | invalid | traits_raise
+    effects: str = "none"
+    locks: Locks | None = None
+    other: Locks | None = None  # its locks once the arguments were changed
+    lasts: float = 1.0
+    ends: str = "ok"  # ok | failure | error | panic | cancels_itself | nonsense… | error_result
+    on_cancel: str = "stop"  # stop | linger | finish | fail | never
+    lingers: float = 0.0
+    timeout: float | None = None
+    cascade: bool = False
+    interrupt: str = "block"
+    verdict: Verdicted = Verdicted()
+    reply: Reply = Reply()
+    update: str | None = None  # mapping | function | raising | panicking | not_json
+    progress: bool = False
+    after_hook: str = "none"  # none | slow | raise | hang
+
+    def traits(self, *, swapped: bool = False) -> Traits:
+        locks = self.other if swapped else self.locks
+        return Traits(
+            effects=self.effects,  # pyright: ignore[reportArgumentType]
+            declared_locks=locks,
+            timeout=self.timeout,
+            interrupt=self.interrupt,  # pyright: ignore[reportArgumentType]
+            cascade=self.cascade,
+        )
+
+
+@dataclass
+class Ran:
+    """What a tool's body went through, on the loop's clock."""
+
+    id: str
+    started: float
+    locks: Locks
+    lineage: tuple[str, ...]
+    context: Mapping[str, Any]
+    ended: float | None = None
+    cancelled: float | None = None
+    finished: bool = False  # it came to its own end before anybody cancelled it
+
+
+class PlannedTool(PlainTool):
+    """Does what the plan of its call says."""
+
+    def __init__(self, stage: "Stage", *, cascade: bool) -> None:
+        super().__init__("Fragile" if cascade else "Play", traits=self._traits_of)
+        self._stage = stage
+
+    def _traits_of(self, arguments: Mapping[str, Any]) -> Traits:
+        plan = self._stage.plans[arguments["n"]]
+        if plan.kind == "traits_raise":
+            raise RuntimeError("no traits")
+        return plan.traits(swapped=arguments["swapped"])
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        if isinstance(raw, str) or not isinstance(raw.get("n"), int):
+            return Rejected(("$.n: missing, wanted an integer",))
+        return Accepted(dict(raw))
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        return await self._stage.play(arguments, run)
+
+
+@dataclass
+class Stage:
+    """Calls of one message and everything around them. ``emitted`` is what a reader got, with the time."""
+
+    plans: list[Plan]
+    settings: ExecutorSettings = field(default_factory=ExecutorSettings)
+    host: MemoryHost = field(default_factory=lambda: MemoryHost(clock=VirtualClock()))
+    lineage: tuple[str, ...] = ()
+    prefix: str = "c"
+
+    def __post_init__(self) -> None:
+        self.ran: dict[str, Ran] = {}
+        self.runs: list[str] = []
+        self.emitted: list[tuple[float, ToolCall | CallProgressed]] = []
+        self.events: list[tuple[float, Event]] = []
+        self.settled: dict[str, float] = {}
+        self.answers: list[tuple[float, str, str]] = []
+        self.refusals: list[str] = []
+        self.released = asyncio.Event()  # lets strays go
+        self.faults: list[str] = []
+        self.journal = MemoryJournal()
+        self.ledger = Ledger()
+        record = Record(self.journal, self.ledger, [self._hear])
+        gate = DecisionGate([Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after])
+        self.executor = Executor(
+            PlainToolbox(PlannedTool(self, cascade=False), PlannedTool(self, cascade=True)),
+            gate,
+            host=self.host,
+            record=record,
+            settings=self.settings,
+            lineage=self.lineage,
+        )
+
+    # ---- the calls ----------------------------------------------------------------------------------------------
+
+    def id(self, n: int) -> str:
+        return f"{self.prefix}{n}"
+
+    def plan(self, call_id: str) -> Plan:
+        return self.plans[int(call_id[len(self.prefix) :])]
+
+    def call(self, n: int) -> ToolCall:
+        plan = self.plans[n]
+        name = "Nobody" if plan.kind == "unknown" else "Fragile" if plan.cascade else "Play"
+        arguments: dict[str, Any] = {"m": n} if plan.kind == "invalid" else {"n": n, "swapped": False}
+        return ToolCall(self.id(n), name, arguments)
+
+    def add(self, n: int) -> None:
+        self.executor.add(self.call(n))
+
+    def locks_now(self, call_id: str) -> Locks:
+        """By the arguments on record."""
+        plan, entry = self.plan(call_id), self.ledger.calls[call_id]
+        return plan.traits(swapped=bool(entry.arguments.get("swapped"))).locks
+
+    # ---- the tool -----------------------------------------------------------------------------------------------
+
+    async def play(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        loop = asyncio.get_running_loop()
+        n = arguments["n"]
+        plan = self.plans[n]
+        self.runs.append(run.call_id)
+        self._notice_start(run.call_id)
+        ran = self.ran[run.call_id] = Ran(
+            run.call_id,
+            loop.time(),
+            plan.traits(swapped=arguments["swapped"]).locks,
+            run.lineage,
+            dict(run.context),
+        )
+        try:
+            if plan.progress:
+                run.progress(f"begun {n}", current=0.0, total=1.0)
+            try:
+                await asyncio.sleep(plan.lasts)
+            except asyncio.CancelledError:
+                ran.cancelled = loop.time()
+                await self._told_to_stop(plan)
+                return Result((Text(f"finished {n} anyway"),))
+            ran.finished = True
+            if plan.progress:
+                run.progress(f"ended {n}", current=1.0, total=1.0)
+            return self._end(plan, n)
+        finally:
+            ran.ended = loop.time()
+
+    async def _told_to_stop(self, plan: Plan) -> None:
+        """Raises unless the tool finishes in spite of the cancel."""
+        if plan.on_cancel == "stop":
+            raise asyncio.CancelledError
+        if plan.on_cancel == "fail":
+            raise ToolFailure("stopped in the middle")
+        if plan.on_cancel == "never":
+            await _until(self.released)
+        else:
+            await _whatever_happens(plan.lingers)
+        if plan.on_cancel == "linger":
+            raise asyncio.CancelledError
+
+    def _end(self, plan: Plan, n: int) -> Any:
+        match plan.ends:
+            case "failure":
+                raise ToolFailure(f"{n} failed")
+            case "error":
+                raise ValueError(f"{n} broke")
+            case "panic":
+                raise Panic(f"{n} panicked")
+            case "exit":
+                raise SystemExit(3)
+            case "cancels_itself":
+                raise asyncio.CancelledError
+            case "nothing":
+                return None
+            case "number":
+                return 7
+            case "error_result":
+                return Result((Text(f"{n} says no"),), is_error=True)
+            case "odd_code":
+                return Result((Text(f"{n}"),), code="splendid")  # pyright: ignore[reportArgumentType]
+            case "empty":
+                return Result()
+            case _:
+                return Result((Text(f"result {n}"),), context_update=self._update(plan, n))
+
+    def _update(self, plan: Plan, n: int) -> Any:
+        match plan.update:
+            case "mapping":
+                return {f"k{n}": n, "last": n}
+            case "function":
+                return lambda context: {"trail": [*context.get("trail", []), n], "last": n}
+            case "raising":
+                return _raise
+            case "panicking":
+                return _panic
+            case "not_a_mapping":
+                return lambda _context: n
+            case _:
+                return None
+
+    def _notice_start(self, call_id: str) -> None:
+        """EXE-2 and EXE-5, judged at the very moment a tool begins."""
+        here = self.plan(call_id)
+        index = int(call_id[len(self.prefix) :])
+        mine = self.locks_now(call_id)
+        for n in range(index):
+            entry = self.ledger.calls.get(self.id(n))
+            if entry is None or entry.result is not None or self.plans[n].kind != "tool":
+                continue
+            if conflict(self.locks_now(self.id(n)), mine):
+                self.faults.append(f"{call_id} overtook {self.id(n)}")
+        if here.effects != "none" and self.settings.start != "eager" and self.closed_as != "whole":
+            self.faults.append(f"{call_id} has effects and began in a message that is {self.closed_as}")
+        if self.settings.start == "after" and self.closed_as is None:
+            self.faults.append(f"{call_id} began before the end")
+
+    closed_as: str | None = None
+
+    def close(self, stop_reason: str = "tool_calls") -> None:
+        if self.closed_as is None:
+            self.closed_as = "whole" if stop_reason == "tool_calls" else "cut off"
+        self.executor.close(stop_reason)
+
+    # ---- the gate -----------------------------------------------------------------------------------------------
+
+    def _judge(self, case: Case) -> Any:
+        verdict = self.plans[case.arguments["n"]].verdict
+        return self._verdict_later(case, verdict) if verdict.after or verdict.stubborn else self._verdict(case, verdict)
+
+    async def _verdict_later(self, case: Case, verdict: Verdicted) -> Verdict:
+        try:
+            await asyncio.sleep(verdict.after)
+        except asyncio.CancelledError:
+            await _whatever_happens(verdict.stubborn)
+            raise
+        return self._verdict(case, verdict)
+
+    def _verdict(self, case: Case, verdict: Verdicted) -> Verdict:
+        arguments = {**case.arguments, "swapped": True} if verdict.swap else None
+        match verdict.kind:
+            case "ask":
+                return Ask("plan", "because", arguments=arguments)
+            case "deny":
+                return Deny("plan", "because")
+            case "raise":
+                raise RuntimeError("a broken check")
+            case _:
+                return Allow("plan", arguments=arguments)
+
+    def _judge_again(self, case: Case) -> Any:
+        plan = self.plans[case.arguments["n"]]
+        if plan.verdict.kind == "deny_swapped" and case.arguments["swapped"]:
+            return Deny("again", "not with these")
+        return None
+
+    def _after(self, case: Case, result: Result) -> Any:
+        hook = self.plans[case.arguments["n"]].after_hook
+        return self._after_later(hook, result) if hook != "none" else result
+
+    async def _after_later(self, hook: str, result: Result) -> Result:
+        if hook == "raise":
+            raise RuntimeError("a broken hook")
+        if hook == "hang":
+            await _until(self.released)
+        else:
+            await asyncio.sleep(self.settings.grace / 2)
+        return result
+
+    # ---- the person ---------------------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        now = asyncio.get_running_loop().time()
+        self.events.append((now, event))
+        if isinstance(event, CallSettled):
+            self.settled[event.call_id] = now
+        elif isinstance(event, QuestionAsked):
+            reply = self.plan(event.question.call_id).reply
+            if reply.kind is not None:
+                asyncio.get_running_loop().call_later(reply.after, self._answer, event, reply.kind)
+
+    def _answer(self, asked: QuestionAsked, kind: str) -> None:
+        question = asked.question
+        arguments: dict[str, Any] | None = None
+        if kind == "swap":
+            arguments = {**question.arguments, "swapped": True}
+        elif kind == "invalid":
+            arguments = {"m": 1}
+        confirmation = Confirmation(
+            question.call_id,
+            {"no": "no", "stop": "no", "always": "yes_always"}.get(kind, "yes"),  # pyright: ignore[reportArgumentType]
+            "other" if kind == "wrong_hash" else question.arguments_hash,
+            stop=kind == "stop",
+            arguments=arguments,
+        )
+        refusal = self.executor.answer(confirmation)
+        if refusal is None:
+            self.answers.append((asyncio.get_running_loop().time(), question.call_id, kind))
+        else:
+            self.refusals.append(refusal)
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+
+    def take(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self.emitted += [(now, item) for item in self.executor.completed()]
+
+    async def drain(self, pace: float = 0.0) -> None:
+        async for item in self.executor.remaining():
+            self.emitted.append((asyncio.get_running_loop().time(), item))
+            await asyncio.sleep(pace)
+
+    @property
+    def results(self) -> list[ToolCall]:
+        return [item for _, item in self.emitted if isinstance(item, ToolCall)]
+
+    @property
+    def released_order(self) -> list[int]:
+        return [event.index for _, event in self.events if isinstance(event, CallReleased)]
+
+
+async def _whatever_happens(seconds: float) -> None:
+    """Sleep to the end however often it is cancelled."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while loop.time() < end:
+        try:
+            await asyncio.sleep(end - loop.time())
+        except asyncio.CancelledError:
+            continue
+
+
+async def _until(event: asyncio.Event) -> None:
+    while not event.is_set():
+        try:
+            await event.wait()
+        except asyncio.CancelledError:
+            continue
+
+
+def _raise(_context: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise RuntimeError("a broken modifier")
+
+
+def _panic(_context: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise Panic("a broken modifier")
