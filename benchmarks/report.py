@@ -80,7 +80,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.work,
         _amount(row.measured, row.unit),
         _amount(row.yardstick, row.unit),
-        "" if row.ratio is None else f"{row.ratio:.3g} ×",
+        "" if row.ratio is None else f"{row.ratio:.{4 if row.ratio < 2 else 3}g} ×",
         limit,
         "" if row.of_limit is None else f"{row.of_limit:.2f}",
         "" if row.spread is None else f"±{row.spread:.0%}",

@@ -1,34 +1,15 @@
-"""The same work for everybody: tools, scripts, and a session that does it with everything on."""
+"""The work done by the runtime with everything on, and by the yardstick."""
 
 import asyncio
-from collections.abc import Mapping
 
-from benchmarks.yardstick import Function, by_hand
+from benchmarks.scripts import FUNCTIONS
+from benchmarks.yardstick import by_hand
 from callgate import Prompt, Session, shared, tool
 from callgate.core.ports import Model
-from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Event, StatusChanged
 
-
-async def noop(value: int) -> str:
-    """Do nothing."""
-    return "done"
-
-
-async def wait(seconds: float, number: int) -> str:
-    """Do nothing for so long."""
-    await asyncio.sleep(seconds)
-    return "done"
-
-
-FUNCTIONS: Mapping[str, Function] = {"noop": noop, "wait": wait}
 TOOLS = [tool(function, effects="none", locks=shared) for function in FUNCTIONS.values()]
-
-
-def many_calls(count: int) -> ScriptedModel:
-    """One message of so many calls, no two alike: the loop guard would stop those."""
-    return ScriptedModel(turn(*(call("noop", value=number) for number in range(count))), turn(say("All done.")))
 
 
 async def in_a_session(model: Model) -> list[Result]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ PYDANTIC = {"pydantic", "pydantic_core", "typing_extensions", "typing_inspection
 
 NAMES = "from callgate import *"
 TOOL = "import callgate\n@callgate.tool\nasync def noop(value: int) -> str: return 'done'"
-REPORT = "import sys, json; print(json.dumps(sorted(sys.modules)))"
+REPORT = "import sys, json; print(json.dumps({n: getattr(m, '__file__', None) for n, m in sys.modules.items()}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ CASES = (
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(callgate.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": ""}
+    return {**os.environ, "PYTHONPATH": str(Path(callgate.__file__).parents[1])}
 
 
 def _cpu_milliseconds(code: str) -> float:
@@ -50,26 +51,39 @@ def _cpu_milliseconds(code: str) -> float:
     return (used.ru_utime + used.ru_stime) * 1e3
 
 
-def _modules(code: str) -> set[str]:
+def _modules(code: str) -> dict[str, str | None]:
+    """What the code leaves loaded, each with its file."""
     asked = [sys.executable, "-s", "-c", f"{code}\n{REPORT}"]
     ran = subprocess.run(asked, env=_environment(), capture_output=True, text=True, check=True)
-    return set(json.loads(ran.stdout))
+    return json.loads(ran.stdout)
 
 
-def third_party(modules: set[str]) -> set[str]:
-    roots = {name.partition(".")[0] for name in modules}
-    return {root for root in roots if root not in sys.stdlib_module_names and root not in {"callgate", "__main__"}}
+def third_party(modules: Mapping[str, str | None]) -> set[str]:
+    """Top-level names of what is neither ours nor Python's; modules without a file are built in."""
+    ours = {"callgate", "__main__"} | sys.stdlib_module_names
+    homes = tuple(str(Path(sysconfig.get_path(name))) + os.sep for name in ("stdlib", "platstdlib"))
+    roots: set[str] = set()
+    for name, file in modules.items():
+        root = name.partition(".")[0]
+        at_home = file is None or (file.startswith(homes) and "site-packages" not in file)
+        if root not in ours and not at_home:
+            roots.add(root)
+    return roots
 
 
 def rows(size: Size) -> list[Row]:
     # What an environment loads into every interpreter (a .pth file, a sitecustomize) is nobody's import.
-    empty = _modules("pass")
+    empty = _modules("pass").keys()
     measures = {case.name: lambda code=case.code: _cpu_milliseconds(code) for case in CASES}
     found = interleaved({"empty": lambda: _cpu_milliseconds("pass"), **measures}, size.imports)
-    return [row for case in CASES for row in _rows(case, _modules(case.code) - empty, found)]
+    out: list[Row] = []
+    for case in CASES:
+        loaded = {name: file for name, file in _modules(case.code).items() if name not in empty}
+        out += _rows(case, loaded, found)
+    return out
 
 
-def _rows(case: Case, loaded: set[str], found: Mapping[str, list[float]]) -> list[Row]:
+def _rows(case: Case, loaded: Mapping[str, str | None], found: Mapping[str, list[float]]) -> list[Row]:
     mine, empty = found[case.name], found["empty"]
     foreign = third_party(loaded) - case.allowed
     ours = sum(1 for name in loaded if name.partition(".")[0] == "callgate")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from benchmarks.measure import Size
 from benchmarks.report import Row
 from benchmarks.work import TOOLS
-from callgate import DecisionGate, Executor, Prompt, Session, ToolCall, Toolbox
+from callgate import DecisionGate, Executor, Prompt, Session, Toolbox, ToolCall
 from callgate.core.ledger import Ledger
 from callgate.core.record import Record
 from callgate.host.local import LocalHost

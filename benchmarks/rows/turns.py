@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import time
+from itertools import pairwise
 from statistics import fmean, median
 
 from benchmarks.measure import Size, ratio, spread
@@ -32,7 +33,7 @@ async def _costs(turns: int) -> list[float]:
         await session.send(Prompt("Go."))
     if not marks[turns]:
         raise RuntimeError(f"the session ended before turn {turns}")
-    return [(after - before) / 1e3 for before, after in zip(marks[1:turns], marks[2 : turns + 1], strict=True)]
+    return [(after - before) / 1e3 for before, after in pairwise(marks[1 : turns + 1])]
 
 
 def rows(size: Size) -> list[Row]:

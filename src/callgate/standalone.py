@@ -1,4 +1,7 @@
-"""The executor and the runner without a session: the engine of ``core`` on the local host with the default gate."""
+"""The executor and the runner without a session: the engine of ``core`` on the local host with the default gate.
+
+Also what the command line needs of the rooms: doors do not enter them.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -12,9 +15,13 @@ from callgate.core.gate import DecisionGate
 from callgate.core.ports import Gate, Host, Tool, Toolbox
 from callgate.core.record import Listener, Record
 from callgate.host.local import LocalHost
+from callgate.tools.arguments import Arguments
+from callgate.tools.jsonschema import SchemaError
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import UsageError
+
+__all__ = ["Arguments", "Executor", "SchemaError", "ToolCallRunner", "Tools", "as_toolbox", "settings_from_environment"]
 
 Tools = Toolbox | Iterable[Tool | Callable[..., Any]]
 """A toolbox, or tools and functions to make one of."""

@@ -116,7 +116,9 @@ def test_no_file_names_a_place_of_one_machine() -> None:
         return has_neighbours and any((ROOT.parent / match[1]).exists() for match in beside.finditer(line))
 
     found = [
-        f"{shown(path)}:{n}: {line.strip()[:160]}" for path, n, line in texts(*PROSE, *DATA) if names_a_place(line)
+        f"{shown(path)}:{n}: {line.strip()[:160]}"
+        for path, n, line in texts(*PROSE, *DATA)
+        if names_a_place(line) and not path.is_relative_to(ROOT / "tests" / "data")  # corpora quote what they attack
     ]
     assert not found, "paths of one machine or addresses of a package index:\n" + "\n".join(found)
 

@@ -150,6 +150,17 @@ def violations(src: Path) -> list[str]:
     return faults
 
 
+@pytest.mark.spec("TRN-5")
+def test_the_loop_imports_words_and_core_alone_and_fits_on_a_screen() -> None:
+    loop = SRC / "callgate" / "core" / "loop.py"
+    inside = [found.target for found in imports(SRC, loop) if below(found.target, "callgate")]
+    assert inside
+    assert all(below(target, "callgate.core") or below(target, "callgate.words") for target in inside)
+    tree = ast.parse(loop.read_text(encoding="utf-8"))
+    run = next(node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef) and node.name == "run")
+    assert (run.end_lineno or 0) - run.lineno < 40
+
+
 def test_imports_point_one_way() -> None:
     assert list((SRC / "callgate").rglob("*.py")), "there is no source to check"
     faults = violations(SRC)

@@ -16,10 +16,10 @@ from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Allow, Ask, Confirmation, Deny
 from callgate.words.errors import ToolFailure
-from callgate.words.events import CallProgressed, CallReleased, CallSettled, Event, QuestionAsked
+from callgate.words.events import CallDecided, CallProgressed, CallReleased, CallSettled, Event, QuestionAsked
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits
-from tests.properties.oracle import conflict
+from tests.properties.oracle import conflict, kin
 
 
 class VirtualClock(LoopClock):
@@ -129,6 +129,8 @@ class Stage:
     host: MemoryHost = field(default_factory=lambda: MemoryHost(clock=VirtualClock()))
     lineage: tuple[str, ...] = ()
     prefix: str = "c"
+    world: list[Ran] = field(default_factory=list[Ran])
+    """Everything that ever ran on the host."""
 
     def __post_init__(self) -> None:
         self.ran: dict[str, Ran] = {}
@@ -140,6 +142,8 @@ class Stage:
         self.refusals: list[str] = []
         self.released = asyncio.Event()  # lets strays go
         self.faults: list[str] = []
+        self.fallen: str | None = None  # why nothing more may begin
+        self._changed_at: dict[str, float] = {}
         self.journal = MemoryJournal()
         self.ledger = Ledger()
         record = Record(self.journal, self.ledger, [self._hear])
@@ -182,7 +186,7 @@ class Stage:
         n = arguments["n"]
         plan = self.plans[n]
         self.runs.append(run.call_id)
-        self._notice_start(run.call_id)
+        self._notice_start(run.call_id, run)
         ran = self.ran[run.call_id] = Ran(
             run.call_id,
             loop.time(),
@@ -190,6 +194,7 @@ class Stage:
             run.lineage,
             dict(run.context),
         )
+        self.world.append(ran)
         try:
             if plan.progress:
                 run.progress(f"begun {n}", current=0.0, total=1.0)
@@ -259,21 +264,49 @@ class Stage:
             case _:
                 return None
 
-    def _notice_start(self, call_id: str) -> None:
-        """EXE-2 and EXE-5, judged at the very moment a tool begins."""
-        here = self.plan(call_id)
-        index = int(call_id[len(self.prefix) :])
-        mine = self.locks_now(call_id)
+    def _notice_start(self, call_id: str, run: Run) -> None:
+        """What must hold at the very moment a tool begins."""
+        now = asyncio.get_running_loop().time()
+        mine, index = self.locks_now(call_id), self.index(call_id)
         for n in range(index):
             entry = self.ledger.calls.get(self.id(n))
             if entry is None or entry.result is not None or self.plans[n].kind != "tool":
                 continue
-            if conflict(self.locks_now(self.id(n)), mine):
+            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < now:
                 self.faults.append(f"{call_id} overtook {self.id(n)}")
-        if here.effects != "none" and self.settings.start != "eager" and self.closed_as != "whole":
+        for other in self.world:
+            if other.ended is None and conflict(other.locks, mine) and not kin(other.lineage, run.lineage):
+                self.faults.append(f"{call_id} overlaps {other.id}")
+        inside = sum(other.ended is None and self.ledger.calls[other.id].result is None for other in self.ran.values())
+        if inside >= self.settings.max_concurrency:
+            self.faults.append(f"{call_id} is one more than {self.settings.max_concurrency}")
+        if self.plans[index].effects != "none" and self.settings.start != "eager" and self.closed_as != "whole":
             self.faults.append(f"{call_id} has effects and began in a message that is {self.closed_as}")
         if self.settings.start == "after" and self.closed_as is None:
             self.faults.append(f"{call_id} began before the end")
+        if self.fallen is not None:
+            self.faults.append(f"{call_id} began after {self.fallen}")
+        if dict(run.context) != self.folded_context():
+            self.faults.append(f"{call_id} sees {dict(run.context)} instead of {self.folded_context()}")
+
+    def index(self, call_id: str) -> int:
+        return int(call_id[len(self.prefix) :])
+
+    def folded_context(self) -> dict[str, Any]:
+        """The updates of all calls before the first unsettled one, in arrival order."""
+        context: dict[str, Any] = {}
+        for n, plan in enumerate(self.plans):
+            entry = self.ledger.calls.get(self.id(n))
+            if entry is None or entry.result is None:
+                break
+            ran = self.ran.get(self.id(n))
+            if ran is None or not ran.finished or plan.ends != "ok" or entry.result.code != "ok":
+                continue
+            if plan.update == "mapping":
+                context |= {f"k{n}": n, "last": n}
+            elif plan.update == "function":
+                context |= {"trail": [*context.get("trail", []), n], "last": n}
+        return context
 
     closed_as: str | None = None
 
@@ -333,7 +366,13 @@ class Stage:
         now = asyncio.get_running_loop().time()
         self.events.append((now, event))
         if isinstance(event, CallSettled):
+            if event.call_id in self.settled:
+                self.faults.append(f"{event.call_id} settled twice")
             self.settled[event.call_id] = now
+            if event.result.code in ("tool_error", "timed_out") and self.plan(event.call_id).cascade:
+                self.fallen = f"{event.call_id} failed"
+        elif isinstance(event, CallDecided):
+            self._changed_at[event.call_id] = now
         elif isinstance(event, QuestionAsked):
             reply = self.plan(event.question.call_id).reply
             if reply.kind is not None:
@@ -356,6 +395,8 @@ class Stage:
         refusal = self.executor.answer(confirmation)
         if refusal is None:
             self.answers.append((asyncio.get_running_loop().time(), question.call_id, kind))
+            if kind == "stop":
+                self.fallen = f"a person stopped at {question.call_id}"
         else:
             self.refusals.append(refusal)
 

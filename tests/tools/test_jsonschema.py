@@ -121,15 +121,16 @@ def test_a_value_fits_exactly_when_the_reference_implementation_says_so(schema: 
         assert bool(ours.faults(value)) == (not fits)
 
 
+FEW_KEYS = st.sampled_from(["a", "b", "abc"])
 KEY_SCHEMAS = st.sampled_from([True, False, {"type": "string"}, {"type": "integer"}, {"minLength": 2}, {"minimum": 1}])
 # Keywords that depend on one another: drawn one by one they would seldom meet.
 OBJECT_SCHEMAS = st.fixed_dictionaries(
     {"additionalProperties": KEY_SCHEMAS},
     optional={
-        "properties": st.dictionaries(KEYS, KEY_SCHEMAS, min_size=1, max_size=3),
+        "properties": st.dictionaries(FEW_KEYS, KEY_SCHEMAS, min_size=1, max_size=3),
         "patternProperties": st.dictionaries(PATTERNS, KEY_SCHEMAS, min_size=1, max_size=2),
         "propertyNames": KEY_SCHEMAS,
-        "required": st.lists(KEYS, max_size=2, unique=True),
+        "dependentSchemas": st.dictionaries(FEW_KEYS, st.just({"required": ["b"]}), min_size=1, max_size=2),
     },
 )
 ARRAY_SCHEMAS = st.fixed_dictionaries(
@@ -144,9 +145,10 @@ ARRAY_SCHEMAS = st.fixed_dictionaries(
 )
 
 
-@given(
-    st.one_of(OBJECT_SCHEMAS, ARRAY_SCHEMAS), st.lists(st.dictionaries(KEYS, SCALARS, max_size=3) | LISTS, max_size=8)
-)
+FEW_VALUES = st.dictionaries(FEW_KEYS, SCALARS, max_size=3) | LISTS
+
+
+@given(st.one_of(OBJECT_SCHEMAS, ARRAY_SCHEMAS), st.lists(FEW_VALUES, min_size=6, max_size=12))
 def test_keywords_that_depend_on_one_another_agree_with_the_reference_too(schema: Any, values: list[Any]) -> None:
     ours, theirs = Schema(schema, top=False), reference.Draft202012Validator(schema)
     for value in values:
@@ -236,6 +238,11 @@ def test_a_fault_names_the_path_what_came_and_what_was_wanted(schema: Any, value
         (_object(a={"dependencies": {"x": ["y"]}}), {"a": {"x": 1, "y": 2}}),
         ({"$ref": "#/definitions/a~1b%20c", "definitions": {"a/b c": _object(a={})}}, {"a": 1}),
         ({"allOf": [_object(a={}), _object(b={})]}, {"a": 1, "b": 2}),
+        (_object(a={"type": "string"}) | {"additionalProperties": False}, {"a": "x"}),
+        (_object(a={}, b={}) | {"dependentSchemas": {"a": {"required": ["b"]}}}, {"b": 1}),
+        (_object(a={}, b={}) | {"dependentSchemas": {"a": {"required": ["b"]}}}, {}),
+        (_object() | {"patternProperties": {"^x": {}}, "additionalProperties": False}, {"xy": 1}),
+        (_object(a={"dependentSchemas": {"x": False}}), {"a": {"y": 1}}),
         (_object(a={"anyOf": [_object(b={}), {"type": "object"}]}), {"a": {"c": 1}}),
         (_object(a={"not": _object(b={"properties": {"c": {}}})}), {"a": 1}),
     ],
@@ -251,6 +258,7 @@ def test_these_fit(schema: Any, value: Any) -> None:
         (_object(a={"minimum": 1, "exclusiveMinimum": True}), {"a": 1}),
         (_object(a={"items": [{"type": "string"}], "additionalItems": False}), {"a": ["x", 1]}),
         (_object(a={"dependencies": {"x": ["y"]}}), {"a": {"x": 1}}),
+        (_object(a={}, b={}) | {"dependentSchemas": {"a": {"required": ["b"]}}}, {"a": 1}),
         ({}, {"a": 1}),
         ({"type": "object"}, {"a": 1}),
         (_object(a={"items": _object(b={})}), {"a": [{"c": 1}]}),

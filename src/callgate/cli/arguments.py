@@ -125,7 +125,7 @@ def _unfinished(words: list[str], parser: _Parser, parsers: Mapping[str, _Parser
 
 def _refuse(parser: _Parser, word: str) -> NoReturn:
     close = get_close_matches(word, re.findall(r"--[a-z][a-z-]*", parser.format_help()), n=1)
-    parser.error(f"{safe(word)} is not known here" + (f", did you mean {close[0]}?" if close else ""))
+    parser.error(f"{safe(word)} is not known here" + (f", did you mean {close[0]}" if close else ""))
 
 
 def _prog(path: str) -> str:

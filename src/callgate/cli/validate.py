@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TextIO, cast
 
-from callgate.tools.arguments import Arguments
-from callgate.tools.jsonschema import SchemaError
+from callgate.standalone import Arguments, SchemaError
 from callgate.words.arguments import Rejected
 
 

@@ -20,7 +20,7 @@ def noun(cls: type[T]) -> type[T]:
     twin: Any = dataclass(slots=True, eq=False, repr=False)(type(cls.__name__, (), namespace))
     frozen: Any = dataclass(frozen=True, slots=True)(cls)
 
-    def make(kind: type[T], *args: Any, **kwargs: Any) -> T:
+    def make(kind: type[T], /, *args: Any, **kwargs: Any) -> T:
         made = twin(*args, **kwargs)
         made.__class__ = kind
         return made

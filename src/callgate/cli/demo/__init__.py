@@ -33,8 +33,7 @@ def demo(speed: float, form: Form) -> int:
         for name, text in FILES.items():
             Path(name).write_text(text, encoding="utf-8", newline="\n")
         out = cast(TextIO, sys.stdout)
-        if isinstance(out, TextIOWrapper):
-            out.reconfigure(errors="backslashreplace")  # not every terminal has every sign
+        _write_anything(out)
         try:
             broken = asyncio.run(_play(speed, form, out))
         except asyncio.CancelledError:
@@ -44,6 +43,12 @@ def demo(speed: float, form: Form) -> int:
     for fact in broken:
         print(f"callgate demo: not kept: {fact.claim}: {fact.detail}", file=sys.stderr)
     return 1 if broken else 0
+
+
+def _write_anything(out: TextIO) -> None:
+    """A sign that the terminal does not have is spelled out and is not an error."""
+    if isinstance(out, TextIOWrapper):
+        out.reconfigure(errors="backslashreplace")
 
 
 async def _play(speed: float, form: Form, out: TextIO) -> list[Fact]:

@@ -163,9 +163,8 @@ def lane(row: Row, act: Act) -> str:
 def short_lane(row: Row, act: Act) -> str:
     """The same where there is little room: the call's own subject is not repeated."""
     shown = lane(row, act).removesuffix(f" {row.subject}").removeprefix("not run: ")
-    return shown.replace("message not whole", "not whole yet").replace(
-        "waits for", "behind" if "#" in shown else "needs"
-    )
+    shown = shown.replace("message not whole", "not whole yet")
+    return shown.replace("waits for", "behind" if "#" in shown else "needs")
 
 
 def waits_for(row: Row, act: Act) -> str:

@@ -1,0 +1,145 @@
+"""The command as people and scripts meet it: help, exit codes, one line for every fault."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import callgate
+from callgate.cli.terminal import clip, safe, width
+
+TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
+
+
+def run(
+    *words: str, given: str | None = None, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "callgate", *words],
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def one_line(ran: subprocess.CompletedProcess[str]) -> str:
+    """What a fault says: a single line on stderr and nothing else."""
+    assert ran.stdout == ""
+    (line,) = ran.stderr.splitlines()
+    return line
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    ran = run("--version")
+    assert (ran.returncode, ran.stdout) == (0, f"callgate {callgate.__version__}\n")
+
+
+def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
+    ran = run("--help")
+    assert ran.returncode == 0
+    assert len(ran.stdout.splitlines()) < 25
+    assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == ["demo", "tools"]
+    assert "0 done, 1 failed, 2 usage, 130 interrupted" in ran.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("--debug",), ("tools",)])
+def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple[str, ...]) -> None:
+    ran = run(*words)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("usage: callgate")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dmo",), "callgate: there is no command 'dmo'; did you mean demo?"),
+        (("tols", "validate"), "callgate: there is no command 'tols'; did you mean tools?"),
+        (("tools", "validat"), "callgate tools: there is no command 'validat'; did you mean validate?"),
+        (("serve",), "callgate: there is no command 'serve'; there are demo, tools"),
+        (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
+        (("--foo",), "callgate: --foo is not known here; see callgate --help"),
+        (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
+        (("demo", "\x1b[2J"), "callgate demo: \\x1b[2J is not known here; see callgate demo --help"),
+        (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),
+        (
+            ("tools", "validate"),
+            "callgate tools validate: say --jsonl: JSON lines are the one form there is; "
+            "see callgate tools validate --help",
+        ),
+    ],
+)
+def test_a_fault_is_one_line_that_says_what_to_do(words: tuple[str, ...], said: str) -> None:
+    ran = run(*words)
+    assert (ran.returncode, one_line(ran)) == (2, said)
+
+
+@pytest.mark.parametrize("speed", ["0", "-1", "nan", "inf", "fast", "1e9"])
+def test_a_speed_that_is_none_is_refused_wherever_it_comes_from(speed: str) -> None:
+    said = f"callgate demo: {{}} must be a number above 0 and up to 1000, not {speed!r}; see callgate demo --help"
+    given = run("demo", f"--speed={speed}")
+    assert (given.returncode, one_line(given)) == (2, said.format("--speed"))
+    found = run("demo", environment={"CALLGATE_DEMO_SPEED": speed})
+    assert (found.returncode, one_line(found)) == (2, said.format("CALLGATE_DEMO_SPEED"))
+
+
+def test_tools_validate_answers_every_line(tmp_path: Path) -> None:
+    raws = ['{"n": 1}', '{"n": "2"}', '{"n": "x"}']
+    lines = "".join(json.dumps({"tool": TOOL, "raw": raw}) + "\n" for raw in raws)
+    ran = run("tools", "validate", "--jsonl", given=lines)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [answer["outcome"] for answer in answers] == ["accepted", "repaired", "rejected"]
+    assert [answer["arguments"] for answer in answers] == [{"n": 1}, {"n": 2}, None]
+
+    file = tmp_path / "lines.jsonl"
+    file.write_text(lines, encoding="utf-8")
+    assert run("tools", "validate", "--jsonl", str(file)).stdout == ran.stdout
+
+
+def test_tools_validate_goes_on_after_a_line_it_cannot_use_and_says_so_in_the_end() -> None:
+    good = json.dumps({"tool": TOOL, "raw": '{"n": 1}'})
+    ran = run("tools", "validate", "--jsonl", given=f"nonsense\n{good}\n")
+    assert ran.returncode == 1
+    assert [json.loads(line)["outcome"] for line in ran.stdout.splitlines()] == ["error", "accepted"]
+
+
+def test_a_failure_is_one_line_and_debug_shows_where_it_happened(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.jsonl")
+    ran = run("tools", "validate", "--jsonl", missing)
+    assert (ran.returncode, one_line(ran)) == (1, f"callgate: No such file or directory: {missing}")
+    ran = run("tools", "validate", "--jsonl", missing, "--debug")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Traceback")
+    assert "FileNotFoundError" in ran.stderr
+
+
+def test_a_reader_that_has_gone_is_no_reason_to_complain(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_text(json.dumps({"tool": TOOL, "raw": '{"n": 1}'}) + "\n", encoding="utf-8")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "callgate", "tools", "validate", "--jsonl", str(file)]
+    ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
+def test_what_comes_from_elsewhere_cannot_steer_the_terminal() -> None:
+    assert safe("a\x1b[31mb\x07\r\n\x9b\u202e\udc80\x7f") == "a\\x1b[31mb\\x07\\r\\n\\x9b\\u202e\\udc80\\x7f"
+    assert safe("grün 日本\tx") == "grün 日本    x"
+    assert safe(safe("\x1b")) == safe("\x1b")
+
+
+def test_text_is_cut_by_columns_and_not_by_characters() -> None:
+    assert [width(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
+    assert clip("abcdef", 6) == "abcdef"
+    assert clip("abcdef", 5) == "abcd…"
+    assert clip("日本語です", 6) == "日本…"
+    assert clip("abc", 0) == ""

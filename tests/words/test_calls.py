@@ -1,0 +1,175 @@
+"""Statuses and their moves, codes and the statuses they belong to."""
+
+import re
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from callgate.words.calls import (
+    CODE_STATUS,
+    TERMINAL,
+    TRANSITIONS,
+    Code,
+    Known,
+    Result,
+    Status,
+    ToolCall,
+    check_move,
+    transitions_mermaid,
+)
+from callgate.words.errors import StateError
+from callgate.words.messages import Image, Text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# As the specification has it, written out once more.
+LEGAL = {
+    "validating": {"scheduled", "awaiting_approval", "error", "cancelled"},
+    "awaiting_approval": {"scheduled", "cancelled", "error"},
+    "scheduled": {"executing", "awaiting_approval", "cancelled", "error"},
+    "executing": {"success", "error", "cancelled"},
+    "success": set[str](),
+    "error": set[str](),
+    "cancelled": set[str](),
+}
+MOVES = [(before, after) for before in Status for after in Status]
+
+
+@pytest.mark.spec("CALL-1")
+def test_there_are_seven_statuses() -> None:
+    assert {str(status) for status in Status} == set(LEGAL)
+    assert len(Status) == 7
+
+
+@pytest.mark.spec("CALL-1")
+@pytest.mark.parametrize(("before", "after"), [move for move in MOVES if move[1] in LEGAL[move[0]]])
+def test_a_move_of_the_table_is_legal(before: Status, after: Status) -> None:
+    check_move("c1", before, after)
+
+
+@pytest.mark.spec("CALL-1")
+@pytest.mark.parametrize(("before", "after"), [move for move in MOVES if move[1] not in LEGAL[move[0]]])
+def test_every_other_move_raises_a_state_error_that_names_it(before: Status, after: Status) -> None:
+    with pytest.raises(StateError, match=f"c1: {before} -> {after}"):
+        check_move("c1", before, after)
+
+
+@pytest.mark.spec("CALL-1")
+def test_the_table_is_data_about_every_status() -> None:
+    assert set(TRANSITIONS) == set(Status)
+    assert all(isinstance(moves, frozenset) for moves in TRANSITIONS.values())
+
+
+@pytest.mark.spec("CALL-1", "CALL-3")
+def test_exactly_three_statuses_are_terminal() -> None:
+    assert {Status.SUCCESS, Status.ERROR, Status.CANCELLED} == TERMINAL
+
+
+# ---- the diagram (CALL-2) ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("CALL-2")
+def test_the_diagram_has_an_arrow_for_every_move_and_no_other() -> None:
+    drawn = set(re.findall(r"^ +(\w+) --> (\w+)$", transitions_mermaid(), re.MULTILINE))
+    assert drawn == {(before, after) for before, moves in LEGAL.items() for after in moves}
+
+
+@pytest.mark.spec("CALL-2")
+def test_the_diagram_starts_at_validating_and_ends_at_every_terminal_status() -> None:
+    text = transitions_mermaid()
+    assert "[*] --> validating" in text
+    assert set(re.findall(r"(\w+) --> \[\*\]", text)) == {"success", "error", "cancelled"}
+
+
+@pytest.mark.spec("CALL-2")
+def test_the_diagram_in_the_docs_is_not_stale() -> None:
+    command = [sys.executable, str(ROOT / "scripts/docs.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert transitions_mermaid() in (ROOT / "docs/reference/statuses.md").read_text(encoding="utf-8")
+
+
+# ---- codes (CALL-4) ---------------------------------------------------------------------------------------------
+
+CODES = {
+    "success": {"ok"},
+    "cancelled": {
+        "denied",
+        "cancelled_by_user",
+        "cancelled_by_sibling",
+        "discarded",
+        "not_run_truncated",
+        "never_started",
+        "skipped",
+    },
+    "error": {
+        "unknown_tool",
+        "invalid_arguments",
+        "blocked_by_hook",
+        "tool_error",
+        "timed_out",
+        "limit",
+        "outcome_unknown",
+    },
+}
+
+
+@pytest.mark.spec("CALL-4")
+def test_every_code_belongs_to_one_terminal_status() -> None:
+    assert {code: str(status) for code, status in CODE_STATUS.items()} == {
+        code: status for status, codes in CODES.items() for code in codes
+    }
+    assert set(get_args(Code)) == set(CODE_STATUS)
+
+
+@pytest.mark.spec("CALL-4")
+@pytest.mark.parametrize("code", get_args(Code))
+def test_a_result_knows_the_status_of_its_code(code: Any) -> None:
+    assert Result(code=code).status is CODE_STATUS[code]
+
+
+@pytest.mark.spec("CALL-4")
+def test_the_details_say_what_is_known_about_the_world() -> None:
+    assert Result.failed("tool_error", "broke", effects="unknown").effects == "unknown"
+    assert Result().effects is None
+    assert set(get_args(Known)) == {"none", "unknown", "done"}
+
+
+@pytest.mark.spec("CALL-4")
+def test_a_result_that_failed_has_its_message_for_the_model() -> None:
+    result = Result.failed("denied", "Not run.", by="Ada")
+    assert (result.is_error, result.text, result.details) == (True, "Not run.", {"by": "Ada"})
+
+
+def test_the_text_of_a_result_leaves_out_what_is_not_text() -> None:
+    assert Result((Text("a"), Image("image/png", b""), Text("b"))).text == "ab"
+
+
+# ---- the call ---------------------------------------------------------------------------------------------------
+
+
+def test_one_structure_serves_every_status_and_what_does_not_apply_is_none() -> None:
+    fresh = ToolCall("c1", "Read")
+    assert fresh.status is Status.VALIDATING
+    optional = ("result", "question", "decision", "edited", "started_at", "ended_at", "duration_ms", "raw_arguments")
+    assert {getattr(fresh, name) for name in optional} == {None}
+    assert {field.name for field in fields(ToolCall)} >= {
+        *optional,
+        *("id", "name", "arguments", "index", "message_id", "status", "live_output"),
+    }
+
+
+@pytest.mark.spec("CALL-3")
+@pytest.mark.parametrize("status", Status)
+def test_a_call_is_settled_in_a_terminal_status_only(status: Status) -> None:
+    assert ToolCall("c1", "Read", status=status).settled is (status in TERMINAL)
+
+
+@pytest.mark.parametrize(("noun", "field"), [(ToolCall("c1", "Read"), "id"), (Result(), "code"), (Text("x"), "text")])
+def test_nouns_are_frozen(noun: object, field: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(noun, field, "other")
