@@ -25,7 +25,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     unknown = [name for name in options.rows if name not in ROWS]
     if unknown:
         parser.error(f"there is no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    options.peers = [name for name in options.peers.split(",") if name]
+    options.peers = [str(Path(name).expanduser()) for name in options.peers.split(",") if name]
     return options
 
 

@@ -19,7 +19,7 @@ async def in_a_session(model: Model) -> list[Result]:
 
     def listener(event: Event) -> None:
         heard.append(event)
-        if type(event) is StatusChanged and event.status == "idle":
+        if type(event) is StatusChanged and event.status != "working":
             rested.set()
 
     async with Session(model, TOOLS) as session:

@@ -18,10 +18,10 @@ from benchmarks.report import Row
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS: Mapping[str, str] = {
-    "pydantic-ai": "pydantic_ai",
-    "kosong": "kosong",
-    "langgraph": "langgraph",
-    "openai-agents": "openai_agents",
+    "pydantic-ai": "with_pydantic_ai",
+    "kosong": "with_kosong",
+    "langgraph": "with_langgraph",
+    "openai-agents": "with_openai_agents",
 }
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "pydantic-ai": ("pydantic-ai-slim", "pydantic-ai"),

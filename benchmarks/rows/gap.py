@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from statistics import median
+from typing import Any
 
 from benchmarks.measure import Size, spread
 from benchmarks.report import Row
+from benchmarks.scripts import DONE
 from benchmarks.yardstick import by_hand
 from callgate import Prompt, Session, shared, tool
 from callgate.core.ports import Model
@@ -74,7 +76,7 @@ async def _by_hand(watch: Stopwatch) -> None:
 
 
 def rows(size: Size) -> list[Row]:
-    works: dict[str, Callable[[Stopwatch], Awaitable[None]]] = {"ours": _in_a_session, "yardstick": _by_hand}
+    works: dict[str, Callable[[Stopwatch], Coroutine[Any, Any, None]]] = {"ours": _in_a_session, "yardstick": _by_hand}
     found: dict[str, list[Gap]] = {name: [] for name in works}
     with asyncio.Runner(loop_factory=CountingLoop) as runner:
         loop = runner.get_loop()
@@ -82,19 +84,17 @@ def rows(size: Size) -> list[Row]:
         for _ in range(5):
             for name, work in works.items():
                 steps = [step for at in range(size.gaps) for step in (pause(PAUSE), call("note", value=at))]
-                watch = Stopwatch(ScriptedModel(turn(*steps, pause(PAUSE)), turn(say("All done."))), loop)
-                runner.run(_awaited(work, watch))
+                watch = Stopwatch(ScriptedModel(turn(*steps, pause(PAUSE)), turn(say(DONE))), loop)
+                runner.run(work(watch))
                 gaps = watch.gaps()
                 if len(gaps) != size.gaps:
                     raise RuntimeError(f"{len(gaps)} of {size.gaps} calls ran")
                 found[name] += gaps
     ours, theirs = ([gap for gap, _ in found[name]] for name in ("ours", "yardstick"))
     trips = max(trip for _, trip in found["ours"])
+    mine, others = median(ours), median(theirs)
+    work = "tool start after its arguments closed"
     return [
-        Row("gap", "tool start after its arguments closed", "µs", median(ours), median(theirs), spread=spread(ours)),
+        Row("gap", work, "µs", mine, others, mine / others, spread=spread(ours)),
         Row("gap_iterations", "  loop iterations in between, at most", "", trips, limit=1),
     ]
-
-
-async def _awaited(work: Callable[[Stopwatch], Awaitable[None]], watch: Stopwatch) -> None:
-    await work(watch)

@@ -7,8 +7,10 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import callgate
 from benchmarks.measure import Size, interleaved, ratio, spread
@@ -37,25 +39,28 @@ CASES = (
 )
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(callgate.__file__).parents[1])}
+class Interpreter:
+    """Fresh interpreters that find our code compiled, as an installed package is, wherever that may be written."""
 
+    def __init__(self, compiled: str) -> None:
+        home = str(Path(callgate.__file__).parents[1])
+        others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self._environment = {**others, "PYTHONPATH": home, "PYTHONPYCACHEPREFIX": compiled}
 
-def _cpu_milliseconds(code: str) -> float:
-    """CPU time of a whole interpreter that runs the code."""
-    child = subprocess.Popen([sys.executable, "-s", "-c", code], env=_environment())
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise RuntimeError(f"this failed in a fresh interpreter: {code}")
-    return (used.ru_utime + used.ru_stime) * 1e3
+    def cpu_milliseconds(self, code: str) -> float:
+        """CPU time of a whole interpreter that runs the code."""
+        child = subprocess.Popen([sys.executable, "-s", "-c", code], env=self._environment)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f"this failed in a fresh interpreter: {code}")
+        return (used.ru_utime + used.ru_stime) * 1e3
 
-
-def _modules(code: str) -> dict[str, str | None]:
-    """What the code leaves loaded, each with its file."""
-    asked = [sys.executable, "-s", "-c", f"{code}\n{REPORT}"]
-    ran = subprocess.run(asked, env=_environment(), capture_output=True, text=True, check=True)
-    return json.loads(ran.stdout)
+    def modules(self, code: str) -> dict[str, str | None]:
+        """What the code leaves loaded, each with its file."""
+        asked = [sys.executable, "-s", "-c", f"{code}\n{REPORT}"]
+        ran = subprocess.run(asked, env=self._environment, capture_output=True, text=True, check=True)
+        return json.loads(ran.stdout)
 
 
 def third_party(modules: Mapping[str, str | None]) -> set[str]:
@@ -72,15 +77,17 @@ def third_party(modules: Mapping[str, str | None]) -> set[str]:
 
 
 def rows(size: Size) -> list[Row]:
-    # What an environment loads into every interpreter (a .pth file, a sitecustomize) is nobody's import.
-    empty = _modules("pass").keys()
-    measures = {case.name: lambda code=case.code: _cpu_milliseconds(code) for case in CASES}
-    found = interleaved({"empty": lambda: _cpu_milliseconds("pass"), **measures}, size.imports)
-    out: list[Row] = []
-    for case in CASES:
-        loaded = {name: file for name, file in _modules(case.code).items() if name not in empty}
-        out += _rows(case, loaded, found)
-    return out
+    with TemporaryDirectory() as compiled:
+        fresh = Interpreter(compiled)
+        # What an environment loads into every interpreter (a .pth file, a sitecustomize) is nobody's import.
+        empty = fresh.modules("pass").keys()
+        codes = {"empty": "pass", **{case.name: case.code for case in CASES}}
+        found = interleaved({name: partial(fresh.cpu_milliseconds, code) for name, code in codes.items()}, size.imports)
+        out: list[Row] = []
+        for case in CASES:
+            loaded = {name: file for name, file in fresh.modules(case.code).items() if name not in empty}
+            out += _rows(case, loaded, found)
+        return out
 
 
 def _rows(case: Case, loaded: Mapping[str, str | None], found: Mapping[str, list[float]]) -> list[Row]:

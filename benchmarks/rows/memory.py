@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
+from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
 from callgate import DecisionGate, Executor, Prompt, Session, Toolbox, ToolCall
 from callgate.core.ledger import Ledger
@@ -59,8 +60,9 @@ async def executor_bytes(size: Size) -> float:
 async def session_bytes(size: Size) -> tuple[float, float]:
     """Growth a call over the turns of one session: all of it, and the part that is its history."""
     count = WARM_UP + size.messages
-    message = [call("noop", value=at) for at in range(size.calls_a_message)]
-    model = ScriptedModel(*(turn(*message) for _ in range(count)), turn(say("All done.")))
+    values = [range(number * size.calls_a_message, (number + 1) * size.calls_a_message) for number in range(count)]
+    messages = (turn(*(call("noop", value=value) for value in each)) for each in values)
+    model = ScriptedModel(*messages, turn(say(DONE)))
     marks = [0, 0]
     rested = asyncio.Event()
 
@@ -68,7 +70,7 @@ async def session_bytes(size: Size) -> tuple[float, float]:
         if type(event) is TurnEnded and event.turn in (WARM_UP, count):
             model.requests.clear()
             marks[event.turn == count] = _traced()
-        elif type(event) is StatusChanged and event.status == "idle":
+        elif type(event) is StatusChanged and event.status != "working":
             rested.set()
 
     session = Session(model, TOOLS, journal=Forgetful())
@@ -77,14 +79,13 @@ async def session_bytes(size: Size) -> tuple[float, float]:
     await rested.wait()
     stop()
     await session.aclose()
-    messages = session.messages
+    history = session.messages
     model.requests.clear()
     del session, stop
     with_history = _traced()
-    kept = len(messages)
-    if kept < 2 * count:
-        raise RuntimeError(f"the session ended after {kept} messages")
-    del messages
+    if len(history) < 2 * count:
+        raise RuntimeError(f"the session ended after {len(history)} messages")
+    del history
     calls = size.messages * size.calls_a_message
     # The history of the warm-up is let go as well, so its share is reckoned a message.
     return (marks[1] - marks[0]) / calls, (with_history - _traced()) * size.messages / count / calls

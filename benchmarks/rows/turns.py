@@ -8,6 +8,7 @@ from statistics import fmean, median
 
 from benchmarks.measure import Size, ratio, spread
 from benchmarks.report import Row
+from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
 from callgate import Prompt, Session
 from callgate.testing import ScriptedModel, call, say, turn
@@ -20,7 +21,7 @@ WINDOW = 50
 
 async def _costs(turns: int) -> list[float]:
     """Microseconds of CPU for each turn of one session: one call and its result a turn."""
-    model = ScriptedModel(*(turn(call("noop", value=number)) for number in range(turns)), turn(say("All done.")))
+    model = ScriptedModel(*(turn(call("noop", value=number)) for number in range(turns)), turn(say(DONE)))
     marks = [0] * (turns + 2)
 
     def listener(event: Event) -> None:

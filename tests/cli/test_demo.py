@@ -284,7 +284,9 @@ def test_a_signal_in_the_middle_ends_it_and_leaves_nothing_behind(
     for line in started.stdout:
         if until in line:
             break
-    assert len(list(tmp_path.iterdir())) == 1
+    else:
+        pytest.fail(f"it ended by itself: {started.communicate()[1]}")
+    assert [path.name[:14] for path in tmp_path.iterdir()] == ["callgate-demo-"]
     started.send_signal(sent)
     _, complaint = started.communicate(timeout=60)
     assert started.returncode == code

@@ -1,4 +1,4 @@
-"""Async tests of the core run in virtual time and must leave no task behind."""
+"""Async tests of the core run in virtual time; they must leave no task behind, and no exception that nobody saw."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 async def _alone(test: Callable[..., Awaitable[None]], fixtures: dict[str, Any]) -> None:
+    unseen: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _loop, context: unseen.append(f"{context['message']}: {context.get('exception')!r}")
+    )
     await test(**fixtures)
     await settle()
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, f"tasks left behind: {left}"
+    assert not unseen, f"exceptions that nobody saw: {unseen}"

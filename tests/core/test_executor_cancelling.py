@@ -265,6 +265,7 @@ def cancelled_twice(first: str, then: str) -> str:
         desk = Desk(deaf(opened), failing(traits=CASCADING), saying("Wait", "", FREE))
         desk.add(call("deaf", "Deaf"))
         await settle()
+        discarding: asyncio.Future[Any] | None = None
         for reason in (first, then):
             if reason == "user":
                 desk.executor.cancel("deaf")
@@ -273,10 +274,7 @@ def cancelled_twice(first: str, then: str) -> str:
             else:
                 discarding = asyncio.ensure_future(desk.executor.discard())
             await settle()
-        if "discarded" in (first, then):
-            await discarding
-        else:
-            await desk.finish()
+        await (desk.finish() if discarding is None else discarding)
         opened.set()
         await settle()
         return desk.result("deaf").code

@@ -1,17 +1,18 @@
 """What calls tell the calls after them, and the guard against loops."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import DecisionGate, default_checks
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Run
+from callgate.core.ports import Case, Check, Run
 from callgate.testing import Latch, PlainTool, settle
 from callgate.words.calls import Result, Status
-from callgate.words.events import ContextUpdated, Noted
-from callgate.words.messages import Text
+from callgate.words.events import ContextUpdated, MessageAdded, Noted
+from callgate.words.messages import Message, Text
 from callgate.words.traits import Traits, shared
 from tests.core.kit import ALONE, FREE, Desk, answer, call, codes, failing, lasting, saying, seeing, updating
 
@@ -180,3 +181,22 @@ async def test_after_an_answer_the_count_starts_again() -> None:
     after = Desk(saying("A", "a", DOING), gate=DecisionGate(), ledger=ledger)
     await after.begin(call("c3", "A"))
     assert after.result("c3").code == "ok"
+
+
+@pytest.mark.spec("EXE-26")
+async def test_the_guard_counts_right_although_a_hook_takes_its_time() -> None:
+    async def slow(_case: Case) -> None:
+        await asyncio.sleep(0)
+
+    desk = Desk(saying("A", "a", DOING), gate=DecisionGate((Check("hook", slow), *default_checks())))
+    await desk.begin(call("1", "A"), call("2", "A"), call("3", "A"))
+    assert [question.call_id for question in desk.executor.questions] == ["3"]
+    await desk.executor.discard()
+
+
+@pytest.mark.spec("EXE-26")
+async def test_after_a_new_message_of_a_person_the_count_starts_again() -> None:
+    desks = await messages(DecisionGate(), "A", "A")
+    desks[1].record.write(MessageAdded(0.0, Message("u1", "user", (Text("once more, please"),))))
+    after = Desk(saying("A", "a", DOING), gate=DecisionGate(), ledger=desks[1].ledger)
+    assert codes(await after.finish(call("c2", "A"))) == {"c2": "ok"}

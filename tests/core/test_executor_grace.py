@@ -2,13 +2,20 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
-from callgate.core.ports import Case
-from callgate.testing import Latch, PlainTool, Recorder, settle
+from callgate.core.executor import Executor
+from callgate.core.gate import DecisionGate
+from callgate.core.ledger import Ledger
+from callgate.core.ports import Case, Check
+from callgate.core.record import MemoryJournal, Record
+from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Result, Status
+from callgate.words.decisions import Allow
+from callgate.words.errors import ToolFailure
 from callgate.words.events import CallSettled, StrayEnded, StrayFound
 from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import (
@@ -259,3 +266,91 @@ async def test_what_a_stray_says_later_is_not_heard_any_more() -> None:
     await settle()
     assert desk.executor.completed() == []
     assert len(desk.told(CallSettled)) == told
+
+
+# ---- what comes before the tool (EXE-18) ------------------------------------------------------------------------
+
+
+async def ends_in_time(desk: Desk) -> bool:
+    """Whether leaving the executor takes no longer than a few grace periods."""
+    leaving = asyncio.ensure_future(desk.executor.aclose())
+    seconds = 60.0
+    await asyncio.wait((leaving,), timeout=seconds)
+    in_time = leaving.done()
+    leaving.cancel()
+    await asyncio.wait((leaving,))
+    return in_time
+
+
+@pytest.mark.spec("EXE-13", "EXE-18")
+async def test_a_preview_that_ignores_the_cancel_does_not_hold_up_the_end() -> None:
+    opened = asyncio.Event()
+
+    async def preview(_arguments: object, _run: object) -> Any:
+        while not opened.is_set():
+            try:
+                await opened.wait()
+            except asyncio.CancelledError:
+                continue
+        raise ToolFailure("too late")
+
+    desk = Desk(PlainTool("Edit", traits=MUTATING, preview=preview), gate=DecisionGate())
+    await desk.begin(call("a", "Edit"))
+    desk.executor.interrupt()
+    in_time = await ends_in_time(desk)
+    opened.set()
+    assert in_time
+    assert (desk.result("a").code, desk.result("a").effects) == ("cancelled_by_user", "none")
+
+
+@pytest.mark.spec("EXE-13", "EXE-18")
+async def test_a_check_that_ignores_the_cancel_does_not_hold_up_the_end() -> None:
+    opened = asyncio.Event()
+
+    async def judge(_case: Case) -> Allow:
+        while not opened.is_set():
+            try:
+                await opened.wait()
+            except asyncio.CancelledError:
+                continue
+        return Allow("late")
+
+    desk = Desk(saying("Do", "did"), gate=allow_all(Check("hook", judge)))
+    await desk.begin(call("a", "Do"))
+    desk.executor.interrupt()
+    in_time = await ends_in_time(desk)
+    opened.set()
+    assert in_time
+
+
+class SlowJournal(MemoryJournal):
+    """Durable only when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced = asyncio.Event()
+
+    def barrier(self) -> Awaitable[None] | None:
+        return None if self.synced.is_set() else self._wait()
+
+    async def _wait(self) -> None:
+        await self.synced.wait()
+
+
+@pytest.mark.spec("EXE-18")
+async def test_a_call_cancelled_while_its_start_is_still_being_written_down_has_had_no_effects() -> None:
+    journal, recorder = SlowJournal(), Recorder()
+    box = PlainToolbox(recorder.watch(saying("Do", "did", MUTATING)))
+    ledger = Ledger()
+    executor = Executor(box, allow_all(), host=virtual_host(), record=Record(journal, ledger))
+    executor.add(call("a", "Do"))
+    executor.close()
+    await settle()
+    assert recorder.started == []
+    executor.interrupt()
+    await settle()
+    journal.synced.set()
+    await executor.aclose()
+    result = ledger.call("a").result
+    assert result is not None
+    assert (result.code, result.effects) == ("cancelled_by_user", "none")

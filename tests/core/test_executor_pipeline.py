@@ -164,3 +164,51 @@ async def test_an_exception_in_a_hook_that_cannot_even_be_printed_is_reported_to
     result = (await desk.finish(call("a", "Do")))["a"]
     assert result.code == "ok"
     assert "Unspeakable" in result.text
+
+
+@pytest.mark.spec("EXE-24", "EXE-13")
+async def test_a_post_hook_that_gives_back_nothing_does_not_cost_the_result() -> None:
+    def forgetful(_case: Case, _result: Result) -> Any:
+        return None
+
+    desk = Desk(saying("Do", "did", MUTATING), gate=allow_all(after=[forgetful]))
+    result = (await desk.finish(call("a", "Do")))["a"]
+    assert result.code == "ok"
+    assert result.text.startswith("did")
+    assert "hook" in result.text
+
+
+@pytest.mark.spec("EXE-13")
+@pytest.mark.parametrize("content", [None, 7, ("plain text",)])
+async def test_a_tool_whose_result_does_not_hold_together_fails_alone(content: Any) -> None:
+    desk = Desk(saying("Odd", Result(content)), saying("Good", "fine"))
+    results = await desk.finish(call("a", "Odd"), call("b", "Good"))
+    assert codes(results) == {"a": "tool_error", "b": "ok"}
+
+
+@pytest.mark.spec("EXE-13")
+@pytest.mark.parametrize("verdict", [True, "allow", 1])
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_check_that_answers_with_something_else_than_a_decision_refuses_the_call(
+    verdict: Any, later: bool
+) -> None:
+    async def judge_later(_case: Case) -> Any:
+        return verdict
+
+    recorder = Recorder()
+    hook = Check("hook", judge_later if later else lambda case: verdict)
+    desk = Desk(recorder.watch(saying("Do", "did")), gate=allow_all(hook))
+    await desk.begin(call("a", "Do"))
+    stuck = not desk.executor.settled
+    await desk.executor.aclose()
+    assert not stuck
+    assert desk.result("a").code == "denied"
+    assert recorder.started == []
+
+
+@pytest.mark.spec("EXE-13")
+async def test_traits_that_are_none_fail_their_own_call() -> None:
+    odd = PlainTool("Odd", traits=lambda arguments: None)  # pyright: ignore[reportArgumentType]
+    desk = Desk(odd, saying("Good", "fine"))
+    results = await desk.finish(call("a", "Odd"), call("b", "Good"))
+    assert codes(results) == {"a": "tool_error", "b": "ok"}

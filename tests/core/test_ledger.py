@@ -174,14 +174,6 @@ def test_usage_adds_up() -> None:
     assert (ledger.usage.input, ledger.usage.output) == (20, 2)
 
 
-@pytest.mark.spec("EXE-26")
-def test_a_new_message_of_a_person_clears_what_the_loop_guard_remembers() -> None:
-    ledger = Ledger([ARRIVED, DECIDED])
-    assert list(ledger.recent) == ["hash"]
-    ledger.fold(MessageAdded(9.0, Message("u1", "user", (Text("again, please"),))))
-    assert list(ledger.recent) == []
-
-
 # ---- the record -------------------------------------------------------------------------------------------------
 
 

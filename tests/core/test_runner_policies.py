@@ -23,6 +23,7 @@ from tests.core.kit import (
     changed_by_hook,
     failing,
     file_reader,
+    file_writer,
     lists,
     pending,
     previewing_writer,
@@ -208,3 +209,63 @@ async def test_every_kind_of_content_survives_json() -> None:
     out = await batch(saying("Show", result)).execute([call("a", "Show")])
     assert through_json(out) == out
     assert out.executed[0].result == result
+
+
+# ---- answers that need care -------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("RUN-3", "EXE-22")
+async def test_an_always_with_other_arguments_is_about_those_and_not_about_what_the_model_wanted() -> None:
+    runner = batch(bash())
+    first = await runner.execute([call("a", "Bash", command="rm -rf x")])
+    yes = answer(questions(first)["a"], "yes_always", arguments={"command": "ls"})
+    done = await runner.execute(pending(first), [yes])
+    again = [call("b", "Bash", command="rm -rf x"), call("c", "Bash", command="ls")]
+    out = await runner.execute(again, policies=done.new_policies)
+    assert lists(out) == {"still_needs_approval": ["b"], "executed": ["c"]}
+
+
+@pytest.mark.spec("EXE-26", "RUN-3")
+async def test_an_always_to_the_loop_guard_is_a_yes_for_this_time_only() -> None:
+    runner = batch(saying("Look", "seen"))
+    first = await runner.execute([call("a", "Look"), call("b", "Look"), call("c", "Look")])
+    assert questions(first)["c"].choices == ()
+    out = await runner.execute(pending(first), [answer(questions(first)["c"], "yes_always")])
+    assert lists(out) == {"executed": ["c"]}
+    assert out.new_policies == ()
+
+
+@pytest.mark.spec("RUN-4")
+async def test_of_two_answers_to_one_question_the_second_is_refused() -> None:
+    runner = batch(bash())
+    first = await runner.execute([call("a", "Bash", command="rm x")])
+    question = questions(first)["a"]
+    out = await runner.execute(pending(first), [answer(question, "no"), answer(question, "yes")])
+    assert lists(out) == {"failed": ["a"]}
+
+
+@pytest.mark.spec("RUN-4")
+async def test_an_answer_for_other_arguments_does_not_spoil_the_right_one() -> None:
+    runner = batch(bash())
+    first = await runner.execute([call("a", "Bash", command="ls")])
+    right, wrong = answer(questions(first)["a"], "yes"), Confirmation("a", "yes", "0" * 64)
+    assert lists(await runner.execute(pending(first), [right, wrong])) == {"executed": ["a"]}
+    assert lists(await runner.execute(pending(first), [wrong, right])) == {"executed": ["a"]}
+
+
+@pytest.mark.spec("EXE-14")
+async def test_a_rejection_with_stop_cancels_the_rest_of_the_batch() -> None:
+    runner = batch(bash())
+    first = await runner.execute([call("a", "Bash", command="ls"), call("b", "Bash", command="pwd")])
+    out = await runner.execute(pending(first), [answer(questions(first)["a"], "no", stop=True)])
+    assert [each.result and each.result.code for each in out.failed] == ["denied", "cancelled_by_user"]
+
+
+@pytest.mark.spec("RUN-2", "EXE-2")
+async def test_a_new_call_passed_behind_a_pending_one_does_not_overtake_it() -> None:
+    runner = batch(file_writer(), file_reader())
+    first = await runner.execute(
+        [call(f"r{n}", "Read", path=f"{n}.py") for n in range(3)] + [call("e", "Edit", path="a")]
+    )
+    out = await runner.execute([*pending(first), call("new", "Read", path="a")])
+    assert lists(out) == {"still_needs_approval": ["e"], "held": ["new"]}

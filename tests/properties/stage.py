@@ -369,7 +369,8 @@ class Stage:
             if event.call_id in self.settled:
                 self.faults.append(f"{event.call_id} settled twice")
             self.settled[event.call_id] = now
-            if event.result.code in ("tool_error", "timed_out") and self.plan(event.call_id).cascade:
+            plan = self.plan(event.call_id)
+            if event.result.code in ("tool_error", "timed_out") and plan.cascade and plan.kind == "tool":
                 self.fallen = f"{event.call_id} failed"
         elif isinstance(event, CallDecided):
             self._changed_at[event.call_id] = now

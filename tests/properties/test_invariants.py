@@ -92,6 +92,11 @@ class Schedule:
     def close_at(self) -> float:
         return max((plan.arrives for plan in self.plans), default=0.0) + self.close_after
 
+    def events(self) -> list[tuple[float, str, int]]:
+        """By time; what happens at one time happens in the order it is written here."""
+        adds = [(plan.arrives, "add", n) for n, plan in enumerate(self.plans)]
+        return sorted([*adds, *self.actions, (self.close_at, "close", 0)], key=lambda event: event[0])
+
 
 @st.composite
 def schedules(draw: st.DrawFn, *kinds: str) -> Schedule:
@@ -136,13 +141,11 @@ class Play:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _loop, about: self.complaints.append(str(about)))
         stage, schedule = self.stage, self.schedule
-        for n, plan in enumerate(schedule.plans):
-            loop.call_at(plan.arrives, self._guarded, self._add, n)
-        loop.call_at(schedule.close_at, self._guarded, self._close)
-        for when, what, n in schedule.actions:
-            loop.call_at(when, self._guarded, getattr(self, f"_{what}"), n)
         if schedule.watched:
             self._spawn(self._watch())
+        for when, what, n in schedule.events():
+            await asyncio.sleep(when - loop.time())
+            self._guarded(getattr(self, f"_{what}"), n)
         await asyncio.sleep(HORIZON)
         if not stage.executor.settled:
             self._interrupt(0)

@@ -82,17 +82,8 @@ def back(kind: Any, value: object) -> object:
 @pytest.mark.parametrize(
     "noun",
     [
-        CALL,
-        RESULT,
-        QUESTION,
-        POLICY,
-        CONFIRMATION,
-        CHANGES,
-        MESSAGE,
-        ToolCall("c1", "Read"),
-        Result(),
-        exclusive,
-        reads("a") | writes("b"),
+        *(CALL, RESULT, QUESTION, POLICY, CONFIRMATION, CHANGES, MESSAGE),
+        *(ToolCall("c1", "Read"), Result(), exclusive, reads("a") | writes("b")),
     ],
     ids=lambda noun: type(noun).__name__,
 )

@@ -4,23 +4,27 @@ Each step ends in a value. What ends a call here is handed to ``settle``; what m
 decision, and the executor picks it up from there.
 """
 
+# Tools and checks come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.gate import choices_for, covers, describe
-from callgate.core.lanes import Claim, Lanes, Placed, place
-from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown
+from callgate.core.gate import choices_for, describe, matching, refused
+from callgate.core.lanes import Claim, Lanes, place
+from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown, Verdict
 from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Stage, Ticket, Tickets
 from callgate.words.arguments import Rejected, Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, PolicyAdded, QuestionAnswered, QuestionAsked
+from callgate.words.traits import Traits
 
 _DECISIONS = (Allow, Ask, Deny)
 _UNDECIDED = Deny("gate", "no check decided about this call")
@@ -47,7 +51,7 @@ class Admission:
         self._record = record
         self._ledger = record.ledger
         self._tickets = tickets
-        self._confirmations = {confirmation.call_id: confirmation for confirmation in confirmations}
+        self._confirmations = list(confirmations)
         self._settle = settle
         self._stir = stir
         self._make_run = make_run
@@ -71,17 +75,32 @@ class Admission:
             if isinstance(read, Rejected):
                 self.arrive(ticket, call.arguments, written)
                 return outcomes.invalid_arguments(ticket.name, read.errors)
-            ticket.arguments = read.arguments
-            ticket.traits = tool.traits(read.arguments)
+            self._take_arguments(ticket, read.arguments)
         except Exception as error:
             self.arrive(ticket, call.arguments, written)
             return outcomes.raised(error, "none")
+        recent = tuple(self._ledger.recent)
         repairs = read.repairs or call.repairs
-        self.arrive(ticket, read.arguments, written if repairs else None, repairs)
+        self.arrive(ticket, read.arguments, written if repairs else None, repairs, ticket.hashed)
+        ticket.case = self._case(ticket, recent)
         return None
 
+    def _take_arguments(self, ticket: Ticket, arguments: Mapping[str, Any]) -> None:
+        """All that follows from the arguments; raises where a tool's traits do."""
+        traits = ticket.tool.traits(arguments)
+        if not isinstance(traits, Traits):
+            raise TypeError(f"the traits of {ticket.name} are {type(traits).__name__}, wanted Traits")
+        placed = place(traits.locks, self._host.normal)
+        hashed = arguments_hash(ticket.name, arguments)
+        ticket.arguments, ticket.traits, ticket.placed, ticket.hashed = arguments, traits, placed, hashed
+
     def arrive(
-        self, ticket: Ticket, arguments: Mapping[str, Any], raw: str | None, repairs: tuple[Repair, ...] = ()
+        self,
+        ticket: Ticket,
+        arguments: Mapping[str, Any],
+        raw: str | None,
+        repairs: tuple[Repair, ...] = (),
+        hashed: str | None = None,
     ) -> None:
         call = ticket.call
         if call.id in self._ledger.calls:  # resumed: on record already
@@ -92,22 +111,30 @@ class Admission:
         asked_as = call.name if call.name != ticket.name else None
         now = self._clock.now()
         self._record.write(
-            CallArrived(now, call.id, ticket.name, arguments, index, call.message_id, raw, repairs, asked_as)
+            CallArrived(now, call.id, ticket.name, arguments, index, call.message_id, raw, repairs, asked_as, hashed)
         )
 
     # ---- decide -------------------------------------------------------------------------------------------------
 
     def decide(self, ticket: Ticket) -> None:
-        ticket.case = case = self._case(ticket)
-        ticket.claim = claim = Claim(ticket, self._placed(ticket), self._stir)
+        case = ticket.case
+        ticket.claim = claim = Claim(ticket, ticket.placed, self._stir)
         self.lanes.enter(claim)
         call = ticket.call
         before = call.decision
         seen = call.question is None or call.question.arguments_hash == case.arguments_hash
         if before is not None and not isinstance(before, Deny) and seen:
-            self._when(ticket, self._gate.judge_again(case), before)
+            self._when(ticket, self._judged_by(self._gate.judge_again, case), before)
         else:
-            self._when(ticket, self._gate.judge(case), None)
+            self._when(ticket, self._judged_by(self._gate.judge, case), None)
+
+    def _judged_by(
+        self, judge: Callable[[Case], Verdict | Awaitable[Verdict]], case: Case
+    ) -> Verdict | Awaitable[Verdict]:
+        try:
+            return judge(case)
+        except Exception as error:
+            return refused("gate", error)
 
     def _when(
         self, ticket: Ticket, verdict: Decision | Awaitable[Decision | None] | None, before: Decision | None
@@ -120,18 +147,19 @@ class Admission:
         self._tickets.watch(task)
         task.add_done_callback(lambda done: self._judged(ticket, done, before))
 
-    def _judged(self, ticket: Ticket, done: asyncio.Future[Decision | None], before: Decision | None) -> None:
+    def _judged(self, ticket: Ticket, done: asyncio.Future[Verdict], before: Decision | None) -> None:
         error = asyncio.CancelledError("cancelled") if done.cancelled() else done.exception()
         if ticket.stage is not Stage.DECIDING:
             return
         if error is not None:
-            why = f"{type(error).__name__}: {error}"
-            self._decided(ticket, Deny("gate", f"the check failed, so the call is refused: {why}"), None)
+            self._decided(ticket, refused("gate", error), None)
         else:
             self._decided(ticket, done.result(), before)
 
     def _decided(self, ticket: Ticket, verdict: Decision | None, before: Decision | None) -> None:
         decision = verdict or before or _UNDECIDED
+        if not isinstance(decision, _DECISIONS):
+            decision = refused("gate", TypeError(f"a check answered {type(decision).__name__}, wanted a decision"))
         if isinstance(decision, Ask) and before is not None and not isinstance(before, Deny):
             decision = replace(decision, arguments=decision.arguments or before.arguments)
         if not isinstance(decision, Deny) and decision.arguments not in (None, ticket.arguments):
@@ -157,34 +185,31 @@ class Admission:
                 name = f"{ticket.name} (changed by {decision.by})"
                 self._settle(ticket, outcomes.invalid_arguments(name, read.errors))
                 return
-            traits = ticket.tool.traits(read.arguments)
+            self._take_arguments(ticket, read.arguments)
         except Exception as error:
             self._settle(ticket, outcomes.raised(error, "none"))
             return
-        ticket.arguments, ticket.traits, ticket.preview = read.arguments, traits, None
-        ticket.case = self._case(ticket)
-        self.lanes.relock(ticket.claim, self._placed(ticket))
+        ticket.preview = None
+        ticket.case = self._case(ticket, ticket.case.recent)
+        self.lanes.relock(ticket.claim, ticket.placed)
         changed = replace(decision, arguments=read.arguments)
-        self._when(ticket, self._gate.judge_again(ticket.case), changed)
+        self._when(ticket, self._judged_by(self._gate.judge_again, ticket.case), changed)
 
-    def _case(self, ticket: Ticket) -> Case:
+    def _case(self, ticket: Ticket, recent: Sequence[str]) -> Case:
         ledger = self._ledger
         return Case(
             ticket.id,
             ticket.tool,
             ticket.name,
             ticket.arguments,
-            arguments_hash(ticket.name, ticket.arguments),
+            ticket.hashed,
             ticket.traits,
             ledger.policies,
             ledger.mode,
             self._clock.now(),
-            ledger.recent,
+            recent,
             self._host.normal,
         )
-
-    def _placed(self, ticket: Ticket) -> Placed:
-        return place(ticket.traits.locks, self._host.normal)
 
     # ---- ask ----------------------------------------------------------------------------------------------------
 
@@ -192,12 +217,12 @@ class Admission:
         """Nothing earlier is in the way: the question can be put, unless it has its answer already."""
         ask = ticket.decision
         assert isinstance(ask, Ask)
-        policy = None if ask.standing else next((p for p in self._ledger.policies if self._allows(p, ticket)), None)
-        if policy is not None:
-            self._release(ticket, policy)
+        if self._allowed_by_policy(ticket):
             return
-        confirmation = self._confirmations.pop(ticket.id, None)
-        if confirmation is not None and confirmation.arguments_hash == ticket.case.arguments_hash:
+        hashed = ticket.case.arguments_hash
+        for confirmation in self._confirmations:  # the first that fits wins
+            if confirmation.call_id != ticket.id or confirmation.arguments_hash != hashed:
+                continue
             ticket.question = ticket.call.question
             ticket.preview = ticket.question and ticket.question.preview
             if self.take(ticket, confirmation) is None:
@@ -284,25 +309,31 @@ class Admission:
         if policy is not None:
             self._record.write(PolicyAdded(policy.created_at, policy))
             for other in self._tickets.at(Stage.ASKED):
-                ask = other.decision
-                if isinstance(ask, Ask) and not ask.standing and self._allows(policy, other):
-                    self._release(other, policy)
+                self._allowed_by_policy(other)
 
     def _policy(self, ticket: Ticket, confirmation: Confirmation) -> ApprovalPolicy | None:
         """What "always" means: the person's pick, or the narrowest of the choices they were shown."""
         ask = ticket.decision
         if confirmation.outcome != "yes_always" or not isinstance(ask, Ask) or ask.standing:
             return None
-        policy = confirmation.always or ApprovalPolicy("allow", ticket.name, choices_for(ticket.case)[0].pattern)
+        case = ticket.case
+        if confirmation.arguments is not None:  # it is about what the person wanted, not about what the model wanted
+            case = replace(case, arguments_hash=arguments_hash(ticket.name, confirmation.arguments))
+        policy = confirmation.always or ApprovalPolicy("allow", ticket.name, choices_for(case)[0].pattern)
         return replace(
             policy,
             created_at=policy.created_at or self._clock.now(),
             origin=policy.origin or f"{confirmation.by}, call {ticket.id}",
         )
 
-    def _allows(self, policy: ApprovalPolicy, ticket: Ticket) -> bool:
-        return policy.effect == "allow" and covers(policy, replace(ticket.case, now=self._clock.now()))
-
-    def _release(self, ticket: Ticket, policy: ApprovalPolicy) -> None:
-        self._tickets.to(ticket, Stage.DECIDING)
-        self._decided(ticket, Allow(describe(policy), "a remembered answer allows it"), None)
+    def _allowed_by_policy(self, ticket: Ticket) -> bool:
+        """A remembered answer may have come since the call was judged; an ask among them still goes first."""
+        ask = ticket.decision
+        case = replace(ticket.case, now=self._clock.now())
+        if not isinstance(ask, Ask) or ask.standing or matching(case, "ask") is not None:
+            return False
+        policy = matching(case, "allow")
+        if policy is not None:
+            self._tickets.to(ticket, Stage.DECIDING)
+            self._decided(ticket, Allow(describe(policy), "a remembered answer allows it"), None)
+        return policy is not None

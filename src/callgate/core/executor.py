@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from heapq import heappop, heappush
-from json import dumps
+from json import dumps, loads
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any
 
@@ -20,14 +21,14 @@ from callgate.core import outcomes
 from callgate.core.admission import Admission
 from callgate.core.lanes import Claim
 from callgate.core.ledger import Ledger
-from callgate.core.outlet import Outlet
+from callgate.core.outlet import Outlet, cut_error
 from callgate.core.performer import ExecutorSettings, Performer
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.ticket import Stage, Ticket, Tickets
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Ask, Confirmation, Deny, Question
-from callgate.words.errors import StateError
+from callgate.words.errors import StateError, in_words
 from callgate.words.events import (
     CallProgressed,
     CallReleased,
@@ -66,7 +67,8 @@ class Executor:
         self._record = record or Record(MemoryJournal(), Ledger(context=context))
         self._ledger = self._record.ledger
         self._settings = settings or ExecutorSettings()
-        self._lineage = lineage
+        # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
+        self._lineage = lineage = lineage or (f"~{token_hex(8)}",)
         self._tickets = Tickets()
         self._outlet = Outlet()
         self._performer = Performer(
@@ -353,6 +355,8 @@ class Executor:
         ticket.stop_timer()
         if ticket.run is not None:
             ticket.run.mute()
+        if result.is_error:
+            result = cut_error(result, self._settings.max_error_chars)
         ticket.update = result.context_update
         if callable(ticket.update):
             result = replace(result, context_update=None)  # on record as data, once it is evaluated
@@ -391,9 +395,9 @@ class Executor:
             data = (
                 dict(update(MappingProxyType(deepcopy(dict(self.context))))) if callable(update) else dict(update or {})
             )
-            dumps(data, allow_nan=False)
+            data = loads(dumps(data, allow_nan=False))
         except Exception as error:
-            note = f"{ticket.name}: its context update was not applied: {type(error).__name__}: {error}"
+            note = f"{ticket.name}: its context update was not applied: {in_words(error)}"
             self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
         else:
             self._record.write(ContextUpdated(self._clock.now(), ticket.id, data))
@@ -425,10 +429,16 @@ class Executor:
 
     def _withdraw(self, ticket: Ticket, result: Result) -> None:
         """Settle a call that has not started, letting go of whatever it waited for."""
-        if ticket.task is not None:
-            ticket.task.cancel()
+        if ticket.task is not None and not ticket.task.done():
+            self._give_up(ticket.task)
         self._ungrant(ticket)
         self._settle(ticket, result)
+
+    def _give_up(self, task: asyncio.Future[Any]) -> None:
+        """Cancel a check or a preview; one that does not listen is not waited for beyond the grace period."""
+        task.cancel()
+        timer = self._clock.call_later(self._settings.grace, lambda: self._tickets.forget(task))
+        task.add_done_callback(lambda _: timer.cancel())
 
     def _abandon(self, ticket: Ticket) -> None:
         """The grace period is over: settle without waiting. It keeps its locks until it truly ends."""

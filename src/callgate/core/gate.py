@@ -12,6 +12,7 @@ from typing import cast
 from callgate.core.ports import Case, Check, Verdict
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Effect, Pattern
+from callgate.words.errors import in_words
 
 PostHook = Callable[[Case, Result], Result | Awaitable[Result]]
 
@@ -110,7 +111,12 @@ async def _settled(check: Check, pending: Awaitable[Verdict]) -> Verdict:
 
 
 def _broken(check: Check, error: Exception) -> Deny:
-    return Deny(check.name, f"the check failed, so the call is refused: {type(error).__name__}: {error}")
+    return refused(check.name, error)
+
+
+def refused(by: str, error: BaseException) -> Deny:
+    """An exception in a check is a denial with the exception as reason."""
+    return Deny(by, f"the check failed, so the call is refused: {in_words(error)}")
 
 
 def default_checks() -> tuple[Check, ...]:

@@ -203,13 +203,13 @@ def _run_ended(ledger: Ledger, event: RunEnded) -> None:
 def _arrived(ledger: Ledger, event: CallArrived) -> None:
     ledger.calls[event.call_id] = Entry(event)
     ledger.call_ids.add(event.call_id)
+    if event.arguments_hash is not None:
+        ledger.recent.append(event.arguments_hash)
 
 
 def _decided(ledger: Ledger, event: CallDecided) -> None:
     entry = ledger.calls[event.call_id]
     decision = event.decision
-    if entry.decision is None:
-        ledger.recent.append(event.arguments_hash)
     entry.decision = decision
     if isinstance(decision, Allow | Ask):
         if decision.arguments is not None:

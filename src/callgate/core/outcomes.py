@@ -4,7 +4,7 @@ from traceback import format_exception
 from typing import Any
 
 from callgate.words.calls import Code, Known, Result
-from callgate.words.errors import ToolFailure
+from callgate.words.errors import ToolFailure, in_words
 from callgate.words.messages import Content, Text
 from callgate.words.traits import Effects
 
@@ -79,9 +79,12 @@ def from_exception(error: BaseException, effects: Effects) -> Result:
 
 def raised(error: BaseException, effects: Effects) -> Result:
     """The tool broke: type and message for the model, the traceback for the record."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Result.failed(
-        "tool_error", text, effects=_after(effects), exception=type(error).__name__, traceback=_traceback(error)
+        "tool_error",
+        in_words(error),
+        effects=_after(effects),
+        exception=type(error).__name__,
+        traceback=_traceback(error),
     )
 
 

@@ -6,18 +6,21 @@ from dataclasses import replace
 from callgate.core.ledger import Entry
 from callgate.core.ports import Host
 from callgate.words.calls import Artifact, Result, ToolCall
+from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed
-from callgate.words.messages import Resource, Text
+from callgate.words.messages import Content, Resource, Text
 
 PROGRESS_CHARS = 10_000
 _CUT = "\n… more was said than anybody read\n"
 
 
+def cut_progress(text: str) -> str:
+    return text if len(text) <= PROGRESS_CHARS else text[:PROGRESS_CHARS] + _CUT
+
+
 def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
     """Two reports of one call as one: text is joined up to a limit, the newer gauge wins."""
-    text = before.text + after.text
-    if len(text) > PROGRESS_CHARS:
-        text = before.text if before.text.endswith(_CUT) else text[:PROGRESS_CHARS] + _CUT
+    text = before.text if before.text.endswith(_CUT) else cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
 
@@ -83,26 +86,33 @@ def head_and_tail(text: str, limit: int, note: str) -> str:
     return f"{text[:head]}\n… {note} …\n{text[len(text) - tail :]}"
 
 
-async def bounded(name: str, call_id: str, result: Result, limit: int, host: Host) -> Result:
-    """A result over the limit: errors are cut, everything else goes whole to an artifact and is previewed."""
-    full = "\n".join(_texts(result.content))
-    rest = tuple(part for part in result.content if not isinstance(part, Text | Resource) or _chars(part) == 0)
-    if result.is_error:
-        cut = head_and_tail(full, limit, f"{len(full) - limit:,} characters left out")
-        return replace(result, content=(Text(cut), *rest))
+def cut_error(result: Result, limit: int) -> Result:
+    """An error over the limit keeps its head and its tail."""
+    if size_of(result) <= limit:
+        return result
+    full, rest = _split(result)
+    cut = head_and_tail(full, limit, f"{len(full) - limit:,} characters left out")
+    return replace(result, content=(Text(cut), *rest))
+
+
+async def spilled(name: str, call_id: str, result: Result, limit: int, host: Host) -> Result:
+    """A result over the limit goes whole to an artifact; the model gets its head, its tail and the path."""
+    full, rest = _split(result)
     data = full.encode("utf-8", "surrogatepass")
+    left_out = f"{len(full) - limit:,} of {len(full):,} characters left out"
     try:
         path = await host.keep(f"{name}-{call_id}.txt", data)
     except Exception as error:  # a full disk must not turn a success into a failure
-        note = f"{len(full) - limit:,} characters left out; the whole could not be kept: {error}"
+        note = f"{left_out}; the whole could not be kept: {in_words(error)}"
         return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
-    note = f"{len(full) - limit:,} of {len(full):,} characters left out; the whole is in {path}"
-    artifact = Artifact(path, len(data))
-    return replace(
-        result,
-        content=(Text(head_and_tail(full, limit, note)), *rest),
-        artifacts=(*result.artifacts, artifact),
-    )
+    content = (Text(head_and_tail(full, limit, f"{left_out}; the whole is in {path}")), *rest)
+    return replace(result, content=content, artifacts=(*result.artifacts, Artifact(path, len(data))))
+
+
+def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
+    """All text in one, and the parts that are none."""
+    rest = tuple(part for part in result.content if not _chars(part) and not isinstance(part, Text))
+    return "\n".join(_texts(result.content)), rest
 
 
 def _texts(content: Iterable[object]) -> list[str]:

@@ -3,6 +3,9 @@
 The only place where an exception becomes a Result.
 """
 
+# Tools and checks come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import asyncio
@@ -14,15 +17,18 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from callgate.core import outcomes
-from callgate.core.outlet import Outlet, bounded, named_if_empty, size_of
+from callgate.core.outlet import Outlet, cut_progress, named_if_empty, size_of, spilled
 from callgate.core.ports import Gate, Host
 from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets
 from callgate.words.calls import CODE_STATUS, Result
 from callgate.words.decisions import Allow
+from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
+from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import noun
 
+_CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -69,7 +75,7 @@ class Performer:
         """Run the tool; whatever it does becomes a Result."""
         if ticket.reason is not None:  # cancelled between being started and its first step
             return outcomes.not_started(ticket.reason, ticket.because)
-        tool, traits = ticket.tool, ticket.traits
+        tool, traits, run = ticket.tool, ticket.traits, None
         ticket.started = self._clock.monotonic()
         try:
             waiting = self._record.write_first(CallStarted(self._clock.now(), ticket.id, ticket.attempt))
@@ -84,6 +90,8 @@ class Performer:
             result = _sound(ticket.name, await tool.run(ticket.arguments, run))
         except asyncio.CancelledError:
             task = asyncio.current_task()
+            if ticket.reason is not None and run is None:
+                return outcomes.not_started(ticket.reason, ticket.because)
             if ticket.reason is not None:
                 return outcomes.stopped(ticket.reason, ticket.because, traits.effects)
             if task is not None and task.cancelling():
@@ -129,18 +137,22 @@ class Performer:
             after = self._hook_failed(ticket, result, error)
         if isinstance(after, Result):
             after = self._complete(ticket, after)
-            return after if size_of(after) <= self._limit_of(ticket, after) else self._spilled(ticket, after)
+            return self._spilled(ticket, after) if self._too_big(ticket, after) else after
         return self._finish_later(ticket, result, after)
 
     async def _finish_later(self, ticket: Ticket, result: Result, after: Awaitable[Result]) -> Result:
         try:
-            result = _sound(ticket.name, await after)
+            changed = await after
+            if not isinstance(changed, Result):
+                raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
+            result = _sound(ticket.name, changed)
         except Exception as error:
             result = self._hook_failed(ticket, result, error)
-        return await self._spilled(ticket, self._complete(ticket, result))
+        result = self._complete(ticket, result)
+        return await self._spilled(ticket, result) if self._too_big(ticket, result) else result
 
     def _hook_failed(self, ticket: Ticket, result: Result, error: Exception) -> Result:
-        note = f"A hook after {ticket.name} failed: {type(error).__name__}: {error}"
+        note = f"A hook after {ticket.name} failed: {in_words(error)}"
         self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
         return replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
 
@@ -153,16 +165,14 @@ class Performer:
             return replace(result, content=outcomes.with_note(result.content, note))
         return result
 
-    def _limit_of(self, ticket: Ticket, result: Result) -> int:
-        if result.is_error:
-            return self._settings.max_error_chars
+    def _too_big(self, ticket: Ticket, result: Result) -> bool:
+        return not result.is_error and size_of(result) > self._limit_of(ticket)
+
+    def _limit_of(self, ticket: Ticket) -> int:
         return ticket.traits.max_result_chars or self._settings.max_result_chars
 
     async def _spilled(self, ticket: Ticket, result: Result) -> Result:
-        limit = self._limit_of(ticket, result)
-        if size_of(result) <= limit:
-            return result
-        return await bounded(ticket.name, ticket.id, result, limit, self._host)
+        return await spilled(ticket.name, ticket.id, result, self._limit_of(ticket), self._host)
 
     def make_run(self, ticket: Ticket) -> CallRun:
         context = self._ledger.context
@@ -178,7 +188,7 @@ class Performer:
         return run
 
     def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
-        event = CallProgressed(self._clock.now(), call_id, text, current, total)
+        event = CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
         if self._outlet.open:
             self._record.tell(event)
             self._outlet.progress(event)
@@ -189,6 +199,11 @@ def _sound(name: str, result: object) -> Result:
     """What a tool or a hook gave back, as a Result that holds together."""
     if not isinstance(result, Result):
         return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
+    content = result.content
+    for part in content if isinstance(content, tuple) else (content,):
+        if not isinstance(part, _CONTENT):
+            what = f"a Result whose content is {type(part).__name__}"
+            return outcomes.failed(f"{name} gave back {what}, wanted a tuple of Text, Image and Resource", "mutating")
     if result.is_error and result.code == "ok":
         return replace(result, code="tool_error")
     if result.code not in CODE_STATUS:

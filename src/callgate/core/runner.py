@@ -93,8 +93,12 @@ def _having(calls: Sequence[ToolCall], *statuses: Status) -> tuple[ToolCall, ...
 
 
 def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """Unsettled calls by arrival; calls without an index arrive in the order they were passed."""
-    batch = [call if call.index >= 0 else replace(call, index=at) for at, call in enumerate(calls)]
+    """Unsettled calls by arrival; a call without an index arrives behind those passed before it."""
+    batch: list[ToolCall] = []
+    last = -1
+    for call in calls:
+        batch.append(call if call.index >= 0 else replace(call, index=last + 1))
+        last = max(last, batch[-1].index)
     ids = [call.id for call in batch]
     if len(set(ids)) != len(ids):
         twice = next(call_id for call_id in ids if ids.count(call_id) > 1)

@@ -6,7 +6,7 @@ from enum import IntEnum
 from threading import Lock, get_ident
 from typing import Any
 
-from callgate.core.lanes import Claim
+from callgate.core.lanes import Claim, Placed
 from callgate.core.ports import Case, Host, Timer, Tool
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
@@ -43,9 +43,11 @@ class Ticket:
         "decision",
         "finished",
         "grant",
+        "hashed",
         "id",
         "index",
         "name",
+        "placed",
         "preview",
         "question",
         "reason",
@@ -64,6 +66,8 @@ class Ticket:
     tool: Tool
     arguments: Mapping[str, Any]
     traits: Traits
+    placed: Placed
+    hashed: str
     case: Case
 
     def __init__(self, call: ToolCall, index: int) -> None:
@@ -190,7 +194,7 @@ class CallRun:
 
     @property
     def idempotency_key(self) -> str:
-        return "/".join(self.lineage)
+        return "/".join(name for name in self.lineage if not name.startswith("~"))  # a root's token is not for ever
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
         sink = self._sink

@@ -19,7 +19,7 @@ from callgate.core.ports import Gate, Host, Model, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import Confirmation
-from callgate.words.errors import ModelError, StateError
+from callgate.words.errors import ModelError, StateError, in_words
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
 from callgate.words.messages import Message, ResultPart
 from callgate.words.model import (
@@ -177,7 +177,7 @@ class Turn:
         except StateError:  # ours, not the model's
             raise
         except Exception as error:
-            self._error = ModelError(f"{type(error).__name__}: {error}")
+            self._error = ModelError(in_words(error))
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:

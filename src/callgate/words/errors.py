@@ -11,6 +11,15 @@ What happens *to a call* (denied, timed out, interrupted, unknown tool …) is n
 """
 
 
+def in_words(error: BaseException) -> str:
+    """Type and message on one line, whatever the exception does when it is asked for its message."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be shown)"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
 class CallgateError(Exception):
     """Anything Callgate raises on purpose."""
 

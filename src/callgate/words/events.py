@@ -57,7 +57,8 @@ class RunEnded:
 
 @noun
 class CallArrived:
-    """``asked_as`` is the name the model used when the call became one of another tool."""
+    """``asked_as`` is the name the model used when the call became one of another tool. A call that got no further
+    than its name or its arguments has no hash."""
 
     at: float
     call_id: str
@@ -68,6 +69,7 @@ class CallArrived:
     raw_arguments: str | None = None
     repairs: tuple[Repair, ...] = ()
     asked_as: str | None = None
+    arguments_hash: str | None = None
 
 
 @noun
