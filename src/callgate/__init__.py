@@ -11,7 +11,7 @@ from callgate._version import __version__
 
 if TYPE_CHECKING:
     from callgate.core.executor import ExecutorSettings
-    from callgate.core.gate import DecisionGate
+    from callgate.core.gate import DecisionGate, default_checks
     from callgate.core.ports import Check, Run
     from callgate.core.runner import RunOutcome
     from callgate.session import Session
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "callgate.core.executor": ("ExecutorSettings",),
-    "callgate.core.gate": ("DecisionGate",),
+    "callgate.core.gate": ("DecisionGate", "default_checks"),
     "callgate.core.ports": ("Check", "Run"),
     "callgate.core.runner": ("RunOutcome",),
     "callgate.session": ("Session",),
@@ -85,6 +85,7 @@ __all__ = [
     "Toolbox",
     "UsageError",
     "__version__",
+    "default_checks",
     "exclusive",
     "from_json",
     "reads",

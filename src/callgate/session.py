@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 from weakref import finalize
 
@@ -57,7 +58,8 @@ class Session:
             async for event in session.send(Prompt("…")):
                 …
 
-    It works on whether or not anybody reads its events; several doors may listen and send at once.
+    It works on whether or not anybody reads its events; several doors may listen and send at once. ``root`` is the
+    workspace of the local host, the current folder unless given.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Session:
         system: str = "",
         gate: Gate | None = None,
         host: Host | None = None,
+        root: Path | None = None,
         journal: Journal | None = None,
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
@@ -86,7 +89,7 @@ class Session:
             model=self._models.get(self._ledger.model or "", model),
             toolbox=as_toolbox(tools),
             gate=gate or DecisionGate(),
-            host=host or LocalHost(),
+            host=host or LocalHost(root),
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),

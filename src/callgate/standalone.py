@@ -6,6 +6,7 @@ Also what the command line needs of the rooms: doors do not enter them.
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from callgate.core import executor as engine
@@ -46,7 +47,10 @@ def settings_from_environment(settings: ExecutorSettings | None) -> ExecutorSett
 
 
 class Executor(engine.Executor):
-    """``Executor(tools)`` with everything else defaulted; see callgate.core.executor."""
+    """``Executor(tools)`` with everything else defaulted; see callgate.core.executor.
+
+    ``root`` is the workspace of the local host, the current folder unless given.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Executor(engine.Executor):
         context: Mapping[str, Any] | None = None,
         *,
         host: Host | None = None,
+        root: Path | None = None,
         record: Record | None = None,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
@@ -64,7 +69,7 @@ class Executor(engine.Executor):
             as_toolbox(tools),
             gate or DecisionGate(),
             context,
-            host=host or LocalHost(),
+            host=host or LocalHost(root),
             record=record,
             settings=settings_from_environment(settings),
             lineage=lineage,
@@ -73,7 +78,10 @@ class Executor(engine.Executor):
 
 
 class ToolCallRunner(runner.ToolCallRunner):
-    """``ToolCallRunner(tools)`` with everything else defaulted; see callgate.core.runner."""
+    """``ToolCallRunner(tools)`` with everything else defaulted; see callgate.core.runner.
+
+    ``root`` is the workspace of the local host, the current folder unless given.
+    """
 
     def __init__(
         self,
@@ -81,6 +89,7 @@ class ToolCallRunner(runner.ToolCallRunner):
         gate: Gate | None = None,
         *,
         host: Host | None = None,
+        root: Path | None = None,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         on_event: Listener | None = None,
@@ -88,7 +97,7 @@ class ToolCallRunner(runner.ToolCallRunner):
         super().__init__(
             as_toolbox(tools),
             gate or DecisionGate(),
-            host=host or LocalHost(),
+            host=host or LocalHost(root),
             settings=settings_from_environment(settings),
             lineage=lineage,
             on_event=on_event,

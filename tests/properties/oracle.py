@@ -36,9 +36,7 @@ def conflict(one: Locks | Placed, other: Locks | Placed) -> bool:
         return True
     if "shared" in (one.scope, other.scope):
         return False
-    return (
-        meet(one.writes, other.writes) or meet(one.writes, other.reads) or meet(one.reads, other.writes)
-    )
+    return meet(one.writes, other.writes) or meet(one.writes, other.reads) or meet(one.reads, other.writes)
 
 
 def kin(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.gate import DecisionGate
 from callgate.core.ledger import Ledger
-from callgate.core.record import MemoryJournal, Record
 from callgate.core.ports import Case, Check, Run, Verdict
+from callgate.core.record import MemoryJournal, Record
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
 from callgate.words.arguments import Accepted, Rejected
@@ -40,7 +41,7 @@ class Verdicted:
     kind: str = "allow"  # allow | ask | deny | raise | panic | ask_again (a check for any arguments)
     after: float = 0.0
     swap: bool = False
-    stubborn: float = 0.0  # goes on for so long when it is cancelled
+    stubborn: float = 0.0  # goes on for so long when it is cancelled; inf: until strays are let go
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,9 @@ class Stage:
         self.journal = MemoryJournal()
         self.ledger = Ledger()
         record = Record(self.journal, self.ledger, [self._hear])
-        gate = DecisionGate([Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after])
+        gate = DecisionGate(
+            [Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after]
+        )
         self.executor = Executor(
             PlainToolbox(PlannedTool(self, cascade=False), PlannedTool(self, cascade=True)),
             gate,
@@ -325,9 +328,12 @@ class Stage:
         try:
             await asyncio.sleep(verdict.after)
         except asyncio.CancelledError:
-            await _whatever_happens(verdict.stubborn)
+            await self._stubborn(verdict.stubborn)
             raise
         return self._verdict(case, verdict)
+
+    async def _stubborn(self, seconds: float) -> None:
+        await (_until(self.released) if seconds == inf else _whatever_happens(seconds))
 
     def _verdict(self, case: Case, verdict: Verdicted) -> Verdict:
         arguments = {**case.arguments, "swapped": True} if verdict.swap else None

@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -68,9 +69,11 @@ def plans(draw: st.DrawFn, n: int) -> Plan:
             draw(some("allow", "ask", rare=("deny", "raise", "deny_swapped"))),
             draw(st.sampled_from((0.0, 0.0, 1.0, 4.0))),
             swap=draw(st.integers(0, 3)) == 3,
-            stubborn=draw(st.sampled_from((0.0, 0.0, 0.0, 2.0))),
+            stubborn=draw(st.sampled_from((0.0, 0.0, 0.0, 2.0, inf))),
         ),
-        reply=Reply(draw(some("yes", "swap", rare=("no", "stop", "always", "invalid", "wrong_hash", None))), draw(times)),
+        reply=Reply(
+            draw(some("yes", "swap", rare=("no", "stop", "always", "invalid", "wrong_hash", None))), draw(times)
+        ),
         update=draw(some(None, "mapping", "function", rare=("raising", "not_a_mapping"))),
         progress=draw(st.booleans()),
         after_hook=draw(some("none", "none", rare=("slow", "raise", "hang"))),
@@ -211,6 +214,9 @@ class Play:
         self.stage.take()
 
     def _discard(self, _n: int) -> None:
+        self._spawn(self._discarding())
+
+    async def _discarding(self) -> None:
         if self.discarded_at is None:
             self.discarded_at = asyncio.get_running_loop().time()
             self.emitted_before_discard = len(self.stage.emitted)
@@ -218,9 +224,6 @@ class Play:
         self.stage.fallen = "discard"
         for call in self.stage.executor.calls():
             self._told(call)
-        self._spawn(self._discarding())
-
-    async def _discarding(self) -> None:
         gave = await self.stage.executor.discard()
         assert self.discard_gave in (None, gave), "a second discard tells the same"
         self.discard_gave = gave

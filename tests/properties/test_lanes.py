@@ -147,7 +147,9 @@ def play_family(
             played.enter(parents if parents is not None and which % 2 else wanted)
         elif what == "child":
             assert wanted is not None
-            able = [claim for claim in played.order if claim.free and (parents is None or claim.locks.scope == "shared")]
+            able = [
+                claim for claim in played.order if claim.free and (parents is None or claim.locks.scope == "shared")
+            ]
             if able:
                 lineage = able[which % len(able)].lineage
                 played.enter(parents if parents is not None and which % 5 == 4 else wanted, lineage)
@@ -194,7 +196,9 @@ def no_more_is_stuck_than_must_be(played: Played) -> None:
     waits_for = {
         claim: children(played, claim)
         if claim.free
-        else [h for h in played.order if h.free and conflict(h.locks, claim.locks) and not kin(h.lineage, claim.lineage)]
+        else [
+            h for h in played.order if h.free and conflict(h.locks, claim.locks) and not kin(h.lineage, claim.lineage)
+        ]
         for claim in played.order
     }
     ends: set[Claim] = set()

@@ -22,12 +22,15 @@ def odd(slot: int, whole: int) -> float:
     return whole + _GRAINS[slot] / 2**24
 
 
+Message = tuple[list[Plan], float, bool, list[tuple[float, str, int]]]
+"""Plans, when the message closes, whether it is whole then, and what people do when to which call."""
+
 MOST = 7
 times = st.integers(0, 5)
 
 
 @st.composite
-def plans_and_actions(draw: st.DrawFn, *, changes: bool) -> tuple[list[Plan], float, bool, list[tuple[float, str, int]]]:
+def plans_and_actions(draw: st.DrawFn, *, changes: bool) -> Message:
     """A message without ties; ``changes`` lets hooks and people change arguments, and with them locks."""
     plans: list[Plan] = []
     verdicts = ("allow", "allow", "allow", "ask", "ask", "deny", "raise")
@@ -94,9 +97,7 @@ async def really(
     return seen
 
 
-def compare(
-    schedule: tuple[list[Plan], float, bool, list[tuple[float, str, int]]], settings: ExecutorSettings
-) -> Stage:
+def compare(schedule: Message, settings: ExecutorSettings) -> Stage:
     plans, close_at, whole, actions = schedule
     try:
         expected = Simulation(plans, settings).play(close_at, whole, actions)
@@ -121,15 +122,11 @@ modes = st.sampled_from(("early", "early", "early", "eager", "after"))
 
 @pytest.mark.spec("EXE-1", "EXE-2", "EXE-3", "EXE-5", "EXE-6", "EXE-15", "EXE-20", "EXE-21")
 @given(plans_and_actions(changes=False), st.integers(1, 4), modes)
-def test_every_call_starts_and_settles_when_the_naive_model_says(
-    schedule: tuple[list[Plan], float, bool, list[tuple[float, str, int]]], cap: int, start: str
-) -> None:
+def test_every_call_starts_and_settles_when_the_naive_model_says(schedule: Message, cap: int, start: str) -> None:
     compare(schedule, ExecutorSettings(max_concurrency=cap, start=start))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.spec("EXE-1", "EXE-2", "EXE-22")
 @given(plans_and_actions(changes=True), modes)
-def test_changed_arguments_move_a_call_to_where_its_new_locks_belong(
-    schedule: tuple[list[Plan], float, bool, list[tuple[float, str, int]]], start: str
-) -> None:
+def test_changed_arguments_move_a_call_to_where_its_new_locks_belong(schedule: Message, start: str) -> None:
     compare(schedule, ExecutorSettings(start=start))  # pyright: ignore[reportArgumentType]

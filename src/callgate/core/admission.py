@@ -19,7 +19,7 @@ from callgate.core.gate import choices_for, describe, matching, refused
 from callgate.core.lanes import Claim, Lanes, place
 from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown, Verdict
 from callgate.core.record import Record
-from callgate.core.ticket import CallRun, Stage, Ticket, Tickets
+from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets
 from callgate.words.arguments import Rejected, Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
@@ -149,7 +149,7 @@ class Admission:
 
     def _judged(self, ticket: Ticket, done: asyncio.Future[Verdict], before: Decision | None) -> None:
         error = asyncio.CancelledError("cancelled") if done.cancelled() else done.exception()
-        if ticket.stage is not Stage.DECIDING:
+        if ticket.stage is not DECIDING:
             return
         if error is not None:
             self._decided(ticket, refused("gate", error), None)
@@ -172,7 +172,7 @@ class Admission:
         if isinstance(decision, Deny):
             self._settle(ticket, outcomes.denied(decision.code, decision.by, decision.reason))
             return
-        self._tickets.to(ticket, Stage.HELD)
+        self._tickets.to(ticket, HELD)
         self._stir(ticket)
 
     def _rearrange(self, ticket: Ticket, decision: Allow | Ask) -> None:
@@ -228,7 +228,7 @@ class Admission:
             if self.take(ticket, confirmation) is None:
                 return
         if ticket.tool.previews:
-            self._tickets.to(ticket, Stage.PREVIEWING)
+            self._tickets.to(ticket, PREVIEWING)
             task = ticket.task = asyncio.get_running_loop().create_task(self._preview(ticket))
             self._tickets.watch(task)
         else:
@@ -240,10 +240,10 @@ class Admission:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            if ticket.stage is Stage.PREVIEWING:
+            if ticket.stage is PREVIEWING:
                 self._settle(ticket, outcomes.from_exception(error, "none"))
             return
-        if ticket.stage is Stage.PREVIEWING:
+        if ticket.stage is PREVIEWING:
             self._put(ticket)
 
     def _put(self, ticket: Ticket) -> None:
@@ -261,7 +261,7 @@ class Admission:
             ticket.preview,
             ask.risk,
         )
-        self._tickets.to(ticket, Stage.ASKED)
+        self._tickets.to(ticket, ASKED)
         waiting = self._record.write_first(QuestionAsked(question.asked_at, question))
         if waiting is not None:
             self._tickets.watch(asyncio.ensure_future(waiting))
@@ -279,7 +279,7 @@ class Admission:
                 return "the changed arguments are not valid: " + "; ".join(read.errors)
         if confirmation.always is not None and confirmation.always.tool != ticket.name:
             return f"the policy is for {confirmation.always.tool}, the question was about {ticket.name}"
-        self._tickets.to(ticket, Stage.DECIDING)
+        self._tickets.to(ticket, DECIDING)
         self._tickets.changed.set()
         waiting = self._record.write_first(QuestionAnswered(self._clock.now(), confirmation))
         if waiting is None:
@@ -291,7 +291,7 @@ class Admission:
         return None
 
     def _act_when(self, ticket: Ticket, confirmation: Confirmation, done: asyncio.Future[None]) -> None:
-        if ticket.stage is not Stage.DECIDING or done.cancelled():
+        if ticket.stage is not DECIDING or done.cancelled():
             return
         error = done.exception()
         if error is None:
@@ -308,7 +308,7 @@ class Admission:
         self._decided(ticket, Allow(confirmation.by, confirmation.note or "", confirmation.arguments), None)
         if policy is not None:
             self._record.write(PolicyAdded(policy.created_at, policy))
-            for other in self._tickets.at(Stage.ASKED):
+            for other in self._tickets.at(ASKED):
                 self._allowed_by_policy(other)
 
     def _policy(self, ticket: Ticket, confirmation: Confirmation) -> ApprovalPolicy | None:
@@ -334,6 +334,6 @@ class Admission:
             return False
         policy = matching(case, "allow")
         if policy is not None:
-            self._tickets.to(ticket, Stage.DECIDING)
+            self._tickets.to(ticket, DECIDING)
             self._decided(ticket, Allow(describe(policy), "a remembered answer allows it"), None)
         return policy is not None

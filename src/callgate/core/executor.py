@@ -25,10 +25,10 @@ from callgate.core.outlet import Outlet, cut_error
 from callgate.core.performer import ExecutorSettings, Performer
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
-from callgate.core.ticket import Stage, Ticket, Tickets
+from callgate.core.ticket import ASKED, HELD, LOCKING, READY, RUNNING, SETTLED, Ticket, Tickets
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Ask, Confirmation, Deny, Question
-from callgate.words.errors import StateError, in_words
+from callgate.words.errors import StateError, UsageError, in_words
 from callgate.words.events import (
     CallProgressed,
     CallReleased,
@@ -62,6 +62,8 @@ class Executor:
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
     ) -> None:
+        if record is not None and context is not None:
+            raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
         self._clock = host.clock
         self._locks = host.locks
         self._record = record or Record(MemoryJournal(), Ledger(context=context))
@@ -131,11 +133,11 @@ class Executor:
         self._closed = True
         if stop_reason in WHOLE:
             self._whole = True
-            for ticket in self._tickets.at(Stage.HELD):
+            for ticket in self._tickets.at(HELD):
                 self._stir(ticket)
         else:
             for ticket in reversed(self._tickets.ordered):
-                if ticket.stage not in (Stage.RUNNING, Stage.SETTLED):
+                if ticket.stage not in (RUNNING, SETTLED):
                     self._withdraw(ticket, outcomes.truncated(closed=True))
         self._tickets.changed.set()
 
@@ -185,7 +187,7 @@ class Executor:
         ticket = self._tickets.by_id.get(confirmation.call_id)
         if ticket is None:
             return f"there is no call {confirmation.call_id}"
-        if ticket.stage is not Stage.ASKED:
+        if ticket.stage is not ASKED:
             return f"call {confirmation.call_id} has no open question"
         return self._admission.take(ticket, confirmation)
 
@@ -195,13 +197,16 @@ class Executor:
 
     def cancel(self, call_id: str, because: str = "Cancelled by the user.") -> None:
         """Cancel one call; the others go on."""
-        self._cancel(self._tickets.by_id[call_id], "user", because)
+        ticket = self._tickets.by_id.get(call_id)
+        if ticket is None:
+            raise UsageError(f"there is no call {call_id!r} in this message")
+        self._cancel(ticket, "user", because)
 
     def steer(self) -> bool:
         """A person typed something: make way if everything that runs gives way. True when it did."""
         if not self.interruptible:
             return False
-        for ticket in self._tickets.at(Stage.RUNNING):
+        for ticket in self._tickets.at(RUNNING):
             self._cancel(ticket, "user", "Interrupted by a message from the user.")
         return True
 
@@ -234,7 +239,7 @@ class Executor:
 
     @property
     def interruptible(self) -> bool:
-        running = self._tickets.at(Stage.RUNNING)
+        running = self._tickets.at(RUNNING)
         return bool(running) and all(ticket.traits.interrupt == "cancel" for ticket in running)
 
     @property
@@ -244,7 +249,7 @@ class Executor:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The open ones, in the order of their calls."""
-        asked = self._tickets.at(Stage.ASKED)
+        asked = self._tickets.at(ASKED)
         return tuple(ticket.question for ticket in asked if ticket.question is not None)
 
     def calls(self) -> tuple[ToolCall, ...]:
@@ -269,12 +274,12 @@ class Executor:
             self._stir(self._stirred.popleft())
 
     def _advance(self, ticket: Ticket) -> None:
-        if ticket.stage is not Stage.HELD or ticket.claim is None or ticket.claim.blockers:
+        if ticket.stage is not HELD or ticket.claim is None or ticket.claim.blockers:
             return
         if isinstance(ticket.decision, Ask):
             self._admission.ask(ticket)
         elif self._may_start(ticket):
-            self._tickets.to(ticket, Stage.READY)
+            self._tickets.to(ticket, READY)
             heappush(self._ready, ticket.index)
 
     def _may_start(self, ticket: Ticket) -> bool:
@@ -285,7 +290,7 @@ class Executor:
         """Start what is ready, earliest first, while there are slots. Waiting for a lock takes no slot."""
         while self._ready and self._running < self._settings.max_concurrency:
             ticket = self._tickets.ordered[heappop(self._ready)]
-            if ticket.stage is not Stage.READY:
+            if ticket.stage is not READY:
                 continue
             assert ticket.claim is not None
             grant = Claim(ticket, ticket.claim.locks, self._granted, (*self._lineage, ticket.id))
@@ -293,21 +298,21 @@ class Executor:
             if self._locks.enter(grant):
                 self._start(ticket)
             else:
-                self._tickets.to(ticket, Stage.LOCKING)
+                self._tickets.to(ticket, LOCKING)
                 wait = ticket.traits.timeout or self._settings.lock_wait
                 ticket.timer = self._clock.call_later(
                     wait, lambda ticket=ticket, wait=wait: self._locked_out(ticket, wait)
                 )
 
     def _granted(self, ticket: Ticket) -> None:
-        if ticket.stage is not Stage.LOCKING:
+        if ticket.stage is not LOCKING:
             return
         ticket.stop_timer()
         if self._running < self._settings.max_concurrency:
             self._start(ticket)
         else:  # locks are never held while waiting for a slot: the slot may need them
             self._ungrant(ticket)
-            self._tickets.to(ticket, Stage.READY)
+            self._tickets.to(ticket, READY)
             heappush(self._ready, ticket.index)
 
     def _locked_out(self, ticket: Ticket, waited: float) -> None:
@@ -315,9 +320,9 @@ class Executor:
         self._withdraw(ticket, outcomes.locked_out(waited, self._locks.holders(ticket.grant)))
 
     def _start(self, ticket: Ticket) -> None:
-        self._tickets.to(ticket, Stage.RUNNING)
+        self._tickets.to(ticket, RUNNING)
         self._running += 1
-        ticket.task = task = asyncio.get_running_loop().create_task(self._drive(ticket))
+        ticket.task = task = self._performer.loop.create_task(self._drive(ticket))
         self._tickets.tasks.add(task)
 
     # ---- run ----------------------------------------------------------------------------------------------------
@@ -325,7 +330,7 @@ class Executor:
     async def _drive(self, ticket: Ticket) -> None:
         try:
             result = await self._performer.perform(ticket)
-            if ticket.stage is not Stage.SETTLED:
+            if ticket.stage is not SETTLED:
                 ticket.finished = result
                 finished = self._performer.finish(ticket, result)
                 result = finished if isinstance(finished, Result) else await finished
@@ -339,7 +344,7 @@ class Executor:
             )
             raise
         finally:
-            task = ticket.task
+            task, ticket.task = ticket.task, None
             assert task is not None
             self._tickets.forget(task)
             if ticket.stray:
@@ -349,12 +354,13 @@ class Executor:
 
     def _settle(self, ticket: Ticket, result: Result) -> None:
         """The one result. Whoever comes second changes nothing."""
-        if ticket.stage is Stage.SETTLED:
+        if ticket.stage is SETTLED:
             return
-        self._tickets.to(ticket, Stage.SETTLED)
+        self._tickets.to(ticket, SETTLED)
         ticket.stop_timer()
         if ticket.run is not None:
             ticket.run.mute()
+            ticket.run = None
         if result.is_error:
             result = cut_error(result, self._settings.max_error_chars)
         ticket.update = result.context_update
@@ -372,8 +378,10 @@ class Executor:
             self._fall("user", "The user stopped the turn.")
         if ticket.claim is not None:
             self._admission.lanes.leave(ticket.claim)
+            ticket.claim = None
         self._release()
-        self._stir(ticket)
+        if not self._stirring:
+            self._fill()  # there may be a free slot now
         self._tickets.changed.set()
 
     def _release(self) -> None:
@@ -412,12 +420,12 @@ class Executor:
             self._cancel(ticket, reason, because)
 
     def _cancel(self, ticket: Ticket, reason: str, because: str) -> None:
-        if ticket.stage is Stage.SETTLED:
+        if ticket.stage is SETTLED:
             return
         first = ticket.reason is None
         if ticket.reason is None or outcomes.RANK[reason] > outcomes.RANK[ticket.reason]:
             ticket.reason, ticket.because = reason, because
-        if ticket.stage is not Stage.RUNNING:
+        if ticket.stage is not RUNNING:
             self._withdraw(ticket, outcomes.not_started(reason, because))
         elif first and ticket.started is not None:
             ticket.stop_timer()
@@ -442,7 +450,7 @@ class Executor:
 
     def _abandon(self, ticket: Ticket) -> None:
         """The grace period is over: settle without waiting. It keeps its locks until it truly ends."""
-        if ticket.stage is Stage.SETTLED:
+        if ticket.stage is SETTLED:
             return
         assert ticket.reason is not None
         assert ticket.task is not None
@@ -455,7 +463,7 @@ class Executor:
         self._tickets.changed.set()
 
     def _let_go(self, ticket: Ticket) -> None:
-        if ticket.stage is Stage.RUNNING:
+        if ticket.stage is RUNNING:
             self._running -= 1
         self._ungrant(ticket)
 

@@ -33,7 +33,7 @@ class DecisionGate:
         self._attended = attended
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]:
-        for position, check in enumerate(self._checks):
+        for check in self._checks:
             try:
                 verdict = check.judge(case)
             except Exception as error:
@@ -41,8 +41,8 @@ class DecisionGate:
             if verdict is None:
                 continue
             if isinstance(verdict, _DECISIONS):
-                return self._final(case, verdict)
-            return self._judge_on(case, check, verdict, self._checks[position + 1 :])
+                return verdict if isinstance(verdict, Allow) else self._final(case, verdict)
+            return self._judge_on(case, check, verdict, self._checks[self._checks.index(check) + 1 :])
         return Deny("gate", "no check decided about this call")
 
     async def _judge_on(self, case: Case, check: Check, pending: Awaitable[Verdict], rest: Sequence[Check]) -> Decision:

@@ -6,7 +6,7 @@ from typing import Any, cast, overload
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Mode, Question
+from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Mode, Question
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -211,7 +211,7 @@ def _decided(ledger: Ledger, event: CallDecided) -> None:
     entry = ledger.calls[event.call_id]
     decision = event.decision
     entry.decision = decision
-    if isinstance(decision, Allow | Ask):
+    if not isinstance(decision, Deny):
         if decision.arguments is not None:
             entry.edited = Edited(decision.by, entry.arguments)
             entry.arguments = decision.arguments

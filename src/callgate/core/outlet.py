@@ -8,7 +8,7 @@ from callgate.core.ports import Host
 from callgate.words.calls import Artifact, Result, ToolCall
 from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed
-from callgate.words.messages import Content, Resource, Text
+from callgate.words.messages import Content, Image, Text
 
 PROGRESS_CHARS = 10_000
 _CUT = "\n… more was said than anybody read\n"
@@ -66,10 +66,8 @@ def size_of(result: Result) -> int:
     return size
 
 
-def _chars(part: object) -> int:
-    if isinstance(part, Text | Resource):
-        return len(part.text or "")
-    return 0
+def _chars(part: Content) -> int:
+    return 0 if isinstance(part, Image) else len(part.text or "")
 
 
 def named_if_empty(name: str, result: Result) -> Result:
@@ -115,5 +113,5 @@ def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
     return "\n".join(_texts(result.content)), rest
 
 
-def _texts(content: Iterable[object]) -> list[str]:
-    return [part.text for part in content if isinstance(part, Text | Resource) and part.text]
+def _texts(content: Iterable[Content]) -> list[str]:
+    return [part.text for part in content if not isinstance(part, Image) and part.text]

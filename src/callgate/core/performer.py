@@ -70,6 +70,14 @@ class Performer:
         self._settings = settings
         self._lineage = lineage
         self._cancel = cancel
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that runs this message, looked up once."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     async def perform(self, ticket: Ticket) -> Result:
         """Run the tool; whatever it does becomes a Result."""
@@ -182,7 +190,7 @@ class Performer:
             self._host,
             MappingProxyType(deepcopy(dict(context))) if context else _EMPTY,
             (*self._lineage, ticket.id),
-            asyncio.get_running_loop(),
+            self.loop,
             self._progress,
         )
         return run

@@ -34,11 +34,11 @@ Listener = Callable[[Event], None]
 class Record:
     """The one writer."""
 
-    __slots__ = ("_append", "_barrier", "_listeners", "fold", "ledger")
+    __slots__ = ("_append", "_barrier", "_fold", "_listeners", "ledger")
 
     def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
         self.ledger = ledger
-        self.fold = ledger.fold
+        self._fold = ledger.fold
         self._append = journal.append
         self._barrier = journal.barrier
         self._listeners = list(listeners)
@@ -56,20 +56,20 @@ class Record:
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
         self._append(event)
-        self.fold(event)
+        self._fold(event)
         for listener in self._listeners:
             listener(event)
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
-        self.fold(event)
+        self._fold(event)
         for listener in self._listeners:
             listener(event)
 
     def write_first(self, event: Durable) -> Awaitable[None] | None:
         """Like ``write``, but doors hear of it only once it is durable; None when that is already so."""
         self._append(event)
-        self.fold(event)
+        self._fold(event)
         waiting = self._barrier()
         if waiting is None:
             for listener in self._listeners:

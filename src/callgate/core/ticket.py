@@ -27,7 +27,8 @@ class Stage(IntEnum):
     RUNNING = 7
 
 
-_MOVING = Stage.DECIDING
+# By name, because looking a member up in its class costs more than comparing it.
+HELD, ASKED, SETTLED, DECIDING, PREVIEWING, READY, LOCKING, RUNNING = Stage
 
 Sink = Callable[[str, str, float | None, float | None], None]
 
@@ -75,7 +76,7 @@ class Ticket:
         self.id = call.id
         self.name = call.name
         self.index = index
-        self.stage = Stage.DECIDING
+        self.stage: Stage = DECIDING
         self.attempt = 1
         self.decision: Decision | None = None
         self.question: Question | None = None
@@ -128,7 +129,7 @@ class Tickets:
         self.moving += 1
 
     def to(self, ticket: Ticket, stage: Stage) -> None:
-        self.moving += (stage >= _MOVING) - (ticket.stage >= _MOVING)
+        self.moving += (stage >= DECIDING) - (ticket.stage >= DECIDING)
         ticket.stage = stage
         if not self.moving:
             self.quiet.set()

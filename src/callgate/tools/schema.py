@@ -32,6 +32,8 @@ class Parameters:
             for each in takes.parameters
             if each.default is not MISSING and not _from_field(each.default)
         }
+        # What the schema has checked needs no second opinion, and scalars need no copy of their own.
+        self._plain = all(each.hint in (str, int, bool) for each in takes.parameters)
         self._from_python = validator.validate_python
         self._from_json = validator.validate_json
 
@@ -40,6 +42,8 @@ class Parameters:
 
         Nothing is shared with ``arguments``: a tool may change what it was given without changing the record.
         """
+        if self._plain:
+            return dict(arguments)
         try:
             return self._from_python(fresh(arguments))
         except Exception as error:

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
 T = TypeVar("T")
 
@@ -34,9 +34,13 @@ def to_json(value: object) -> Any:
     return value
 
 
-def from_json(kind: type[T], data: Any) -> T:
-    """The noun of the given class (or union of classes) that ``to_json`` wrote."""
-    return cast(T, _read(kind, data))
+@overload
+def from_json(kind: type[T], data: Any) -> T: ...
+@overload
+def from_json(kind: Any, data: Any) -> Any: ...
+def from_json(kind: Any, data: Any) -> Any:
+    """The noun of the given class (or union of classes, such as ``Event``) that ``to_json`` wrote."""
+    return _read(kind, data)
 
 
 @cache
