@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from callgate.core.intake import Arrival, Intake
+from callgate.core.intake import Intake, Refused
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.turn import Equipment, Turn
@@ -25,6 +25,7 @@ from callgate.testing import (
     turn,
 )
 from callgate.testing import call as scripted
+from callgate.words.calls import Result, ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.events import CallArrived, CallSettled, Event, MessageAdded
 from callgate.words.messages import CallPart, Message, ResultPart, Text, Thinking, Usage
@@ -43,8 +44,22 @@ from tests.core.kit import FREE, allow_all, file_writer, saying, virtual_host
 ARGUMENTS = '{"path": "src/é.py", "text": "{\\"not\\": [closed"}'
 
 
-def fed(intake: Intake, *events: ModelEvent) -> list[Arrival]:
-    return [seen for event in events if isinstance(seen := intake.feed(event), Arrival)]
+class Came(NamedTuple):
+    """A call that came out of the intake, and its result if it was refused."""
+
+    call: ToolCall
+    refused: Result | None = None
+
+
+def fed(intake: Intake, *events: ModelEvent) -> list[Came]:
+    came: list[Came] = []
+    for event in events:
+        seen = intake.feed(event)
+        if isinstance(seen, ToolCall):
+            came.append(Came(seen))
+        elif isinstance(seen, Refused):
+            came.append(Came(seen.call, seen.result))
+    return came
 
 
 def a_call(index: int, call_id: str, name: str = "Read", text: str = "{}") -> list[ModelEvent]:
@@ -169,8 +184,7 @@ def test_a_call_whose_arguments_never_closed_settles_not_run_truncated() -> None
     fed(intake, PartStarted(0, "tool_call", "c1", "Edit"), ArgumentsDelta(0, '{"path": "a'))
     stop, (arrival,) = intake.finish()
     assert stop == "cut_off"
-    assert arrival.refused is not None
-    assert arrival.refused.code == "not_run_truncated"
+    assert arrival.result.code == "not_run_truncated"
 
 
 @pytest.mark.spec("EXE-6")

@@ -217,7 +217,10 @@ def test_steering_waits_for_calls_that_block_and_is_delivered_before_the_next_re
             assert latch.cancelled == []
             latch.open()
             await reply
-            assert [message.text for message in model.requests[1].messages if message.role == "user"] == ["go", "use tabs"]
+            assert [message.text for message in model.requests[1].messages if message.role == "user"] == [
+                "go",
+                "use tabs",
+            ]
 
     run_virtual(main())
 
@@ -288,7 +291,9 @@ def test_nothing_with_effects_runs_from_a_message_that_was_cut_off(ending: objec
 def test_a_model_that_fails_ends_the_run_with_its_error_and_a_valid_history() -> None:
     async def main() -> None:
         space = Workspace()
-        async with space.session(ScriptedModel(turn(call("read", path="a"), fail(ModelError("overloaded"))))) as session:
+        async with space.session(
+            ScriptedModel(turn(call("read", path="a"), fail(ModelError("overloaded"))))
+        ) as session:
             events = await run(session)
             assert ended(events).reason == "model_error"
             assert ended(events).detail == "overloaded"
@@ -423,7 +428,8 @@ def test_every_prefix_of_the_events_continues_to_exactly_one_result_per_call() -
         space = Workspace()
         journal = MemoryJournal()
         script = ScriptedModel(
-            turn(call("read", path="a"), call("write", path="b"), call("nope"), call("write", path="b")), turn(say("Done."))
+            turn(call("read", path="a"), call("write", path="b"), call("nope"), call("write", path="b")),
+            turn(say("Done.")),
         )
         async with space.session(script, journal=journal) as session:
             await run(session)
@@ -490,4 +496,3 @@ def test_events_are_the_same_for_every_listener_and_a_reply_nobody_reads_is_let_
             assert heard == events
 
     run_virtual(main())
-

@@ -7,7 +7,7 @@ import pytest
 
 from callgate.core.executor import Executor
 from callgate.core.gate import DecisionGate
-from callgate.core.intake import Arrival, Intake
+from callgate.core.intake import Intake, Refused
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
 from callgate.testing import MemoryHost, run_virtual
@@ -39,8 +39,10 @@ async def outcomes(calls: list[tuple[str, str, list[str]]]) -> list[ToolCall]:
         events = [PartStarted(index, "tool_call", call_id, name)]
         for event in [*events, *(ArgumentsDelta(index, chunk) for chunk in chunks), PartEnded(index)]:
             seen = intake.feed(event)
-            if isinstance(seen, Arrival):
-                executor.add(seen.call, refused=seen.refused)
+            if isinstance(seen, ToolCall):
+                executor.add(seen)
+            elif isinstance(seen, Refused):
+                executor.add(seen.call, refused=seen.result)
     intake.feed(MessageEnded("tool_calls"))
     async with executor:
         executor.close("tool_calls")

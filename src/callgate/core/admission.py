@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.gate import choices_for, describe, matching, refused
+from callgate.core.gate import choices_for, describe, going_down, matching, refused
 from callgate.core.lanes import Claim, Lanes, place
 from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown, Verdict
 from callgate.core.record import Record
 from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets
 from callgate.words.arguments import Rejected, Repair
-from callgate.words.calls import Result
+from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.traits import Traits
@@ -120,20 +120,28 @@ class Admission:
         case = ticket.case
         ticket.claim = claim = Claim(ticket, ticket.placed, self._stir)
         self.lanes.enter(claim)
-        call = ticket.call
-        before = call.decision
-        seen = call.question is None or call.question.arguments_hash == case.arguments_hash
-        if before is not None and not isinstance(before, Deny) and seen:
+        before = self._decided_before(ticket)
+        if before is not None:
             self._when(ticket, self._judged_by(self._gate.judge_again, case), before)
         else:
             self._when(ticket, self._judged_by(self._gate.judge, case), None)
+
+    def _decided_before(self, ticket: Ticket) -> Allow | Ask | None:
+        """What a resumed call, or one of a batch that runs on, was decided: if it was about these arguments."""
+        before, question = ticket.call.decision, ticket.call.question
+        if before is None or isinstance(before, Deny):
+            return None
+        asked_about = question is None or question.arguments_hash == ticket.hashed
+        return before if asked_about or before.arguments == ticket.arguments else None
 
     def _judged_by(
         self, judge: Callable[[Case], Verdict | Awaitable[Verdict]], case: Case
     ) -> Verdict | Awaitable[Verdict]:
         try:
             return judge(case)
-        except Exception as error:
+        except BaseException as error:
+            if going_down(error):
+                raise
             return refused("gate", error)
 
     def _when(
@@ -151,21 +159,23 @@ class Admission:
         error = asyncio.CancelledError("cancelled") if done.cancelled() else done.exception()
         if ticket.stage is not DECIDING:
             return
-        if error is not None:
-            self._decided(ticket, refused("gate", error), None)
-        else:
-            self._decided(ticket, done.result(), before)
+        verdict = None if error is not None else done.result()
+        if verdict is not None and not isinstance(verdict, _DECISIONS):
+            error = TypeError(f"a check answered {type(verdict).__name__}, wanted a decision")
+        self._decided(ticket, verdict if error is None else refused("gate", error), before)
 
     def _decided(self, ticket: Ticket, verdict: Decision | None, before: Decision | None) -> None:
         decision = verdict or before or _UNDECIDED
-        if not isinstance(decision, _DECISIONS):
-            decision = refused("gate", TypeError(f"a check answered {type(decision).__name__}, wanted a decision"))
         if isinstance(decision, Ask) and before is not None and not isinstance(before, Deny):
             decision = replace(decision, arguments=decision.arguments or before.arguments)
         if not isinstance(decision, Deny) and decision.arguments not in (None, ticket.arguments):
             self._rearrange(ticket, decision)
             return
-        if decision is not self._ledger.calls[ticket.id].decision:
+        entry = self._ledger.calls[ticket.id]
+        if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # a repeat after a crash: not without asking
+            self._settle(ticket, outcomes.outcome_unknown(ticket.traits.effects))
+            return
+        if decision is not entry.decision:
             now = self._clock.now()
             self._record.write(CallDecided(now, ticket.id, decision, ticket.case.arguments_hash))
         ticket.decision = decision
@@ -237,11 +247,11 @@ class Admission:
     async def _preview(self, ticket: Ticket) -> None:
         try:
             ticket.preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:
             if ticket.stage is PREVIEWING:
                 self._settle(ticket, outcomes.from_exception(error, "none"))
+            if going_down(error):
+                raise
             return
         if ticket.stage is PREVIEWING:
             self._put(ticket)

@@ -19,9 +19,10 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.admission import Admission
-from callgate.core.lanes import Claim
+from callgate.core.gate import going_down
+from callgate.core.lanes import SHARED, Claim
 from callgate.core.ledger import Ledger
-from callgate.core.outlet import Outlet, cut_error
+from callgate.core.outlet import Outlet, cut_to
 from callgate.core.performer import ExecutorSettings, Performer
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
@@ -38,6 +39,7 @@ from callgate.words.events import (
     StrayEnded,
     StrayFound,
 )
+from callgate.words.jsonable import plain_json
 from callgate.words.model import WHOLE
 
 Released = ToolCall | CallProgressed
@@ -110,7 +112,7 @@ class Executor:
         if self._discarded or self._closed:
             how = "discarded" if self._discarded else "closed"
             raise StateError(f"call {call.id} was added after the message was {how}")
-        if call.id in self._tickets.by_id or call.settled:
+        if call.id in self._tickets.by_id or call.result is not None:
             raise StateError(f"call {call.id} was added before, or has settled")
         ticket = Ticket(call, len(self._tickets.ordered))
         ticket.attempt = attempt
@@ -125,6 +127,19 @@ class Executor:
             self._admission.decide(ticket)
         else:
             self._settle(ticket, refused)
+
+    def recall(self, call: ToolCall, *, updated: bool) -> None:
+        """A resumed message: this call had settled. It keeps its place, so that results and context updates leave in
+        order; ``updated`` says whether its own update was applied."""
+        result = call.result
+        if result is None:
+            raise StateError(f"call {call.id} has no result to recall")
+        ticket = Ticket(call, len(self._tickets.ordered))
+        self._tickets.add(ticket)
+        self._tickets.to(ticket, SETTLED)
+        ticket.result = result
+        ticket.update = None if updated else result.context_update
+        self._release()
 
     def close(self, stop_reason: str = "tool_calls") -> None:
         """The message has ended. Unless it is whole, what has not started will not start."""
@@ -151,11 +166,15 @@ class Executor:
             raise StateError("remaining() before close(): the message may still grow")
         try:
             while True:
-                self._tickets.changed.clear()
                 for item in self.completed():
+                    if self._discarded:
+                        return
                     yield item
-                if self._discarded or (self.settled and not self._outlet):
+                if self._outlet:  # came while the reader was busy
+                    continue
+                if self._discarded or self.settled:
                     return
+                self._tickets.changed.clear()
                 await self._tickets.changed.wait()
         except GeneratorExit:
             raise
@@ -290,10 +309,12 @@ class Executor:
         """Start what is ready, earliest first, while there are slots. Waiting for a lock takes no slot."""
         while self._ready and self._running < self._settings.max_concurrency:
             ticket = self._tickets.ordered[heappop(self._ready)]
-            if ticket.stage is not READY:
+            if ticket.stage is not READY or not self._still_free(ticket):
                 continue
-            assert ticket.claim is not None
-            grant = Claim(ticket, ticket.claim.locks, self._granted, (*self._lineage, ticket.id))
+            if ticket.placed is SHARED:  # it touches nothing, so nobody on the host has to wait for it
+                self._start(ticket)
+                continue
+            grant = Claim(ticket, ticket.placed, self._granted, (*self._lineage, ticket.id))
             ticket.grant = grant
             if self._locks.enter(grant):
                 self._start(ticket)
@@ -308,12 +329,21 @@ class Executor:
         if ticket.stage is not LOCKING:
             return
         ticket.stop_timer()
-        if self._running < self._settings.max_concurrency:
+        if not self._still_free(ticket):
+            self._ungrant(ticket)
+        elif self._running < self._settings.max_concurrency:
             self._start(ticket)
         else:  # locks are never held while waiting for a slot: the slot may need them
             self._ungrant(ticket)
             self._tickets.to(ticket, READY)
             heappush(self._ready, ticket.index)
+
+    def _still_free(self, ticket: Ticket) -> bool:
+        """An earlier call may have got other arguments meanwhile, and with them the place this one needs."""
+        if ticket.claim is not None and ticket.claim.free:
+            return True
+        self._tickets.to(ticket, HELD)
+        return False
 
     def _locked_out(self, ticket: Ticket, waited: float) -> None:
         assert ticket.grant is not None
@@ -362,10 +392,11 @@ class Executor:
             ticket.run.mute()
             ticket.run = None
         if result.is_error:
-            result = cut_error(result, self._settings.max_error_chars)
+            result = cut_to(result, self._settings.max_error_chars)
         ticket.update = result.context_update
-        if callable(ticket.update):
-            result = replace(result, context_update=None)  # on record as data, once it is evaluated
+        if ticket.update is not None:  # on record as data; a function once it is evaluated
+            data = None if callable(ticket.update) else plain_json(ticket.update)
+            result = replace(result, context_update=data)
         ticket.result = result
         taken = None if ticket.started is None else (self._clock.monotonic() - ticket.started) * 1000
         self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken))
@@ -404,9 +435,11 @@ class Executor:
                 dict(update(MappingProxyType(deepcopy(dict(self.context))))) if callable(update) else dict(update or {})
             )
             data = loads(dumps(data, allow_nan=False))
-        except Exception as error:
+        except BaseException as error:
             note = f"{ticket.name}: its context update was not applied: {in_words(error)}"
             self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
+            if going_down(error):
+                raise
         else:
             self._record.write(ContextUpdated(self._clock.now(), ticket.id, data))
 
@@ -458,7 +491,7 @@ class Executor:
         self._running -= 1
         self._record.write(StrayFound(self._clock.now(), ticket.id, ticket.name))
         late = outcomes.unstoppable(ticket.reason, ticket.because, ticket.traits.effects)
-        self._settle(ticket, ticket.finished or late)
+        self._settle(ticket, late if ticket.finished is None else self._performer.cut(ticket, ticket.finished))
         self._tickets.tasks.discard(ticket.task)
         self._tickets.changed.set()
 

@@ -4,6 +4,7 @@ The room ``policy`` adds rules, hooks and path analysis as further checks. Tools
 """
 
 import re
+from asyncio import CancelledError, current_task
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from inspect import isawaitable
@@ -36,7 +37,7 @@ class DecisionGate:
         for check in self._checks:
             try:
                 verdict = check.judge(case)
-            except Exception as error:
+            except BaseException as error:
                 return _broken(check, error)
             if verdict is None:
                 continue
@@ -52,7 +53,7 @@ class DecisionGate:
                 break
             try:
                 answer = check.judge(case)
-            except Exception as error:
+            except BaseException as error:
                 return _broken(check, error)
             verdict = await _settled(check, answer) if isawaitable(answer) else answer
         return Deny("gate", "no check decided about this call") if verdict is None else self._final(case, verdict)
@@ -67,7 +68,7 @@ class DecisionGate:
             check = self._again[position]
             try:
                 verdict = check.judge(case)
-            except Exception as error:
+            except BaseException as error:
                 return _broken(check, error)
             if isawaitable(verdict):
                 return self._judge_again_on(case, check, verdict, position + 1)
@@ -106,12 +107,23 @@ class DecisionGate:
 async def _settled(check: Check, pending: Awaitable[Verdict]) -> Verdict:
     try:
         return await pending
-    except Exception as error:
+    except BaseException as error:
         return _broken(check, error)
 
 
-def _broken(check: Check, error: Exception) -> Deny:
+def _broken(check: Check, error: BaseException) -> Deny:
+    if going_down(error):
+        raise error
     return refused(check.name, error)
+
+
+def going_down(error: BaseException) -> bool:
+    """Whether the program itself is being stopped. What else a tool, a check or a hook raises, panics of extension
+    modules included, is that call's affair alone."""
+    if isinstance(error, CancelledError):
+        task = current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt)
 
 
 def refused(by: str, error: BaseException) -> Deny:

@@ -29,11 +29,11 @@ MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 
 
 @noun
-class Arrival:
-    """A call that closed; ``refused`` is its result when it can go no further."""
+class Refused:
+    """A call that can go no further, and its result."""
 
     call: ToolCall
-    refused: Result | None = None
+    result: Result
 
 
 class _Open:
@@ -75,19 +75,19 @@ class Intake:
             MessageEnded: self._message_ended,
         }
 
-    def feed(self, event: ModelEvent) -> Arrival | TextDelta | ThinkingDelta | None:
+    def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | None:
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
         return self._feed[type(event)](event)
 
-    def finish(self) -> tuple[StopReason, list[Arrival]]:
+    def finish(self) -> tuple[StopReason, list[Refused]]:
         """The stream is over: how it ended, and the calls whose arguments never closed."""
         stop = self.stop_reason or "cut_off"
         unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
         if unclosed and stop in WHOLE:
             stop = "cut_off"
         refused = outcomes.truncated(closed=False)
-        return stop, [Arrival(self._call(part), part.refused or refused) for part in unclosed]
+        return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
 
     def message(self) -> Message:
         """The message as far as it came, its calls with the arguments the ledger knows."""
@@ -117,8 +117,12 @@ class Intake:
     def _name_call(self, part: _Open) -> None:
         """Ids come from the provider: empty ones and those of other messages are made unique; one that comes twice
         in a message cannot be told apart by anyone, so the second is refused."""
-        wanted = part.call_id or f"call_{self.message_id}_{len(self._parts)}"
-        if part.call_id and part.call_id in self._seen:
+        given = part.call_id
+        if given and given not in self._seen and given not in self._ledger.call_ids:
+            self._seen.add(given)
+            return
+        wanted = given or f"call_{self.message_id}_{len(self._parts)}"
+        if given in self._seen:
             errors = (f"$: the call id {part.call_id!r} came twice in one message",)
             part.refused = outcomes.invalid_arguments(part.name, errors)
         unique, n = wanted, 1
@@ -147,10 +151,13 @@ class Intake:
             errors = (f"$: more than {self._limit:,} characters came, wanted at most that",)
             part.refused = outcomes.invalid_arguments(part.name, errors)
 
-    def _part_ended(self, event: PartEnded) -> Arrival | None:
+    def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
         part = self._part(event.index, None)
         part.closed = True
-        return Arrival(self._call(part), part.refused) if part.kind == "tool_call" else None
+        if part.kind != "tool_call":
+            return None
+        call = self._call(part)
+        return call if part.refused is None else Refused(call, part.refused)
 
     def _message_ended(self, event: MessageEnded) -> None:
         self.stop_reason = event.stop_reason

@@ -230,8 +230,8 @@ class Lanes:
 class LockTable(Lanes):
     """The locks of a host: all of a claim's locks at once or none, first come first served.
 
-    A descendant never conflicts with what its ancestors hold. It also passes those that wait, because one of them
-    may be waiting for the very ancestor that waits for it; whom it passes then waits for it as well.
+    A descendant never conflicts with what its ancestors hold. It also passes those that wait, directly or behind
+    others, for such an ancestor, because the ancestor itself waits for it; whom it passes then waits for it as well.
     """
 
     # Exemptions break the "everything before an exclusive claim is implied" shortcut, so each claim is compared with
@@ -244,11 +244,10 @@ class LockTable(Lanes):
         if claim.locks is SHARED and not self._exclusive:
             self._all[claim] = None
             return True
-        kin = any(self._is_kin(each, claim) for each in self._all) if len(claim.lineage) > 1 else False
         for other in list(self._in_the_way(claim)):
             if self._is_kin(other, claim):
                 continue
-            if kin and other.blockers:
+            if self._waits_for_kin(other, claim):
                 self._wait(other, (claim,))
             else:
                 self._wait(claim, (other,))
@@ -258,6 +257,18 @@ class LockTable(Lanes):
     def holders(self, claim: Claim) -> list[str]:
         """The labels of those the claim waits for."""
         return [each.who.label for each in sorted(claim.blockers or (), key=lambda claim: claim.seq)]
+
+    def _waits_for_kin(self, waiter: Claim, claim: Claim) -> bool:
+        seen: set[Claim] = set()
+        todo = list(waiter.blockers or ())
+        while todo:
+            each = todo.pop()
+            if self._is_kin(each, claim):
+                return True
+            if each not in seen:
+                seen.add(each)
+                todo.extend(each.blockers or ())
+        return False
 
     @staticmethod
     def _is_kin(elder: Claim, claim: Claim) -> bool:

@@ -56,6 +56,7 @@ class Entry:
         "result",
         "started_at",
         "status",
+        "updated",
     )
 
     def __init__(self, event: CallArrived) -> None:
@@ -77,6 +78,7 @@ class Entry:
         self.question: Question | None = None
         self.decision: Decision | None = None
         self.edited: Edited | None = None
+        self.updated = False  # its context update has been applied
 
     def move(self, after: Status) -> None:
         if after not in TRANSITIONS[self.status]:
@@ -162,7 +164,7 @@ class Ledger:
         return self.calls[call_id].snapshot()
 
     def fold(self, event: Event) -> None:
-        step = _FOLD.get(type(event))
+        step = FOLD.get(type(event))
         if step is not None:
             step(self, event)
 
@@ -213,9 +215,10 @@ def _decided(ledger: Ledger, event: CallDecided) -> None:
     entry.decision = decision
     if not isinstance(decision, Deny):
         if decision.arguments is not None:
-            entry.edited = Edited(decision.by, entry.arguments)
+            before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
+            entry.edited = Edited(decision.by, before)
             entry.arguments = decision.arguments
-        if entry.status is not Status.SCHEDULED:
+        if entry.status not in (Status.SCHEDULED, Status.EXECUTING):  # a repeat after a crash stays where it was
             entry.move(Status.SCHEDULED)
 
 
@@ -253,6 +256,9 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
 
 
 def _context(ledger: Ledger, event: ContextUpdated) -> None:
+    entry = ledger.calls.get(event.call_id)
+    if entry is not None:
+        entry.updated = True
     ledger.context = {**ledger.context, **event.update}
 
 
@@ -275,7 +281,7 @@ def _rewound(ledger: Ledger, event: Rewound) -> None:
         ledger.running = False
 
 
-_FOLD = cast(
+FOLD = cast(
     dict[type, Callable[[Ledger, Event], None]],
     {
         MessageAdded: _message_added,

@@ -90,7 +90,9 @@ class Loop:
 
     def _after(self, ended: TurnEnded, truncations: int) -> RunReason | None:
         """Why to stop here, or None to go on: there are results to send, or something a person said."""
-        if ended.reason == "truncated" and (truncations > self._limits.max_truncations or not self._has_results()):
+        if ended.reason == "truncated" and (
+            truncations > self._limits.max_truncations or not self._something_to_answer()
+        ):
             return "cut_off"
         reason = _STOP.get(ended.reason)
         if self._steers and reason in (None, "done"):
@@ -100,9 +102,10 @@ class Loop:
             return None
         return reason
 
-    def _has_results(self) -> bool:
+    def _something_to_answer(self) -> bool:
+        """Results of calls, or a person's message of which nothing came back."""
         messages = self._record.ledger.messages
-        return bool(messages) and messages[-1].role == "tool"
+        return bool(messages) and messages[-1].role != "assistant"
 
     def _end(self, reason: RunReason, detail: str = "") -> RunEnded:
         ended = RunEnded(self.equipment.host.clock.now(), reason, detail)

@@ -84,8 +84,8 @@ def head_and_tail(text: str, limit: int, note: str) -> str:
     return f"{text[:head]}\n… {note} …\n{text[len(text) - tail :]}"
 
 
-def cut_error(result: Result, limit: int) -> Result:
-    """An error over the limit keeps its head and its tail."""
+def cut_to(result: Result, limit: int) -> Result:
+    """What is over the limit keeps its head and its tail."""
     if size_of(result) <= limit:
         return result
     full, rest = _split(result)

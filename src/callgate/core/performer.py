@@ -17,14 +17,15 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from callgate.core import outcomes
-from callgate.core.outlet import Outlet, cut_progress, named_if_empty, size_of, spilled
+from callgate.core.gate import going_down
+from callgate.core.outlet import Outlet, cut_progress, cut_to, named_if_empty, size_of, spilled
 from callgate.core.ports import Gate, Host
 from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets
 from callgate.words.calls import CODE_STATUS, Result
-from callgate.words.decisions import Allow
 from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
+from callgate.words.jsonable import plain_json
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import noun
 
@@ -86,9 +87,13 @@ class Performer:
         tool, traits, run = ticket.tool, ticket.traits, None
         ticket.started = self._clock.monotonic()
         try:
-            waiting = self._record.write_first(CallStarted(self._clock.now(), ticket.id, ticket.attempt))
-            if waiting is not None:
-                await self._written(waiting, traits.effects)
+            started = CallStarted(self._clock.now(), ticket.id, ticket.attempt)
+            if traits.effects == "none":
+                self._record.write(started)
+            else:  # that a call with effects starts is durable before it does
+                waiting = self._record.write_first(started)
+                if waiting is not None:
+                    await waiting
             run = self.make_run(ticket)
             if traits.timeout is not None:
                 self._limit(ticket, run, traits.timeout)
@@ -96,27 +101,16 @@ class Performer:
                 run.changes = ticket.preview or await tool.preview(ticket.arguments, run)
                 await self._host.apply(run.changes)
             result = _sound(ticket.name, await tool.run(ticket.arguments, run))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if ticket.reason is not None and run is None:
-                return outcomes.not_started(ticket.reason, ticket.because)
-            if ticket.reason is not None:
-                return outcomes.stopped(ticket.reason, ticket.because, traits.effects)
-            if task is not None and task.cancelling():
-                raise
-            return outcomes.failed("the tool cancelled itself", traits.effects)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if cancelled and ticket.reason is not None:
+                if run is None:
+                    return outcomes.not_started(ticket.reason, ticket.because)
+                return outcomes.stopped(ticket.reason, ticket.because, traits.effects)
+            if going_down(error):
+                raise
             result = outcomes.from_exception(error, traits.effects)
         return result if ticket.reason is None else self._late(ticket, result)
-
-    async def _written(self, waiting: Awaitable[None], effects: str) -> None:
-        """That a call with effects starts is durable before it does; the others need not wait for that."""
-        if effects == "none":
-            self._tickets.watch(asyncio.ensure_future(waiting))
-        else:
-            await waiting
 
     def _limit(self, ticket: Ticket, run: CallRun, timeout: float) -> None:
         run.deadline = self._clock.monotonic() + timeout
@@ -141,7 +135,9 @@ class Performer:
             ticket.stop_timer()
         try:
             after = self._gate.after(ticket.case, result)
-        except Exception as error:
+        except BaseException as error:
+            if going_down(error):
+                raise
             after = self._hook_failed(ticket, result, error)
         if isinstance(after, Result):
             after = self._complete(ticket, after)
@@ -154,12 +150,14 @@ class Performer:
             if not isinstance(changed, Result):
                 raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
             result = _sound(ticket.name, changed)
-        except Exception as error:
+        except BaseException as error:
+            if going_down(error):
+                raise
             result = self._hook_failed(ticket, result, error)
         result = self._complete(ticket, result)
         return await self._spilled(ticket, result) if self._too_big(ticket, result) else result
 
-    def _hook_failed(self, ticket: Ticket, result: Result, error: Exception) -> Result:
+    def _hook_failed(self, ticket: Ticket, result: Result, error: BaseException) -> Result:
         note = f"A hook after {ticket.name} failed: {in_words(error)}"
         self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
         return replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
@@ -167,11 +165,15 @@ class Performer:
     def _complete(self, ticket: Ticket, result: Result) -> Result:
         """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
         result = named_if_empty(ticket.name, result)
-        decision = ticket.decision
-        if isinstance(decision, Allow) and decision.arguments is not None:
-            note = f"[{decision.by} changed the arguments to {dumps(decision.arguments, ensure_ascii=False)}]"
+        edited = self._ledger.calls[ticket.id].edited
+        if edited is not None:
+            note = f"[{edited.by} changed the arguments to {dumps(ticket.arguments, ensure_ascii=False)}]"
             return replace(result, content=outcomes.with_note(result.content, note))
         return result
+
+    def cut(self, ticket: Ticket, result: Result) -> Result:
+        """For a result that must leave now: its head and tail, without an artifact."""
+        return cut_to(result, self._limit_of(ticket))
 
     def _too_big(self, ticket: Ticket, result: Result) -> bool:
         return not result.is_error and size_of(result) > self._limit_of(ticket)
@@ -212,6 +214,8 @@ def _sound(name: str, result: object) -> Result:
         if not isinstance(part, _CONTENT):
             what = f"a Result whose content is {type(part).__name__}"
             return outcomes.failed(f"{name} gave back {what}, wanted a tuple of Text, Image and Resource", "mutating")
+    if result.details:
+        result = replace(result, details=plain_json(result.details))
     if result.is_error and result.code == "ok":
         return replace(result, code="tool_error")
     if result.code not in CODE_STATUS:

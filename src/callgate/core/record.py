@@ -6,9 +6,10 @@
 from asyncio import ensure_future, shield
 from collections.abc import Awaitable, Callable, Iterable
 
-from callgate.core.ledger import Ledger
+from callgate.core.ledger import FOLD, Ledger
 from callgate.core.ports import Journal, Maybe
-from callgate.words.events import Durable, Event, Passing
+from callgate.words.errors import in_words
+from callgate.words.events import Durable, Event, Noted, Passing
 
 
 class MemoryJournal:
@@ -28,25 +29,24 @@ class MemoryJournal:
 
 
 Listener = Callable[[Event], None]
-"""Called on the loop's thread for every event; must not raise and must not block."""
+"""Called on the loop's thread for every event; must not block. One that raises is heard of and not called again."""
 
 
 class Record:
     """The one writer."""
 
-    __slots__ = ("_append", "_barrier", "_fold", "_listeners", "ledger")
+    __slots__ = ("_append", "_barrier", "_listeners", "ledger")
 
     def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
         self.ledger = ledger
-        self._fold = ledger.fold
         self._append = journal.append
         self._barrier = journal.barrier
-        self._listeners = list(listeners)
+        self._listeners = tuple(listeners)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on; the answer stops it."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        self._listeners = (*self._listeners, listener)
+        return lambda: self._drop(listener)
 
     @property
     def heard(self) -> bool:
@@ -56,28 +56,39 @@ class Record:
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
         self._append(event)
-        self._fold(event)
-        for listener in self._listeners:
-            listener(event)
+        step = FOLD.get(event.__class__)
+        if step is not None:
+            step(self.ledger, event)
+        if self._listeners:
+            self._publish(event)
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
-        self._fold(event)
-        for listener in self._listeners:
-            listener(event)
+        self.ledger.fold(event)
+        if self._listeners:
+            self._publish(event)
 
     def write_first(self, event: Durable) -> Awaitable[None] | None:
         """Like ``write``, but doors hear of it only once it is durable; None when that is already so."""
         self._append(event)
-        self._fold(event)
+        self.ledger.fold(event)
         waiting = self._barrier()
         if waiting is None:
-            for listener in self._listeners:
-                listener(event)
+            self._publish(event)
             return None
         return self._then_publish(waiting, event)
 
     async def _then_publish(self, waiting: Awaitable[None], event: Durable) -> None:
         await shield(ensure_future(waiting))  # who gives up waiting must not cancel the journal's own work
+        self._publish(event)
+
+    def _publish(self, event: Event) -> None:
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:  # a broken door must not stop the work
+                self._drop(listener)
+                self.write(Noted(event.at, f"a listener failed and is not called any more: {in_words(error)}", "error"))
+
+    def _drop(self, listener: Listener) -> None:
+        self._listeners = tuple(each for each in self._listeners if each is not listener)

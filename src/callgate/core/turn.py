@@ -14,7 +14,7 @@ from dataclasses import field
 
 from callgate.core import outcomes
 from callgate.core.executor import Executor, ExecutorSettings
-from callgate.core.intake import Arrival, Intake, call_part
+from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ports import Gate, Host, Model, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
@@ -148,8 +148,8 @@ class Turn:
         stop, unclosed = intake.finish()
         if self._interrupted or self._error is not None:
             stop = "cut_off"
-        for arrival in unclosed:
-            self._executor.add(arrival.call, refused=arrival.refused)
+        for refused in unclosed:
+            self._executor.add(refused.call, refused=refused.result)
         message = intake.message()
         if message.parts:
             written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
@@ -166,8 +166,10 @@ class Turn:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
-                if isinstance(seen, Arrival):
-                    executor.add(seen.call, refused=seen.refused)
+                if isinstance(seen, ToolCall):
+                    executor.add(seen)
+                elif isinstance(seen, Refused):
+                    executor.add(seen.call, refused=seen.result)
                 elif isinstance(seen, TextDelta):
                     record.tell(TextStreamed(clock.now(), intake.message_id, seen.text))
                 elif seen.text:
@@ -203,10 +205,11 @@ class Turn:
         ledger = self._ledger
         entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         for entry in entries:
+            call = entry.snapshot()
             if entry.result is None:
-                call = entry.snapshot()
-                refused = self._truth(call)
-                self._executor.add(call, refused=refused, attempt=entry.attempt + 1)
+                self._executor.add(call, refused=self._truth(call), attempt=entry.attempt + 1)
+            else:
+                self._executor.recall(call, updated=entry.updated)
         if ledger.open_message is None:
             assert ledger.open_turn is not None
             if entries:

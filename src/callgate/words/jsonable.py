@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from json import dumps, loads
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
@@ -41,6 +42,14 @@ def from_json(kind: Any, data: Any) -> Any: ...
 def from_json(kind: Any, data: Any) -> Any:
     """The noun of the given class (or union of classes, such as ``Event``) that ``to_json`` wrote."""
     return _read(kind, data)
+
+
+def plain_json(value: Any) -> Any:
+    """The value as JSON reads it back; what JSON cannot say is there as its ``repr``."""
+    try:
+        return loads(dumps(value, default=repr, skipkeys=True, allow_nan=False))
+    except (ValueError, RecursionError):  # not a number, a circle, too deep
+        return {"unreadable": repr(value)[:1000]}
 
 
 @cache
