@@ -17,9 +17,8 @@ CASES = [(document, name, code) for document in DOCUMENTS for name, code in exam
     [pytest.param(document, code, id=f"{document.stem}-{name}") for document, name, code in CASES],
 )
 def test_an_example_runs_and_prints_what_its_comments_say(document: Path, code: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
-    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     printed = done.stdout.splitlines()
     promised = promised_output(code)

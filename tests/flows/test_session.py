@@ -1,5 +1,7 @@
 """Whole sessions on a scripted model: inputs in, events out, a valid history at the end."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from callgate import (
@@ -52,7 +54,7 @@ from callgate.words.traits import Traits
 from tests.flows.kit import Workspace, answering, check_history, run
 
 
-def ended(events: list[object]) -> RunEnded:
+def ended(events: Sequence[object]) -> RunEnded:
     return next(event for event in reversed(events) if isinstance(event, RunEnded))
 
 

@@ -1,17 +1,14 @@
-"""Runs the calls of one message: start, cancel, settle, release.
+"""Runs the calls of one message: takes them in, cancels, settles, and lets their results leave in order.
 
-A call comes from Admission in stage HELD with its decision; it
-starts when nothing earlier is in its way, the message is known well enough, and a slot and its locks are free.
+Admission decides about a call, Starter says when it begins, Performer runs its tool; here is what ties them together.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from heapq import heappop, heappush
 from json import dumps, loads
 from secrets import token_hex
 from types import MappingProxyType
@@ -20,15 +17,15 @@ from typing import Any
 from callgate.core import outcomes
 from callgate.core.admission import Admission
 from callgate.core.gate import going_down
-from callgate.core.lanes import SHARED, Claim
 from callgate.core.ledger import Ledger
 from callgate.core.outlet import Outlet, cut_to
 from callgate.core.performer import ExecutorSettings, Performer
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
-from callgate.core.ticket import ASKED, HELD, LOCKING, READY, RUNNING, SETTLED, Ticket, Tickets
+from callgate.core.starter import Starter
+from callgate.core.ticket import ASKED, HELD, RUNNING, SETTLED, Ticket, Tickets
 from callgate.words.calls import Result, ToolCall
-from callgate.words.decisions import Ask, Confirmation, Deny, Question
+from callgate.words.decisions import Confirmation, Deny, Question
 from callgate.words.errors import StateError, UsageError, in_words
 from callgate.words.events import (
     CallProgressed,
@@ -67,16 +64,24 @@ class Executor:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
         self._clock = host.clock
-        self._locks = host.locks
         self._record = record or Record(MemoryJournal(), Ledger(context=context))
         self._ledger = self._record.ledger
         self._settings = settings or ExecutorSettings()
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
-        self._lineage = lineage = lineage or (f"~{token_hex(8)}",)
+        lineage = lineage or (f"~{token_hex(8)}",)
         self._tickets = Tickets()
         self._outlet = Outlet()
         self._performer = Performer(
             gate, host, self._record, self._tickets, self._outlet, self._settings, lineage, cancel=self._cancel
+        )
+        self._starter = Starter(
+            host,
+            self._tickets,
+            self._settings,
+            lineage,
+            ask=self._ask,
+            begin=self._begin,
+            withdraw=self._withdraw,
         )
         self._admission = Admission(
             toolbox,
@@ -86,15 +91,11 @@ class Executor:
             self._tickets,
             confirmations,
             settle=self._settle,
-            stir=self._stir,
+            stir=self._starter.stir,
             make_run=self._performer.make_run,
         )
-        self._ready: list[int] = []
-        self._stirred: deque[Ticket] = deque()
-        self._stirring = False
-        self._running = 0
         self._front = 0  # every ticket before it has settled and left
-        self._closed = self._whole = self._discarded = False
+        self._closed = self._discarded = False
         self._fallen: tuple[str, str] | None = None  # why later arrivals do not start either
         self.stopped = False  # a person rejected a call with "stop": the turn is over
 
@@ -147,9 +148,9 @@ class Executor:
             return
         self._closed = True
         if stop_reason in WHOLE:
-            self._whole = True
+            self._starter.whole = True
             for ticket in self._tickets.at(HELD):
-                self._stir(ticket)
+                self._starter.stir(ticket)
         else:
             for ticket in reversed(self._tickets.ordered):
                 if ticket.stage not in (RUNNING, SETTLED):
@@ -275,87 +276,14 @@ class Executor:
         """Every call of the message as it is now, in arrival order."""
         return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered)
 
-    # ---- start --------------------------------------------------------------------------------------------------
+    # ---- run ----------------------------------------------------------------------------------------------------
 
-    def _stir(self, ticket: Ticket) -> None:
-        """Something changed for this call: see whether it can go on. Not recursive, however long the chain."""
-        self._stirred.append(ticket)
-        if self._stirring:
-            return
-        self._stirring = True
-        try:
-            while self._stirred:
-                self._advance(self._stirred.popleft())
-            self._fill()
-        finally:
-            self._stirring = False
-        if self._stirred:
-            self._stir(self._stirred.popleft())
+    def _ask(self, ticket: Ticket) -> None:
+        self._admission.ask(ticket)
 
-    def _advance(self, ticket: Ticket) -> None:
-        if ticket.stage is not HELD or ticket.claim is None or ticket.claim.blockers:
-            return
-        if isinstance(ticket.decision, Ask):
-            self._admission.ask(ticket)
-        elif self._may_start(ticket):
-            self._tickets.to(ticket, READY)
-            heappush(self._ready, ticket.index)
-
-    def _may_start(self, ticket: Ticket) -> bool:
-        start = self._settings.start
-        return self._whole or start == "eager" or (start == "early" and ticket.traits.effects == "none")
-
-    def _fill(self) -> None:
-        """Start what is ready, earliest first, while there are slots. Waiting for a lock takes no slot."""
-        while self._ready and self._running < self._settings.max_concurrency:
-            ticket = self._tickets.ordered[heappop(self._ready)]
-            if ticket.stage is not READY or not self._still_free(ticket):
-                continue
-            if ticket.placed is SHARED:  # it touches nothing, so nobody on the host has to wait for it
-                self._start(ticket)
-                continue
-            grant = Claim(ticket, ticket.placed, self._granted, (*self._lineage, ticket.id))
-            ticket.grant = grant
-            if self._locks.enter(grant):
-                self._start(ticket)
-            else:
-                self._tickets.to(ticket, LOCKING)
-                wait = ticket.traits.timeout or self._settings.lock_wait
-                ticket.timer = self._clock.call_later(
-                    wait, lambda ticket=ticket, wait=wait: self._locked_out(ticket, wait)
-                )
-
-    def _granted(self, ticket: Ticket) -> None:
-        if ticket.stage is not LOCKING:
-            return
-        ticket.stop_timer()
-        if not self._still_free(ticket):
-            self._ungrant(ticket)
-        elif self._running < self._settings.max_concurrency:
-            self._start(ticket)
-        else:  # locks are never held while waiting for a slot: the slot may need them
-            self._ungrant(ticket)
-            self._tickets.to(ticket, READY)
-            heappush(self._ready, ticket.index)
-
-    def _still_free(self, ticket: Ticket) -> bool:
-        """An earlier call may have got other arguments meanwhile, and with them the place this one needs."""
-        if ticket.claim is not None and ticket.claim.free:
-            return True
-        self._tickets.to(ticket, HELD)
-        return False
-
-    def _locked_out(self, ticket: Ticket, waited: float) -> None:
-        assert ticket.grant is not None
-        self._withdraw(ticket, outcomes.locked_out(waited, self._locks.holders(ticket.grant)))
-
-    def _start(self, ticket: Ticket) -> None:
-        self._tickets.to(ticket, RUNNING)
-        self._running += 1
+    def _begin(self, ticket: Ticket) -> None:
         ticket.task = task = self._performer.loop.create_task(self._drive(ticket))
         self._tickets.tasks.add(task)
-
-    # ---- run ----------------------------------------------------------------------------------------------------
 
     async def _drive(self, ticket: Ticket) -> None:
         try:
@@ -364,10 +292,10 @@ class Executor:
                 ticket.finished = result
                 finished = self._performer.finish(ticket, result)
                 result = finished if isinstance(finished, Result) else await finished
-            self._let_go(ticket)
+            self._starter.let_go(ticket)
             self._settle(ticket, result)
         except BaseException:  # the program is going down: the call still gets its one result
-            self._let_go(ticket)
+            self._starter.let_go(ticket)
             reason = ticket.reason or "user"
             self._settle(
                 ticket, ticket.finished or outcomes.stopped(reason, "The program stopped.", ticket.traits.effects)
@@ -411,8 +339,7 @@ class Executor:
             self._admission.lanes.leave(ticket.claim)
             ticket.claim = None
         self._release()
-        if not self._stirring:
-            self._fill()  # there may be a free slot now
+        self._starter.fill()  # there may be a free slot now
         self._tickets.changed.set()
 
     def _release(self) -> None:
@@ -472,7 +399,7 @@ class Executor:
         """Settle a call that has not started, letting go of whatever it waited for."""
         if ticket.task is not None and not ticket.task.done():
             self._give_up(ticket.task)
-        self._ungrant(ticket)
+        self._starter.ungrant(ticket)
         self._settle(ticket, result)
 
     def _give_up(self, task: asyncio.Future[Any]) -> None:
@@ -488,22 +415,12 @@ class Executor:
         assert ticket.reason is not None
         assert ticket.task is not None
         ticket.stray = True
-        self._running -= 1
+        self._starter.running -= 1
         self._record.write(StrayFound(self._clock.now(), ticket.id, ticket.name))
         late = outcomes.unstoppable(ticket.reason, ticket.because, ticket.traits.effects)
         self._settle(ticket, late if ticket.finished is None else self._performer.cut(ticket, ticket.finished))
         self._tickets.tasks.discard(ticket.task)
         self._tickets.changed.set()
-
-    def _let_go(self, ticket: Ticket) -> None:
-        if ticket.stage is RUNNING:
-            self._running -= 1
-        self._ungrant(ticket)
-
-    def _ungrant(self, ticket: Ticket) -> None:
-        grant, ticket.grant = ticket.grant, None
-        if grant is not None:
-            self._locks.leave(grant)
 
     async def _tasks_done(self) -> None:
         while self._tickets.tasks:
