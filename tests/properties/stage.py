@@ -1,8 +1,10 @@
 """One executor on a virtual clock: a plan for each call, a person who answers, and a note of what really happened."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
 from math import inf
 from typing import Any
 
@@ -14,10 +16,20 @@ from callgate.core.record import MemoryJournal, Record
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result, ToolCall
+from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, Ask, Confirmation, Deny
 from callgate.words.errors import ToolFailure
-from callgate.words.events import CallDecided, CallProgressed, CallReleased, CallSettled, Event, QuestionAsked
+from callgate.words.events import (
+    CallDecided,
+    CallProgressed,
+    CallReleased,
+    CallSettled,
+    CallStarted,
+    Event,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits
 from tests.properties.oracle import conflict, kin
@@ -38,7 +50,7 @@ class Panic(BaseException):
 class Verdicted:
     """What a check says about a call, and after how long; ``swap`` changes the arguments to the call's other locks."""
 
-    kind: str = "allow"  # allow | ask | deny | raise | panic | ask_again (a check for any arguments)
+    kind: str = "allow"  # allow | ask | deny | raise | panic | exit | cancel | deny_swapped | panic_swapped
     after: float = 0.0
     swap: bool = False
     stubborn: float = 0.0  # goes on for so long when it is cancelled; inf: until strays are let go
@@ -50,6 +62,17 @@ class Reply:
 
     kind: str | None = "yes"  # yes | no | stop | always | swap | invalid | wrong_hash
     after: float = 1.0
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The file a call changes, and how its preview goes about it."""
+
+    path: str = "a"
+    preview: str = "ok"  # ok | fail | panic | nothing | hang
+    after: float = 0.0
+    stubborn: float = 0.0  # goes on for so long when it is cancelled, and then gives its change; inf: until let go
+    applying: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,9 +93,10 @@ class Plan:
     interrupt: str = "block"
     verdict: Verdicted = Verdicted()
     reply: Reply = Reply()
-    update: str | None = None  # mapping | function | raising | panicking | not_json
+    update: str | None = None  # mapping | function | raising | panicking | exiting | cancelling | not_a_mapping
     progress: bool = False
-    after_hook: str = "none"  # none | slow | raise | hang
+    after_hook: str = "none"  # none | slow | raise | panic | exit | cancel | hang
+    edit: Edit | None = None  # it has a preview, which is applied before it runs
 
     def traits(self, *, swapped: bool = False) -> Traits:
         locks = self.other if swapped else self.locks
@@ -102,8 +126,9 @@ class Ran:
 class PlannedTool(PlainTool):
     """Does what the plan of its call says."""
 
-    def __init__(self, stage: "Stage", *, cascade: bool) -> None:
-        super().__init__("Fragile" if cascade else "Play", traits=self._traits_of)
+    def __init__(self, stage: "Stage", name: str) -> None:
+        preview = stage.preview if name == "Edit" else None
+        super().__init__(name, traits=self._traits_of, preview=preview)
         self._stage = stage
 
     def _traits_of(self, arguments: Mapping[str, Any]) -> Traits:
@@ -121,17 +146,55 @@ class PlannedTool(PlainTool):
         return await self._stage.play(arguments, run)
 
 
+class NotingHost(MemoryHost):
+    """Notes what was applied when; ``applying`` says for a label how long that takes."""
+
+    def __init__(self) -> None:
+        super().__init__(clock=VirtualClock())
+        self.notes: list[tuple[float, ChangeSet]] = []
+        self.applying: dict[str, float] = {}
+
+    async def apply(self, changes: ChangeSet) -> None:
+        await asyncio.sleep(self.applying.get(changes.label, 0.0))
+        await super().apply(changes)
+        self.notes.append((asyncio.get_running_loop().time(), changes))
+
+
+class SlowJournal(MemoryJournal):
+    """What is appended becomes durable only when a barrier has passed, after the next of these delays; None is no
+    wait at all."""
+
+    def __init__(self, delays: tuple[float | None, ...]) -> None:
+        super().__init__()
+        self._delays = cycle(delays)
+        self.durable = 0
+
+    def barrier(self) -> Awaitable[None] | None:
+        delay = next(self._delays)
+        if delay is None:
+            self.durable = len(self.events)
+            return None
+        return self._pass(len(self.events), delay)
+
+    async def _pass(self, upto: int, delay: float) -> None:
+        await asyncio.sleep(delay)
+        self.durable = max(self.durable, upto)
+
+
 @dataclass
 class Stage:
     """Calls of one message and everything around them. ``emitted`` is what a reader got, with the time."""
 
     plans: list[Plan]
     settings: ExecutorSettings = field(default_factory=ExecutorSettings)
-    host: MemoryHost = field(default_factory=lambda: MemoryHost(clock=VirtualClock()))
+    host: NotingHost = field(default_factory=NotingHost)
     lineage: tuple[str, ...] = ()
     prefix: str = "c"
     world: list[Ran] = field(default_factory=list[Ran])
     """Everything that ever ran on the host."""
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    reflex: Callable[[Event], None] | None = None
+    """What a door does at once when it hears of something."""
 
     def __post_init__(self) -> None:
         self.ran: dict[str, Ran] = {}
@@ -145,14 +208,14 @@ class Stage:
         self.faults: list[str] = []
         self.fallen: str | None = None  # why nothing more may begin
         self._changed_at: dict[str, float] = {}
-        self.journal = MemoryJournal()
         self.ledger = Ledger()
+        self.mirror = Ledger()  # what somebody knows who only listens
         record = Record(self.journal, self.ledger, [self._hear])
         gate = DecisionGate(
             [Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after]
         )
         self.executor = Executor(
-            PlainToolbox(PlannedTool(self, cascade=False), PlannedTool(self, cascade=True)),
+            PlainToolbox(*(PlannedTool(self, name) for name in ("Play", "Fragile", "Edit"))),
             gate,
             host=self.host,
             record=record,
@@ -171,6 +234,7 @@ class Stage:
     def call(self, n: int) -> ToolCall:
         plan = self.plans[n]
         name = "Nobody" if plan.kind == "unknown" else "Fragile" if plan.cascade else "Play"
+        name = "Edit" if plan.edit is not None and plan.kind != "unknown" else name
         arguments: dict[str, Any] = {"m": n} if plan.kind == "invalid" else {"n": n, "swapped": False}
         return ToolCall(self.id(n), name, arguments)
 
@@ -189,15 +253,7 @@ class Stage:
         n = arguments["n"]
         plan = self.plans[n]
         self.runs.append(run.call_id)
-        self._notice_start(run.call_id, run)
-        ran = self.ran[run.call_id] = Ran(
-            run.call_id,
-            loop.time(),
-            plan.traits(swapped=arguments["swapped"]).locks,
-            run.lineage,
-            dict(run.context),
-        )
-        self.world.append(ran)
+        ran = self._begin(arguments, run)
         try:
             if plan.progress:
                 run.progress(f"begun {n}", current=0.0, total=1.0)
@@ -213,6 +269,51 @@ class Stage:
             return self._end(plan, n)
         finally:
             ran.ended = loop.time()
+
+    def _begin(self, arguments: Mapping[str, Any], run: Run) -> Ran:
+        locks = self.plans[arguments["n"]].traits(swapped=arguments["swapped"]).locks
+        self._notice_start(run.call_id, run)
+        now = asyncio.get_running_loop().time()
+        ran = self.ran[run.call_id] = Ran(run.call_id, now, locks, run.lineage, dict(run.context))
+        self.world.append(ran)
+        return ran
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        """Before the question, or at the beginning of the run; that part of the run is noted like the rest of it."""
+        plan = self.plans[arguments["n"]]
+        assert plan.edit is not None
+        if self.ledger.calls[run.call_id].status is not Status.EXECUTING:
+            self._notice_order(run.call_id)
+            return await self._change(plan.edit, arguments, run, None)
+        ran = self._begin(arguments, run)
+        try:
+            return await self._change(plan.edit, arguments, run, ran)
+        finally:
+            ran.ended = asyncio.get_running_loop().time()
+
+    async def _change(self, edit: Edit, arguments: Mapping[str, Any], run: Run, ran: Ran | None) -> Any:
+        try:
+            await (asyncio.Event().wait() if edit.preview == "hang" else asyncio.sleep(edit.after))
+        except asyncio.CancelledError:
+            if ran is not None:
+                ran.cancelled = asyncio.get_running_loop().time()
+            if not edit.stubborn:
+                raise
+            await self._stubborn(edit.stubborn)
+        if edit.preview == "fail":
+            raise ToolFailure("no such text")
+        if edit.preview == "panic":
+            raise Panic("a broken preview")
+        if edit.preview == "nothing":
+            return None
+        path = self.edited_path(arguments)
+        before = self.host.files.get(self.host.normal(path))
+        self.host.applying[run.call_id] = edit.applying
+        return ChangeSet(run.call_id, (FileChange(path, before, (before or b"") + f"[{run.call_id}]".encode()),))
+
+    def edited_path(self, arguments: Mapping[str, Any]) -> str:
+        """The one it writes by its locks."""
+        return self.plans[arguments["n"]].traits(swapped=arguments["swapped"]).locks.writes[0]
 
     async def _told_to_stop(self, plan: Plan) -> None:
         """Raises unless the tool finishes in spite of the cancel."""
@@ -260,8 +361,8 @@ class Stage:
                 return lambda context: {"trail": [*context.get("trail", []), n], "last": n}
             case "raising":
                 return _raise
-            case "panicking":
-                return _panic
+            case "panicking" | "exiting" | "cancelling":
+                return partial(_break, plan.update)
             case "not_a_mapping":
                 return lambda _context: n
             case _:
@@ -269,14 +370,10 @@ class Stage:
 
     def _notice_start(self, call_id: str, run: Run) -> None:
         """What must hold at the very moment a tool begins."""
-        now = asyncio.get_running_loop().time()
         mine, index = self.locks_now(call_id), self.index(call_id)
-        for n in range(index):
-            entry = self.ledger.calls.get(self.id(n))
-            if entry is None or entry.result is not None or self.plans[n].kind != "tool":
-                continue
-            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < now:
-                self.faults.append(f"{call_id} overtook {self.id(n)}")
+        self._notice_order(call_id)
+        if self.plans[index].effects != "none" and not self._on_disk(CallStarted, call_id):
+            self.faults.append(f"{call_id} began before that was on record")
         for other in self.world:
             if other.ended is None and conflict(other.locks, mine) and not kin(other.lineage, run.lineage):
                 self.faults.append(f"{call_id} overlaps {other.id}")
@@ -291,6 +388,29 @@ class Stage:
             self.faults.append(f"{call_id} began after {self.fallen}")
         if dict(run.context) != self.folded_context():
             self.faults.append(f"{call_id} sees {dict(run.context)} instead of {self.folded_context()}")
+
+    def _notice_order(self, call_id: str) -> None:
+        now = asyncio.get_running_loop().time()
+        mine = self.locks_now(call_id)
+        for n in range(self.index(call_id)):
+            entry = self.ledger.calls.get(self.id(n))
+            if entry is None or entry.result is not None or self.plans[n].kind != "tool":
+                continue
+            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < now:
+                self.faults.append(f"{call_id} overtook {self.id(n)}")
+
+    def _on_disk(self, kind: type, call_id: str) -> bool:
+        events = self.journal.events
+        for event in events[: getattr(self.journal, "durable", len(events))]:
+            if isinstance(event, kind) and call_id == _about(event):
+                return True
+        return False
+
+    def look(self) -> None:
+        """Somebody fetches the open questions instead of waiting to hear of them."""
+        for question in self.executor.questions:
+            if not self._on_disk(QuestionAsked, question.call_id):
+                self.faults.append(f"the question about {question.call_id} is shown and not on record")
 
     def index(self, call_id: str) -> int:
         return int(call_id[len(self.prefix) :])
@@ -342,8 +462,8 @@ class Stage:
                 return Ask("plan", "because", arguments=arguments)
             case "deny":
                 return Deny("plan", "because")
-            case "raise":
-                raise RuntimeError("a broken check")
+            case "raise" | "panic" | "exit" | "cancel":
+                raise _broken(verdict.kind)
             case _:
                 return Allow("plan", arguments=arguments)
 
@@ -351,6 +471,8 @@ class Stage:
         plan = self.plans[case.arguments["n"]]
         if plan.verdict.kind == "deny_swapped" and case.arguments["swapped"]:
             return Deny("again", "not with these")
+        if plan.verdict.kind == "panic_swapped" and case.arguments["swapped"]:
+            raise Panic("a broken check for any arguments")
         return None
 
     def _after(self, case: Case, result: Result) -> Any:
@@ -358,8 +480,8 @@ class Stage:
         return self._after_later(hook, result) if hook != "none" else result
 
     async def _after_later(self, hook: str, result: Result) -> Result:
-        if hook == "raise":
-            raise RuntimeError("a broken hook")
+        if hook in ("raise", "panic", "exit", "cancel"):
+            raise _broken(hook)
         if hook == "hang":
             await _until(self.released)
         else:
@@ -371,6 +493,10 @@ class Stage:
     def _hear(self, event: Event) -> None:
         now = asyncio.get_running_loop().time()
         self.events.append((now, event))
+        try:
+            self.mirror.fold(event)
+        except Exception as error:
+            self.faults.append(f"whoever listens cannot follow: {error!r}")
         if isinstance(event, CallSettled):
             if event.call_id in self.settled:
                 self.faults.append(f"{event.call_id} settled twice")
@@ -380,10 +506,20 @@ class Stage:
                 self.fallen = f"{event.call_id} failed"
         elif isinstance(event, CallDecided):
             self._changed_at[event.call_id] = now
+            if event.decision.by == "person" and not self._on_disk(QuestionAnswered, event.call_id):
+                self.faults.append(f"the answer about {event.call_id} acted before it was on record")
         elif isinstance(event, QuestionAsked):
-            reply = self.plan(event.question.call_id).reply
-            if reply.kind is not None:
-                asyncio.get_running_loop().call_later(reply.after, self._answer, event, reply.kind)
+            self._consider(event)
+        if self.reflex is not None:
+            self.reflex(event)
+
+    def _consider(self, asked: QuestionAsked) -> None:
+        call_id = asked.question.call_id
+        if not self._on_disk(QuestionAsked, call_id):
+            self.faults.append(f"the question about {call_id} was put before it was on record")
+        reply = self.plan(call_id).reply
+        if reply.kind is not None:
+            asyncio.get_running_loop().call_later(reply.after, self._answer, asked, reply.kind)
 
     def _answer(self, asked: QuestionAsked, kind: str) -> None:
         question = asked.question
@@ -450,5 +586,20 @@ def _raise(_context: Mapping[str, Any]) -> Mapping[str, Any]:
     raise RuntimeError("a broken modifier")
 
 
-def _panic(_context: Mapping[str, Any]) -> Mapping[str, Any]:
-    raise Panic("a broken modifier")
+def _break(how: str, _context: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise _broken({"panicking": "panic", "exiting": "exit", "cancelling": "cancel"}[how])
+
+
+def _broken(how: str) -> BaseException:
+    errors: dict[str, BaseException] = {
+        "panic": Panic("broken"),
+        "exit": SystemExit(3),
+        "cancel": asyncio.CancelledError("of its own"),
+    }
+    return errors.get(how, RuntimeError("broken"))
+
+
+def _about(event: CallStarted | QuestionAsked | QuestionAnswered) -> str:
+    if isinstance(event, QuestionAsked):
+        return event.question.call_id
+    return event.confirmation.call_id if isinstance(event, QuestionAnswered) else event.call_id

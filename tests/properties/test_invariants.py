@@ -14,12 +14,21 @@ from hypothesis import strategies as st
 
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
+from callgate.core.record import MemoryJournal
 from callgate.testing import run_virtual
 from callgate.words.calls import ToolCall
 from callgate.words.errors import StateError
-from callgate.words.events import CallProgressed, CallSettled, ContextUpdated, StrayEnded, StrayFound
+from callgate.words.events import (
+    CallProgressed,
+    CallSettled,
+    ContextUpdated,
+    Event,
+    QuestionAsked,
+    StrayEnded,
+    StrayFound,
+)
 from callgate.words.jsonable import from_json, to_json
-from tests.properties.stage import Plan, Reply, Stage, Verdicted
+from tests.properties.stage import Plan, Reply, SlowJournal, Stage, Verdicted
 from tests.properties.strategies import locks
 
 GRACE = 3.0
@@ -66,7 +75,9 @@ def plans(draw: st.DrawFn, n: int) -> Plan:
         cascade=draw(st.integers(0, 3)) == 3,
         interrupt=draw(st.sampled_from(("block", "cancel"))),
         verdict=Verdicted(
-            draw(some("allow", "ask", rare=("deny", "raise", "deny_swapped"))),
+            draw(
+                some("allow", "ask", rare=("deny", "raise", "panic", "exit", "cancel", "deny_swapped", "panic_swapped"))
+            ),
             draw(st.sampled_from((0.0, 0.0, 1.0, 4.0))),
             swap=draw(st.integers(0, 3)) == 3,
             stubborn=draw(st.sampled_from((0.0, 0.0, 0.0, 2.0, inf))),
@@ -74,9 +85,11 @@ def plans(draw: st.DrawFn, n: int) -> Plan:
         reply=Reply(
             draw(some("yes", "swap", rare=("no", "stop", "always", "invalid", "wrong_hash", None))), draw(times)
         ),
-        update=draw(some(None, "mapping", "function", rare=("raising", "not_a_mapping"))),
+        update=draw(
+            some(None, "mapping", "function", rare=("raising", "panicking", "exiting", "cancelling", "not_a_mapping"))
+        ),
         progress=draw(st.booleans()),
-        after_hook=draw(some("none", "none", rare=("slow", "raise", "hang"))),
+        after_hook=draw(some("none", "none", rare=("slow", "raise", "panic", "exit", "cancel", "hang"))),
     )
 
 
@@ -90,6 +103,8 @@ class Schedule:
     actions: list[tuple[float, str, int]] = field(default_factory=list[tuple[float, str, int]])
     pace: float | None = 0.0  # of the reader; None: nobody reads before the end
     watched: bool = False  # somebody waits in stalled() as well
+    delays: tuple[float | None, ...] = ()  # until the record is durable
+    reflexes: tuple[tuple[str, int, str], ...] = ()  # what a listener does at once: at which event, of which call, what
 
     @property
     def close_at(self) -> float:
@@ -129,7 +144,8 @@ class Play:
             grace=GRACE,
             lock_wait=20.0,
         )
-        self.stage = Stage(schedule.plans, settings)
+        journal = SlowJournal(schedule.delays) if schedule.delays else MemoryJournal()
+        self.stage = Stage(schedule.plans, settings, journal=journal, reflex=self._react)
         self.cancels: dict[str, float] = {}  # when a call was told to stop, by id
         self.by_user = False
         self.discarded_at: float | None = None
@@ -139,6 +155,7 @@ class Play:
         self.complaints: list[str] = []
         self.late: list[str] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._reflexes = {(kind, self.stage.id(n)): what for kind, n, what in schedule.reflexes}
 
     async def run(self) -> "Play":
         loop = asyncio.get_running_loop()
@@ -212,6 +229,22 @@ class Play:
 
     def _take(self, _n: int) -> None:
         self.stage.take()
+
+    def _look(self, _n: int) -> None:
+        self.stage.look()
+
+    def _drift(self, n: int) -> None:
+        """Somebody else writes to the file."""
+        if self.schedule.plans[n].edit is not None:
+            files = self.stage.host.files
+            path = self.stage.host.normal(self.stage.edited_path({"n": n, "swapped": False}))
+            files[path] = files.get(path, b"") + b"~"
+
+    def _react(self, event: Event) -> None:
+        call_id = event.question.call_id if isinstance(event, QuestionAsked) else getattr(event, "call_id", None)
+        what = self._reflexes.pop((type(event).__name__, call_id or ""), None)
+        if what is not None:
+            self._guarded(getattr(self, f"_{what}"), self.stage.index(call_id or ""))
 
     def _discard(self, _n: int) -> None:
         self._spawn(self._discarding())

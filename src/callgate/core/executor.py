@@ -328,6 +328,17 @@ class Executor:
         ticket.result = result
         taken = None if ticket.started is None else (self._clock.monotonic() - ticket.started) * 1000
         self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken))
+        if result.is_error:
+            self._take_along(ticket, result)
+        if ticket.claim is not None:
+            self._admission.lanes.leave(ticket.claim)
+            ticket.claim = None
+        self._release()
+        self._starter.fill()  # there may be a free slot now
+        self._tickets.changed.set()
+
+    def _take_along(self, ticket: Ticket, result: Result) -> None:
+        """A failure that cascades takes the siblings along, a rejection with "stop" the rest of the turn."""
         cascades = result.code in ("tool_error", "timed_out") and ticket.claim is not None and ticket.traits.cascade
         if cascades and self._fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {ticket.label} errored.")
@@ -335,12 +346,6 @@ class Executor:
         if isinstance(decision, Deny) and decision.stop and not self.stopped:
             self.stopped = True
             self._fall("user", "The user stopped the turn.")
-        if ticket.claim is not None:
-            self._admission.lanes.leave(ticket.claim)
-            ticket.claim = None
-        self._release()
-        self._starter.fill()  # there may be a free slot now
-        self._tickets.changed.set()
 
     def _release(self) -> None:
         """Let results leave in arrival order, each with its context update."""

@@ -31,7 +31,7 @@ from callgate.words.messages import Message, Usage
 from callgate.words.model import WHOLE
 
 LIVE_OUTPUT_CHARS = 10_000
-RECENT_CALLS = 24
+RECENT_CALLS = 12
 
 
 class Entry:

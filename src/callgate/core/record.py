@@ -59,14 +59,16 @@ class Record:
         step = FOLD.get(event.__class__)
         if step is not None:
             step(self.ledger, event)
-        if self._listeners:
-            self._publish(event)
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception as error:  # a broken door must not stop the work
+                self._fail(listener, event, error)
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
         self.ledger.fold(event)
-        if self._listeners:
-            self._publish(event)
+        self._publish(event)
 
     def write_first(self, event: Durable) -> Awaitable[None] | None:
         """Like ``write``, but doors hear of it only once it is durable; None when that is already so."""
@@ -86,9 +88,12 @@ class Record:
         for listener in self._listeners:
             try:
                 listener(event)
-            except Exception as error:  # a broken door must not stop the work
-                self._drop(listener)
-                self.write(Noted(event.at, f"a listener failed and is not called any more: {in_words(error)}", "error"))
+            except Exception as error:
+                self._fail(listener, event, error)
+
+    def _fail(self, listener: Listener, event: Event, error: Exception) -> None:
+        self._drop(listener)
+        self.write(Noted(event.at, f"a listener failed and is not called any more: {in_words(error)}", "error"))
 
     def _drop(self, listener: Listener) -> None:
         self._listeners = tuple(each for each in self._listeners if each is not listener)

@@ -15,7 +15,7 @@ from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.words.calls import Status, ToolCall
 from callgate.words.decisions import ApprovalPolicy, Confirmation
 from callgate.words.errors import UsageError
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 
 
 @noun
@@ -27,7 +27,7 @@ class RunOutcome:
     held: tuple[ToolCall, ...] = ()
     failed: tuple[ToolCall, ...] = ()
     new_policies: tuple[ApprovalPolicy, ...] = ()
-    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, Any] = field(default_factory=nothing)
 
 
 class ToolCallRunner:

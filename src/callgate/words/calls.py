@@ -9,7 +9,7 @@ from callgate.words.arguments import Repair
 from callgate.words.decisions import Decision, Question
 from callgate.words.errors import StateError
 from callgate.words.messages import Content, Text
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 
 
 class Status(StrEnum):
@@ -124,7 +124,7 @@ class Result:
     display: tuple[Display, ...] = ()
     is_error: bool = False
     code: Code = "ok"
-    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    details: Mapping[str, Any] = field(default_factory=nothing)
     artifacts: tuple[Artifact, ...] = ()
     context_update: ContextUpdate | None = None
 
@@ -161,7 +161,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=nothing)
     raw_arguments: str | None = None
     index: int = -1
     message_id: str = ""

@@ -12,6 +12,11 @@ from typing import Any, TypeVar, cast, dataclass_transform
 T = TypeVar("T")
 
 
+def nothing() -> dict[str, Any]:
+    """The default of a mapping. (``dict[str, Any]`` itself takes five times as long to call.)"""
+    return {}
+
+
 @dataclass_transform(frozen_default=True)
 def noun(cls: type[T]) -> type[T]:
     annotations = get_annotations(cls)
