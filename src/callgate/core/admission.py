@@ -117,14 +117,11 @@ class Admission:
     # ---- decide -------------------------------------------------------------------------------------------------
 
     def decide(self, ticket: Ticket) -> None:
-        case = ticket.case
         ticket.claim = claim = Claim(ticket, ticket.placed, self._stir)
         self.lanes.enter(claim)
-        before = self._decided_before(ticket)
-        if before is not None:
-            self._when(ticket, self._judged_by(self._gate.judge_again, case), before)
-        else:
-            self._when(ticket, self._judged_by(self._gate.judge, case), None)
+        before = None if ticket.call.decision is None else self._decided_before(ticket)
+        judge = self._gate.judge if before is None else self._gate.judge_again
+        self._when(ticket, self._judged_by(judge, ticket.case), before)
 
     def _decided_before(self, ticket: Ticket) -> Allow | Ask | None:
         """What a resumed call, or one of a batch that runs on, was decided: if it was about these arguments."""

@@ -167,16 +167,14 @@ class Executor:
             raise StateError("remaining() before close(): the message may still grow")
         try:
             while True:
-                for item in self.completed():
-                    if self._discarded:
-                        return
+                item = self._outlet.pop()
+                if item is not None:
                     yield item
-                if self._outlet:  # came while the reader was busy
-                    continue
-                if self._discarded or self.settled:
+                elif self._discarded or self.settled:
                     return
-                self._tickets.changed.clear()
-                await self._tickets.changed.wait()
+                else:
+                    self._tickets.changed.clear()
+                    await self._tickets.changed.wait()
         except GeneratorExit:
             raise
         except BaseException:
@@ -292,6 +290,8 @@ class Executor:
                 ticket.finished = result
                 finished = self._performer.finish(ticket, result)
                 result = finished if isinstance(finished, Result) else await finished
+                if ticket.reason == "discarded" and result.is_error:  # discarded while a hook was at work
+                    result = outcomes.stopped(ticket.reason, ticket.because, ticket.traits.effects)
             self._starter.let_go(ticket)
             self._settle(ticket, result)
         except BaseException:  # the program is going down: the call still gets its one result

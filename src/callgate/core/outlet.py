@@ -1,5 +1,6 @@
 """The way out: results bounded in size and released in arrival order, progress at once."""
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ class Outlet:
 
     def __init__(self) -> None:
         self._progress: dict[str, CallProgressed] = {}
-        self._results: list[Entry] = []
+        self._results: deque[Entry] = deque()
         self.open = True
 
     def __bool__(self) -> bool:
@@ -50,6 +51,12 @@ class Outlet:
         self.open = False
         self._progress.clear()
         self._results.clear()
+
+    def pop(self) -> CallProgressed | ToolCall | None:
+        """The next thing to leave. What a slow reader has not come to stays for whoever asks."""
+        if self._progress:
+            return self._progress.pop(next(iter(self._progress)))
+        return self._results.popleft().snapshot() if self._results else None
 
     def take(self) -> list[CallProgressed | ToolCall]:
         out: list[CallProgressed | ToolCall] = [*self._progress.values()]

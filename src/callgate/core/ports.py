@@ -6,7 +6,7 @@ survives one that does raise, but the call then ends as an error.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from callgate.core.lanes import LockTable
 from callgate.words.arguments import Accepted, Rejected
@@ -151,8 +151,7 @@ class Tool(Protocol):
         ...
 
 
-@noun
-class Target:
+class Target(NamedTuple):
     """The tool a name stands for and the arguments it gets, which a toolbox may have unwrapped."""
 
     tool: Tool

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 from callgate.core import outcomes
-from callgate.core.lanes import SHARED, Claim
+from callgate.core.lanes import EXCLUSIVE, SHARED, Claim
 from callgate.core.performer import ExecutorSettings
 from callgate.core.ports import Host
 from callgate.core.ticket import HELD, LOCKING, READY, RUNNING, Ticket, Tickets
@@ -39,6 +39,8 @@ class Starter:
         self._begin = begin
         self._withdraw = withdraw
         self._ready: list[int] = []
+        self._shared: set[int] = set()  # those that run
+        self._parked: list[int] = []  # exclusive ones that wait for them
         self._stirred: deque[Ticket] = deque()
         self._stirring = False
         self.running = 0
@@ -65,7 +67,12 @@ class Starter:
             ticket = self._tickets.ordered[heappop(self._ready)]
             if ticket.stage is not READY or not self._still_free(ticket):
                 continue
-            if ticket.placed is SHARED or self._locked(ticket):  # what is shared has nobody on the host wait for it
+            if ticket.placed is SHARED:  # it touches nothing: nobody else on the host waits for it
+                self._shared.add(ticket.index)
+                self._start(ticket)
+            elif ticket.placed is EXCLUSIVE and self._shared:  # it became exclusive after they had started
+                self._parked.append(ticket.index)
+            elif self._locked(ticket):
                 self._start(ticket)
 
     def let_go(self, ticket: Ticket) -> None:
@@ -73,6 +80,10 @@ class Starter:
         if ticket.stage is RUNNING:
             self.running -= 1
         self.ungrant(ticket)
+        if ticket.placed is SHARED:
+            self._shared.discard(ticket.index)
+            while self._parked and not self._shared:
+                heappush(self._ready, self._parked.pop())
 
     def ungrant(self, ticket: Ticket) -> None:
         grant, ticket.grant = ticket.grant, None
