@@ -12,7 +12,7 @@ from callgate._version import __version__
 if TYPE_CHECKING:
     from callgate.core.executor import ExecutorSettings
     from callgate.core.gate import DecisionGate, default_checks
-    from callgate.core.ports import Check, Run
+    from callgate.core.ports import Case, Check, Model, Run
     from callgate.core.runner import RunOutcome
     from callgate.session import Session
     from callgate.standalone import Executor, ToolCallRunner
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from callgate.words.calls import Result, Status, ToolCall
     from callgate.words.changes import ChangeSet, FileChange
     from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Deny, Question
-    from callgate.words.errors import CallgateError, ModelError, StateError, ToolFailure, UsageError
-    from callgate.words.events import CallSettled, Event, QuestionAsked
-    from callgate.words.inputs import Answer, Close, Continue, Interrupt, Prompt, SetMode, SetModel, Steer
+    from callgate.words.errors import CallgateError, ToolFailure
+    from callgate.words.events import Event, QuestionAsked
+    from callgate.words.inputs import Answer, Continue, Interrupt, Prompt, SetMode, Steer
     from callgate.words.jsonable import from_json, to_json
     from callgate.words.traits import exclusive, reads, shared, writes
 
 _HOMES = {
     "callgate.core.executor": ("ExecutorSettings",),
     "callgate.core.gate": ("DecisionGate", "default_checks"),
-    "callgate.core.ports": ("Check", "Run"),
+    "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.core.runner": ("RunOutcome",),
     "callgate.session": ("Session",),
     "callgate.standalone": ("Executor", "ToolCallRunner"),
@@ -39,9 +39,9 @@ _HOMES = {
     "callgate.words.calls": ("Result", "Status", "ToolCall"),
     "callgate.words.changes": ("ChangeSet", "FileChange"),
     "callgate.words.decisions": ("Allow", "ApprovalPolicy", "Ask", "Confirmation", "Deny", "Question"),
-    "callgate.words.errors": ("CallgateError", "ModelError", "StateError", "ToolFailure", "UsageError"),
-    "callgate.words.events": ("CallSettled", "Event", "QuestionAsked"),
-    "callgate.words.inputs": ("Answer", "Close", "Continue", "Interrupt", "Prompt", "SetMode", "SetModel", "Steer"),
+    "callgate.words.errors": ("CallgateError", "ToolFailure"),
+    "callgate.words.events": ("Event", "QuestionAsked"),
+    "callgate.words.inputs": ("Answer", "Continue", "Interrupt", "Prompt", "SetMode", "Steer"),
     "callgate.words.jsonable": ("from_json", "to_json"),
     "callgate.words.traits": ("exclusive", "reads", "shared", "writes"),
 }
@@ -52,11 +52,10 @@ __all__ = [
     "Answer",
     "ApprovalPolicy",
     "Ask",
-    "CallSettled",
     "CallgateError",
+    "Case",
     "ChangeSet",
     "Check",
-    "Close",
     "Confirmation",
     "Continue",
     "DecisionGate",
@@ -66,7 +65,7 @@ __all__ = [
     "ExecutorSettings",
     "FileChange",
     "Interrupt",
-    "ModelError",
+    "Model",
     "Prompt",
     "Question",
     "QuestionAsked",
@@ -75,15 +74,12 @@ __all__ = [
     "RunOutcome",
     "Session",
     "SetMode",
-    "SetModel",
-    "StateError",
     "Status",
     "Steer",
     "ToolCall",
     "ToolCallRunner",
     "ToolFailure",
     "Toolbox",
-    "UsageError",
     "__version__",
     "default_checks",
     "exclusive",

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Self
+from os import PathLike
+from typing import Any, Self, get_args
 from weakref import finalize
 
 from callgate.core.executor import ExecutorSettings
-from callgate.core.gate import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop, LoopLimits
 from callgate.core.outlet import merged_progress
 from callgate.core.ports import Gate, Host, Journal, Model
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.core.turn import Equipment
-from callgate.host.local import LocalHost
-from callgate.standalone import Tools, as_toolbox, settings_from_environment
+from callgate.standalone import (
+    Tools,
+    as_gate,
+    as_host,
+    as_toolbox,
+    check_model_shape,
+    settings_from_environment,
+)
 from callgate.words.calls import ToolCall
-from callgate.words.decisions import Question
+from callgate.words.decisions import Mode, Question, check_mode
 from callgate.words.errors import StateError
 from callgate.words.events import (
     CallProgressed,
@@ -29,6 +34,7 @@ from callgate.words.events import (
     InputRefused,
     ModelSet,
     ModeSet,
+    PromptQueued,
     Rewound,
     SessionStatus,
     StatusChanged,
@@ -48,7 +54,7 @@ from callgate.words.inputs import (
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
 
-_AT_REST = ("idle", "waiting_confirmation", "paused", "closed")
+_AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
 
 
 class Session:
@@ -70,8 +76,9 @@ class Session:
         system: str = "",
         gate: Gate | None = None,
         host: Host | None = None,
-        root: Path | None = None,
+        root: str | PathLike[str] | None = None,
         journal: Journal | None = None,
+        mode: Mode = "default",
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
         settings: ExecutorSettings | None = None,
@@ -81,15 +88,15 @@ class Session:
         lineage: tuple[str, ...] = (),
     ) -> None:
         journal = journal or MemoryJournal()
-        self._ledger = Ledger(journal.read(), context=context)
+        self._ledger = Ledger(journal.read(), context=context, mode=check_mode(mode))
         self._record = Record(journal, self._ledger)
-        self._models = {each.name: each for each in (model, *models)}
+        self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
             model=self._models.get(self._ledger.model or "", model),
             toolbox=as_toolbox(tools),
-            gate=gate or DecisionGate(),
-            host=host or LocalHost(root),
+            gate=as_gate(gate),
+            host=as_host(host, root),
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),
@@ -146,7 +153,11 @@ class Session:
         self.post(sent)
         return reply
 
-    def listen(self, listener: Listener) -> Any:
+    def events(self) -> Reply:
+        """Every event from now on, until the session is closed: for a door that stays."""
+        return Reply(self, ending=("closed",))
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on; call what comes back to stop."""
         return self._record.listen(listener)
 
@@ -172,6 +183,8 @@ class Session:
         match sent:
             case Prompt():
                 self._prompts.append(sent.parts)
+                if self._task is not None:
+                    self._record.tell(PromptQueued(self._now(), len(self._prompts)))
                 self._start()
             case Continue():
                 if self._status != "paused":
@@ -192,6 +205,8 @@ class Session:
                     self._be("working")  # until the turn says that it waits again
                 return refusal
             case SetMode():
+                if sent.mode not in get_args(Mode):
+                    return f"there is no mode {sent.mode!r}; there are {', '.join(get_args(Mode))}"
                 self._record.write(ModeSet(self._now(), sent.mode))
             case SetModel():
                 return self._set_model(sent.model)
@@ -228,11 +243,6 @@ class Session:
         failure, self._failure = self._failure, None
         return failure
 
-    @property
-    def resting(self) -> bool:
-        """Nothing happens until somebody sends something."""
-        return self._status in _AT_REST
-
     def _start(self) -> None:
         if self._task is None:
             self._be("working")
@@ -248,7 +258,7 @@ class Session:
                 if not self._ledger.running:
                     loop.say(self._prompts.popleft())
                 await loop.run()
-                if not self._prompts:
+                if not self._prompts or self._shutting:
                     return
                 loop = self._loop = self._new_loop()
         except Exception as error:  # a bug or a record that cannot be written: whoever listens is told
@@ -274,7 +284,7 @@ class _Feed:
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
 
     def hear(self, event: Event) -> None:
         events = self.events
@@ -284,24 +294,28 @@ class _Feed:
                 events[-1] = merged_progress(last, event)
                 return
         events.append(event)
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        while self._waiting:
+            waiting = self._waiting.pop()
+            if not waiting.done():
+                waiting.set_result(None)
 
     async def more(self) -> None:
         """Wait until there is something to fetch."""
-        self._waiting = asyncio.get_running_loop().create_future()
-        try:
-            await self._waiting
-        finally:
-            self._waiting = None
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
 
 
 class Reply:
-    """The events that follow an input, until the session rests. Progress that nobody fetched is merged, so a slow
-    reader costs no memory and holds nobody up."""
+    """The events that follow an input, until the session rests: iterate over it, or await it for all of them.
 
-    def __init__(self, session: Session) -> None:
+    An open question is a rest. A loop that answers inside its body goes on; where answers come from elsewhere, read
+    ``session.events()`` instead. Progress that nobody fetched is merged, so a slow reader holds nobody up.
+    """
+
+    def __init__(self, session: Session, ending: tuple[SessionStatus, ...] = _AT_REST) -> None:
         self._session = session
+        self._ending = ending
         self._feed = feed = _Feed()
         self._stop = finalize(self, session.listen(feed.hear))  # a reply that nobody keeps stops listening
 
@@ -328,7 +342,7 @@ class Reply:
         return heard
 
     def _over(self) -> bool:
-        if not self._session.resting:
+        if self._session.status not in self._ending:
             return False
         self._stop()
         failure = self._session.take_failure()

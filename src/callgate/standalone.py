@@ -6,6 +6,7 @@ Also what the command line needs of the rooms: doors do not enter them.
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,52 @@ from callgate.core import executor as engine
 from callgate.core import runner
 from callgate.core.executor import ExecutorSettings
 from callgate.core.gate import DecisionGate
-from callgate.core.ports import Gate, Host, Tool, Toolbox
+from callgate.core.ports import Gate, Host, Model, Tool, Toolbox
 from callgate.core.record import Listener, Record
 from callgate.host.local import LocalHost
 from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
 from callgate.tools.toolbox import Toolbox as ToolList
-from callgate.words.decisions import Confirmation
+from callgate.words.decisions import Confirmation, Mode
 from callgate.words.errors import UsageError
 
-__all__ = ["Arguments", "Executor", "SchemaError", "ToolCallRunner", "Tools", "as_toolbox", "settings_from_environment"]
+__all__ = ["Arguments", "Executor", "SchemaError", "ToolCallRunner"]
 
 Tools = Toolbox | Iterable[Tool | Callable[..., Any]]
 """A toolbox, or tools and functions to make one of."""
 
 
 def as_toolbox(tools: Tools) -> Toolbox:
+    """UsageError for what is neither a toolbox nor a list of tools."""
     if isinstance(tools, Iterable):
         return ToolList(*tools)
+    if not hasattr(tools, "resolve"):
+        raise UsageError(f"pass a list of tools or a toolbox, not {type(tools).__name__}")
     return tools
+
+
+def as_gate(gate: Gate | None) -> Gate:
+    if gate is not None and not hasattr(gate, "judge"):
+        raise UsageError(f"a gate is needed, such as DecisionGate(checks), not {type(gate).__name__}")
+    return gate or DecisionGate()
+
+
+def as_host(host: Host | None, root: str | PathLike[str] | None) -> Host:
+    """The host given, or the local one with ``root`` as its workspace."""
+    if host is not None:
+        if root is not None:
+            raise UsageError("pass either host or root: a host has its own workspace")
+        return host
+    if root is not None and not Path(root).is_dir():
+        raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
+    return LocalHost(None if root is None else Path(root))
+
+
+def check_model_shape(model: Model) -> Model:
+    missing = [name for name in ("name", "abilities", "stream") if not hasattr(model, name)]
+    if missing:
+        raise UsageError(f"{type(model).__name__} is no Model: it has no {', '.join(missing)}")
+    return model
 
 
 def settings_from_environment(settings: ExecutorSettings | None) -> ExecutorSettings:
@@ -59,7 +87,7 @@ class Executor(engine.Executor):
         context: Mapping[str, Any] | None = None,
         *,
         host: Host | None = None,
-        root: Path | None = None,
+        root: str | PathLike[str] | None = None,
         record: Record | None = None,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
@@ -67,9 +95,9 @@ class Executor(engine.Executor):
     ) -> None:
         super().__init__(
             as_toolbox(tools),
-            gate or DecisionGate(),
+            as_gate(gate),
             context,
-            host=host or LocalHost(root),
+            host=as_host(host, root),
             record=record,
             settings=settings_from_environment(settings),
             lineage=lineage,
@@ -89,16 +117,18 @@ class ToolCallRunner(runner.ToolCallRunner):
         gate: Gate | None = None,
         *,
         host: Host | None = None,
-        root: Path | None = None,
+        root: str | PathLike[str] | None = None,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         on_event: Listener | None = None,
+        mode: Mode = "default",
     ) -> None:
         super().__init__(
             as_toolbox(tools),
-            gate or DecisionGate(),
-            host=host or LocalHost(root),
+            as_gate(gate),
+            host=as_host(host, root),
             settings=settings_from_environment(settings),
             lineage=lineage,
             on_event=on_event,
+            mode=mode,
         )

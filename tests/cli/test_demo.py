@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from callgate import CallSettled, Event, from_json, to_json
+from callgate import Event, from_json, to_json
 from callgate.cli.demo.board import Board
 from callgate.cli.demo.facts import Fact, World, facts
 from callgate.cli.demo.script import FILES, TITLES
-from callgate.words.events import CallArrived, CallStarted, MessageAdded, TextStreamed
+from callgate.words.events import CallArrived, CallSettled, CallStarted, MessageAdded, TextStreamed
 
 needs_pty = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals")
 COMMAND = (sys.executable, "-m", "callgate", "demo")

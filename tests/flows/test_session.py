@@ -6,16 +6,12 @@ import pytest
 
 from callgate import (
     Answer,
-    Close,
     Confirmation,
     Continue,
     Interrupt,
-    ModelError,
     Prompt,
     QuestionAsked,
     SetMode,
-    SetModel,
-    StateError,
     Steer,
 )
 from callgate.core.loop import LoopLimits
@@ -36,6 +32,7 @@ from callgate.testing import (
     think,
     turn,
 )
+from callgate.words.errors import ModelError, StateError
 from callgate.words.events import (
     CallReleased,
     CallSettled,
@@ -47,7 +44,7 @@ from callgate.words.events import (
     TextStreamed,
     TurnEnded,
 )
-from callgate.words.inputs import Compact, Rewind
+from callgate.words.inputs import Close, Compact, Rewind, SetModel
 from callgate.words.messages import ResultPart, Text, Thinking
 from callgate.words.model import PartEnded
 from callgate.words.traits import Traits

@@ -260,7 +260,6 @@ def test_these_fit(schema: Any, value: Any) -> None:
         (_object(a={"dependencies": {"x": ["y"]}}), {"a": {"x": 1}}),
         (_object(a={}, b={}) | {"dependentSchemas": {"a": {"required": ["b"]}}}, {"a": 1}),
         ({}, {"a": 1}),
-        ({"type": "object"}, {"a": 1}),
         (_object(a={"items": _object(b={})}), {"a": [{"c": 1}]}),
         (_object(a={"oneOf": [_object(k={"const": 1}, b={}), _object(k={"const": 2}, c={})]}), {"a": {"k": 1, "c": 1}}),
         (_object(a={"$ref": "#/$defs/n"}) | {"$defs": {"n": _object(n={"$ref": "#/$defs/n"})}}, {"a": {"n": {"m": 1}}}),

@@ -198,7 +198,7 @@ BAD_TRAITS: list[dict[str, Any]] = [
 
 
 @pytest.mark.spec("TOOL-3")
-@pytest.mark.parametrize("options", BAD_TRAITS, ids=repr)
+@pytest.mark.parametrize("options", BAD_TRAITS, ids=lambda value: repr(value).partition(" at 0x")[0])
 def test_a_bad_constant_is_refused_when_the_tool_is_defined(options: dict[str, Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="'bad_tool'"):
         tool(lambda: None, name="bad_tool", **options)

@@ -74,7 +74,7 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
         ("name\udcff", "name\\udcff"),
         (["name\udcff"], '["name\\\\udcff"]'),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).partition(" at 0x")[0],
 )
 def test_a_plain_value_is_text_or_json(value: Any, text: str) -> None:
     result = to_result(value, "t")
@@ -139,7 +139,11 @@ def numbers() -> Iterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize("value", [Opaque(), [Opaque()], {"a": Opaque()}, numbers(), len], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [Opaque(), [Opaque()], {"a": Opaque()}, numbers(), len],
+    ids=lambda value: repr(value).partition(" at 0x")[0],
+)
 def test_what_has_no_json_fails_and_names_the_type(value: Any) -> None:
     with pytest.raises(ToolFailure) as failure:
         to_result(value, "find")

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.gate import choices_for, describe, going_down, matching, refused
-from callgate.core.lanes import Claim, Lanes, place
+from callgate.core.gate import choices_for, describe, going_down, matching, policy_fault, refused
+from callgate.core.lanes import Claim, Lanes, check_covered, place
 from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown, Verdict
 from callgate.core.record import Record
 from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets
@@ -56,6 +56,7 @@ class Admission:
         self._stir = stir
         self._make_run = make_run
         self.lanes = Lanes()
+        self.refused: list[tuple[Confirmation, str]] = []  # answers given beforehand that could not be taken
 
     # ---- resolve the name, repair and validate ------------------------------------------------------------------
 
@@ -226,14 +227,14 @@ class Admission:
         assert isinstance(ask, Ask)
         if self._allowed_by_policy(ticket):
             return
-        hashed = ticket.case.arguments_hash
-        for confirmation in self._confirmations:  # the first that fits wins
-            if confirmation.call_id != ticket.id or confirmation.arguments_hash != hashed:
-                continue
+        for confirmation in [each for each in self._confirmations if each.call_id == ticket.id]:
             ticket.question = ticket.call.question
             ticket.preview = ticket.question and ticket.question.preview
-            if self.take(ticket, confirmation) is None:
+            self._confirmations.remove(confirmation)
+            refusal = self.take(ticket, confirmation)
+            if refusal is None:  # the first that fits wins
                 return
+            self.refused.append((confirmation, refusal))
         if ticket.tool.previews:
             self._tickets.to(ticket, PREVIEWING)
             task = ticket.task = asyncio.get_running_loop().create_task(self._preview(ticket))
@@ -243,7 +244,9 @@ class Admission:
 
     async def _preview(self, ticket: Ticket) -> None:
         try:
-            ticket.preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
+            preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
+            check_covered(preview, ticket.placed, self._host.normal)
+            ticket.preview = preview
         except BaseException as error:
             if ticket.stage is PREVIEWING:
                 self._settle(ticket, outcomes.from_exception(error, "none"))
@@ -278,14 +281,20 @@ class Admission:
 
     def take(self, ticket: Ticket, confirmation: Confirmation) -> str | None:
         """Act on an answer; otherwise say why not, and change nothing."""
+        if confirmation.outcome not in ("yes", "yes_always", "no"):
+            return f"an answer is yes, yes_always or no, not {confirmation.outcome!r}"
         if confirmation.arguments_hash != ticket.case.arguments_hash:
             return f"the answer was given for other arguments than those of call {ticket.id}"
         if confirmation.outcome != "no" and confirmation.arguments is not None:
             read = ticket.tool.read(confirmation.arguments)
             if isinstance(read, Rejected):
                 return "the changed arguments are not valid: " + "; ".join(read.errors)
-        if confirmation.always is not None and confirmation.always.tool != ticket.name:
-            return f"the policy is for {confirmation.always.tool}, the question was about {ticket.name}"
+        if confirmation.always is not None:
+            if confirmation.always.tool != ticket.name:
+                return f"the policy is for {confirmation.always.tool}, the question was about {ticket.name}"
+            wrong = policy_fault(confirmation.always)
+            if wrong is not None:
+                return wrong
         self._tickets.to(ticket, DECIDING)
         self._tickets.changed.set()
         waiting = self._record.write_first(QuestionAnswered(self._clock.now(), confirmation))
@@ -296,6 +305,19 @@ class Admission:
             self._tickets.watch(task)
             task.add_done_callback(lambda done: self._act_when(ticket, confirmation, done))
         return None
+
+    def refused_answers(self) -> list[tuple[Confirmation, str]]:
+        """Those that could not be taken, and those nobody asked for."""
+        unasked = [(each, self._why_unasked(each.call_id)) for each in self._confirmations]
+        return [*self.refused, *unasked]
+
+    def _why_unasked(self, call_id: str) -> str:
+        ticket = self._tickets.by_id.get(call_id)
+        if ticket is None:
+            return f"there is no call {call_id} here"
+        if ticket.stage is HELD:
+            return f"call {call_id} waits behind another one and is not asked about yet"
+        return f"call {call_id} was answered already, or needed no answer"
 
     def _act_when(self, ticket: Ticket, confirmation: Confirmation, done: asyncio.Future[None]) -> None:
         if ticket.stage is not DECIDING or done.cancelled():

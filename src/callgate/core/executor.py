@@ -66,7 +66,7 @@ class Executor:
         self._clock = host.clock
         self._record = record or Record(MemoryJournal(), Ledger(context=context))
         self._ledger = self._record.ledger
-        self._settings = settings or ExecutorSettings()
+        self._settings = (settings or ExecutorSettings()).checked()
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = lineage or (f"~{token_hex(8)}",)
         self._tickets = Tickets()
@@ -211,14 +211,14 @@ class Executor:
 
     def interrupt(self, because: str = "Interrupted by the user.") -> None:
         """Cancel what runs, with grace; nothing else of this message starts."""
-        self._fall("user", because)
+        self._fall("user", outcomes.sentence(because))
 
     def cancel(self, call_id: str, because: str = "Cancelled by the user.") -> None:
         """Cancel one call; the others go on."""
         ticket = self._tickets.by_id.get(call_id)
         if ticket is None:
             raise UsageError(f"there is no call {call_id!r} in this message")
-        self._cancel(ticket, "user", because)
+        self._cancel(ticket, "user", outcomes.sentence(because))
 
     def steer(self) -> bool:
         """A person typed something: make way if everything that runs gives way. True when it did."""
@@ -269,6 +269,10 @@ class Executor:
         """The open ones, in the order of their calls."""
         asked = self._tickets.at(ASKED)
         return tuple(ticket.question for ticket in asked if ticket.question is not None)
+
+    def refused_answers(self) -> list[tuple[Confirmation, str]]:
+        """Confirmations given beforehand that were not taken, and why."""
+        return self._admission.refused_answers()
 
     def calls(self) -> tuple[ToolCall, ...]:
         """Every call of the message as it is now, in arrival order."""

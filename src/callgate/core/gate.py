@@ -3,6 +3,9 @@
 The room ``policy`` adds rules, hooks and path analysis as further checks. Tools never ask, doors never decide.
 """
 
+# Checks come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
 import re
 from asyncio import CancelledError, current_task
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -13,7 +16,7 @@ from typing import cast
 from callgate.core.ports import Case, Check, Verdict
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Effect, Pattern
-from callgate.words.errors import in_words
+from callgate.words.errors import UsageError, in_words
 
 PostHook = Callable[[Case, Result], Result | Awaitable[Result]]
 
@@ -29,6 +32,9 @@ class DecisionGate:
         self, checks: Sequence[Check] | None = None, *, after: Iterable[PostHook] = (), attended: bool = True
     ) -> None:
         self._checks = tuple(default_checks() if checks is None else checks)
+        for check in self._checks:
+            if not isinstance(check, Check):
+                raise UsageError(f"a gate is made of Check(name, judge), not of {type(check).__name__}")
         self._again = tuple(check for check in self._checks if check.again)
         self._after = tuple(after)
         self._attended = attended
@@ -43,6 +49,10 @@ class DecisionGate:
                 continue
             if isinstance(verdict, _DECISIONS):
                 return verdict if isinstance(verdict, Allow) else self._final(case, verdict)
+            if not isawaitable(verdict):
+                return refused(
+                    check.name, TypeError(f"it answered {type(verdict).__name__}, wanted Allow, Ask, Deny or None")
+                )
             return self._judge_on(case, check, verdict, self._checks[self._checks.index(check) + 1 :])
         return Deny("gate", "no check decided about this call")
 
@@ -215,6 +225,17 @@ def matching(case: Case, effect: Effect) -> ApprovalPolicy | None:
     for policy in case.policies:
         if policy.effect == effect and covers(policy, case):
             return policy
+    return None
+
+
+def policy_fault(policy: ApprovalPolicy) -> str | None:
+    """What is wrong with a policy that came from outside; one with a typo must not be silently without effect."""
+    if policy.effect not in ("allow", "ask", "deny"):
+        return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
+    if policy.scope not in ("session", "project", "user"):
+        return f"a policy's scope is session, project or user, not {policy.scope!r}"
+    if policy.pattern is not None and policy.pattern.kind not in ("exact", "prefix", "glob"):
+        return f"a pattern is exact, prefix or glob, not {policy.pattern.kind!r}"
     return None
 
 

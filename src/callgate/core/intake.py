@@ -4,7 +4,7 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from callgate.core import outcomes
 from callgate.core.ledger import Ledger
@@ -78,7 +78,10 @@ class Intake:
     def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | None:
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
-        return self._feed[type(event)](event)
+        step = self._feed.get(type(event))
+        if step is None:
+            raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
+        return step(event)
 
     def finish(self) -> tuple[StopReason, list[Refused]]:
         """The stream is over: how it ended, and the calls whose arguments never closed."""
@@ -160,6 +163,9 @@ class Intake:
         return call if part.refused is None else Refused(call, part.refused)
 
     def _message_ended(self, event: MessageEnded) -> None:
+        if event.stop_reason not in get_args(StopReason):
+            known = ", ".join(get_args(StopReason))
+            raise ModelError(f"{event.stop_reason!r} is no stop reason; there are {known}", kind="protocol")
         self.stop_reason = event.stop_reason
         self.usage = event.usage if self.usage is None else self.usage + event.usage
 

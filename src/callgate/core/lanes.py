@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from posixpath import dirname
 from typing import Any, Protocol
 
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 from callgate.words.traits import Locks
 
@@ -35,6 +37,16 @@ def place(locks: Locks, normal: Callable[[str], str]) -> Placed:
     if locks.scope == "exclusive":
         return EXCLUSIVE
     return Placed("paths", tuple(map(normal, locks.reads)), tuple(map(normal, locks.writes)))
+
+
+def check_covered(changes: ChangeSet, placed: Placed, normal: Callable[[str], str]) -> None:
+    """ToolFailure when a change reaches a file that the call did not declare to write: nobody holds it back there."""
+    if placed is EXCLUSIVE:
+        return
+    for change in changes.files:
+        place = normal(change.path)
+        if not any(place == held or place.startswith(held.rstrip("/") + "/") for held in placed.writes):
+            raise ToolFailure(f"{change.path} would be changed, but the locks of this call do not cover it")
 
 
 class Claimant(Protocol):

@@ -133,12 +133,14 @@ class History(Sequence[Message]):
 class Ledger:
     """The fold. Settled calls are let go when their turn ends; the history keeps what was said."""
 
-    def __init__(self, events: Iterable[Durable] = (), *, context: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, events: Iterable[Durable] = (), *, context: Mapping[str, Any] | None = None, mode: Mode = "default"
+    ) -> None:
         self.messages: list[Message] = []
         self.calls: dict[str, Entry] = {}
         self.context: Mapping[str, Any] = dict(context or {})
         self.policies: list[ApprovalPolicy] = []
-        self.mode: Mode = "default"
+        self.mode: Mode = mode
         self.model: str | None = None
         self.usage = Usage()
         self.turn = 0

@@ -19,6 +19,12 @@ _CODES: dict[str, Code] = {
 }
 
 
+def sentence(text: str) -> str:
+    """With a full stop, so that the next one can follow."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
 def unknown_tool(name: str, close: tuple[str, ...]) -> Result:
     shown = repr(name[:80])
     hint = f" Did you mean {', '.join(close)}?" if close else ""
@@ -59,10 +65,11 @@ def unstoppable(reason: str, because: str, effects: Effects) -> Result:
     return Result.failed(code, text, effects=known, started=True, stray=True)
 
 
-def too_late(because: str, late: Result) -> Result:
+def too_late(because: str, late: Result, effects: Effects) -> Result:
     """It finished, but only after its time was up: what it did is done."""
-    note = Text(f"{because} It finished after that, so its effects are done. What it returned:\n")
-    details: dict[str, Any] = {**late.details, "effects": "done", "started": True}
+    done = "" if effects == "none" else ", so its effects are done"
+    note = Text(f"{because} It finished after that{done}. What it returned:\n")
+    details: dict[str, Any] = {**late.details, "effects": "none" if effects == "none" else "done", "started": True}
     return Result((note, *late.content), late.display, True, "timed_out", details, late.artifacts, late.context_update)
 
 

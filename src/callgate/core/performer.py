@@ -18,12 +18,13 @@ from typing import Any, Literal
 
 from callgate.core import outcomes
 from callgate.core.gate import going_down
+from callgate.core.lanes import check_covered
 from callgate.core.outlet import Outlet, cut_progress, cut_to, named_if_empty, size_of, spilled
 from callgate.core.ports import Gate, Host
 from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets
 from callgate.words.calls import CODE_STATUS, Result
-from callgate.words.errors import in_words
+from callgate.words.errors import ToolFailure, UsageError, in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
 from callgate.words.jsonable import plain_json
 from callgate.words.messages import Image, Resource, Text
@@ -44,6 +45,20 @@ class ExecutorSettings:
     lock_wait: float = 120.0
     max_result_chars: int = 30_000
     max_error_chars: int = 10_000
+
+    def checked(self) -> ExecutorSettings:
+        """UsageError names the setting that cannot be."""
+        counts = ("max_concurrency", "max_result_chars", "max_error_chars")
+        for name in (*counts, "grace", "lock_wait"):
+            value = getattr(self, name)
+            kinds = (int,) if name in counts else (int, float)
+            if type(value) not in kinds or value < (1 if name in counts else 0):
+                raise UsageError(
+                    f"{name} must be {'a whole number above 0' if name in counts else 'seconds'}, not {value!r}"
+                )
+        if self.start not in ("early", "eager", "after"):
+            raise UsageError(f"start must be early, eager or after, not {self.start!r}")
+        return self
 
 
 class Performer:
@@ -97,10 +112,8 @@ class Performer:
             run = self.make_run(ticket)
             if traits.timeout is not None:
                 self._limit(ticket, run, traits.timeout)
-            if tool.previews:
-                run.changes = ticket.preview or await tool.preview(ticket.arguments, run)
-                await self._host.apply(run.changes)
-            result = _sound(ticket.name, await tool.run(ticket.arguments, run))
+            refused = await self._apply(ticket, run) if tool.previews else None
+            result = refused or _sound(ticket.name, await tool.run(ticket.arguments, run))
         except BaseException as error:
             cancelled = isinstance(error, asyncio.CancelledError)
             if cancelled and ticket.reason is not None:
@@ -111,6 +124,17 @@ class Performer:
                 raise
             result = outcomes.from_exception(error, traits.effects)
         return result if ticket.reason is None else self._late(ticket, result)
+
+    async def _apply(self, ticket: Ticket, run: CallRun) -> Result | None:
+        """Apply what was shown, or what would have been. A refusal has changed nothing."""
+        try:
+            changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
+            check_covered(changes, ticket.placed, self._host.normal)
+            await self._host.apply(changes)
+        except ToolFailure as failure:
+            return outcomes.failed(str(failure), "none")
+        run.changes = changes
+        return None
 
     def _limit(self, ticket: Ticket, run: CallRun, timeout: float) -> None:
         run.deadline = self._clock.monotonic() + timeout
@@ -127,7 +151,7 @@ class Performer:
             return replace(stopped, details={**stopped.details, "effects": "done"}) if done else stopped
         if not result.content or result.is_error:
             return outcomes.stopped(ticket.reason, ticket.because, effects, result.text)
-        return outcomes.too_late(ticket.because, result) if ticket.reason == "timed_out" else result
+        return outcomes.too_late(ticket.because, result, effects) if ticket.reason == "timed_out" else result
 
     def finish(self, ticket: Ticket, result: Result) -> Result | Awaitable[Result]:
         """Post hooks, then the size limit; awaitable only where there is something to wait for."""

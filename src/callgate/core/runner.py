@@ -6,16 +6,27 @@ everything; running on after an answer is the same method again.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.gate import policy_fault
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.words.calls import Status, ToolCall
-from callgate.words.decisions import ApprovalPolicy, Confirmation
+from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Mode, Question, check_mode
 from callgate.words.errors import UsageError
 from callgate.words.noun import nothing, noun
+
+T = TypeVar("T")
+
+
+@noun
+class RefusedAnswer:
+    """A confirmation that was not taken, and why."""
+
+    confirmation: Confirmation
+    reason: str
 
 
 @noun
@@ -27,7 +38,13 @@ class RunOutcome:
     held: tuple[ToolCall, ...] = ()
     failed: tuple[ToolCall, ...] = ()
     new_policies: tuple[ApprovalPolicy, ...] = ()
+    refused: tuple[RefusedAnswer, ...] = ()
     context: Mapping[str, Any] = field(default_factory=nothing)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What a person has to answer before the rest can run."""
+        return tuple(call.question for call in self.still_needs_approval if call.question is not None)
 
 
 class ToolCallRunner:
@@ -42,6 +59,7 @@ class ToolCallRunner:
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         on_event: Listener | None = None,
+        mode: Mode = "default",
     ) -> None:
         self._toolbox = toolbox
         self._gate = gate
@@ -49,6 +67,7 @@ class ToolCallRunner:
         self._settings = settings
         self._lineage = lineage
         self._listeners = () if on_event is None else (on_event,)
+        self._mode: Mode = check_mode(mode)
 
     async def execute(
         self,
@@ -59,8 +78,13 @@ class ToolCallRunner:
     ) -> RunOutcome:
         """Run what may run. Calls already settled are not run again and appear in no list."""
         batch = _in_order(calls)
-        given = tuple(policies)
-        ledger = Ledger(context=context)
+        answers = _all_of(Confirmation, confirmations)
+        given = _all_of(ApprovalPolicy, policies)
+        for policy in given:
+            wrong = policy_fault(policy)
+            if wrong is not None:
+                raise UsageError(wrong)
+        ledger = Ledger(context=context, mode=self._mode)
         ledger.policies.extend(given)
         record = Record(MemoryJournal(), ledger, self._listeners)
         executor = Executor(
@@ -70,7 +94,7 @@ class ToolCallRunner:
             record=record,
             settings=self._settings,
             lineage=self._lineage,
-            confirmations=confirmations,
+            confirmations=answers,
         )
         for call in batch:
             executor.add(call)
@@ -84,8 +108,19 @@ class ToolCallRunner:
             held=_having(after, Status.SCHEDULED, Status.VALIDATING),
             failed=_having(after, Status.ERROR, Status.CANCELLED),
             new_policies=tuple(ledger.policies[len(given) :]),
+            refused=tuple(RefusedAnswer(*refused) for refused in executor.refused_answers()),
             context=dict(ledger.context),
         )
+
+
+def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:
+    """A list of these, and not one of them or something else."""
+    found = (given,) if isinstance(given, kind) else tuple(given)
+    wrong = next((each for each in found if not isinstance(each, kind)), None)
+    if wrong is not None or isinstance(given, kind):
+        what = "one" if wrong is None else f"a {type(wrong).__name__} in it"
+        raise UsageError(f"pass a list of {kind.__name__}, not {what}")
+    return found
 
 
 def _having(calls: Sequence[ToolCall], *statuses: Status) -> tuple[ToolCall, ...]:
@@ -96,7 +131,8 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
     """Unsettled calls by arrival; a call without an index arrives behind those passed before it."""
     batch: list[ToolCall] = []
     last = -1
-    for call in calls:
+    for call in _all_of(ToolCall, calls):
+        call = _judged_anew(call)
         batch.append(call if call.index >= 0 else replace(call, index=last + 1))
         last = max(last, batch[-1].index)
     ids = [call.id for call in batch]
@@ -104,3 +140,12 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
         twice = next(call_id for call_id in ids if ids.count(call_id) > 1)
         raise UsageError(f"call id {twice!r} is in the batch twice; give every call its own id")
     return sorted((call for call in batch if not call.settled), key=lambda call: call.index)
+
+
+def _judged_anew(call: ToolCall) -> ToolCall:
+    """An Allow that comes back from outside was for the arguments of then, and nobody can vouch for them: it is asked
+    for again. Only arguments that a person gave with their yes are still what that yes was about."""
+    decision = call.decision
+    if isinstance(decision, Allow) and (call.edited is None or decision.arguments != call.arguments):
+        return replace(call, decision=None)
+    return call

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import field
+from typing import Any, cast
 
 from callgate.core import outcomes
 from callgate.core.executor import Executor, ExecutorSettings
@@ -162,6 +163,8 @@ class Turn:
         record, clock, executor = self._record, self._clock, self._executor
         stream = self._kit.model.stream(self._request())
         try:
+            if not hasattr(stream, "__aiter__"):
+                raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
             async for event in stream:
                 seen = intake.feed(event)
                 if seen is None:
@@ -181,9 +184,7 @@ class Turn:
         except Exception as error:
             self._error = ModelError(in_words(error))
         finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
-                await close()
+            await _close(stream)
 
     def _request(self) -> Request:
         kit = self._kit
@@ -233,6 +234,14 @@ class Turn:
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
         except Exception:  # not to be known any more, so the careful answer
             return "mutating"
+
+
+async def _close(stream: object) -> None:
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
+    elif hasattr(stream, "close"):  # a coroutine that should have been a generator
+        cast(Any, stream).close()
 
 
 def _result_part(name: str, call_id: str, result: Result | None) -> ResultPart:

@@ -3,8 +3,9 @@
 ``Schema.fits`` is a tree of closures for the hot path; ``Schema.faults`` explains, one line per fault, and is asked
 only after a value did not fit. Differences from the standard, all towards refusing what a tool did not ask for:
 
-* A key that no part of the schema names is unexpected at the top, and below wherever ``properties`` are declared,
-  unless ``additionalProperties`` says otherwise. Objects without ``properties`` stay free.
+* A key that no part of the schema names is unexpected wherever ``properties`` are declared, be it none of them, unless
+  ``additionalProperties`` says otherwise. Objects without ``properties`` stay free; a schema of parameters that says
+  nothing at all means "no arguments".
 * A float past 2^53 is not an integer: its digits are no longer certain.
 * ``format`` is an annotation; ``nullable`` (OpenAPI) admits null; unknown keywords are ignored.
 
@@ -145,8 +146,9 @@ class _Compiler:
         self._object(node, keywords)
         self._array(node, keywords)
         self._parts(node, keywords)
-        # At the top even a schema that says nothing about keys means "no arguments".
-        node.free = "object" in node.kinds and place.depth > 0 and not any(schema.get(key) for key in _SAYS_MORE)
+        # At the top a schema that lists its properties, or says nothing at all, has no others.
+        lists_all = place.depth == 0 and ("properties" in schema or "type" not in schema)
+        node.free = "object" in node.kinds and not lists_all and not any(schema.get(key) for key in _SAYS_MORE)
         welcome = (schema.get("additionalProperties", False), schema.get("unevaluatedProperties", False))
         node.open = welcome != (False, False)
         node.closed = node.sealed = "unevaluatedProperties" in schema and not node.open

@@ -126,6 +126,8 @@ def _blamed(parameters: Sequence[Parameter], tool: str, error: Exception) -> Too
         alone = _adapter((each,), {})
         if isinstance(alone, Exception):
             reason = str(alone).partition("\n")[0]
+            if "arbitrary_types" in reason:  # pydantic's advice is for models
+                reason = "use plain types, a dataclass, a TypedDict, an Enum or a pydantic model"
             return ToolDefinitionError(f"tool {tool!r}: parameter {each.name!r} has no schema: {reason}")
     return ToolDefinitionError(f"tool {tool!r}: no schema: {error}")
 

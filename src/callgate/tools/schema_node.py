@@ -178,7 +178,7 @@ def _object_faults(node: Node, value: dict[str, Any], path: str) -> Iterator[str
             if node.additional.admits:
                 matching.append(node.additional)
             else:
-                yield f"{below}: unexpected key, wanted only {', '.join(map(shown, node.properties)) or 'no keys'}"
+                yield f"{below}: unexpected key, wanted only {', '.join(map(shown, node.properties)) or 'none'}"
         for child in matching:
             yield from faults(child, item, below)
         if node.names and not node.names.test(key):

@@ -6,6 +6,7 @@ function's annotations say what its arguments are; ``tool`` needs nothing that t
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import update_wrapper
 from inspect import getdoc, isroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
@@ -246,7 +247,9 @@ def _own_copy(tool: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
     unknown = sorted(options.keys() - known)
     if unknown:
-        raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}")
+        close = get_close_matches(unknown[0], known, 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
+        raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}{hint}")
     for name, kind in {"description": str, "search_hint": str, "always_loaded": bool}.items():
         if name in options and not isinstance(options[name], kind):
             raise ToolDefinitionError(f"tool {tool!r}: {name} must be a {kind.__name__}, not {options[name]!r}")

@@ -14,6 +14,9 @@ from callgate.words.traits import Effects, Locks, OnSteer, Traits
 class Given(SimpleNamespace):
     """The arguments of a call, converted, defaults filled in: ``a.path``, or ``a["path"]`` for any name."""
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
+
     def __getitem__(self, name: str) -> Any:
         return vars(self)[name]
 

@@ -179,3 +179,13 @@ class ToolCall:
     @property
     def settled(self) -> bool:
         return self.status in TERMINAL
+
+    @property
+    def code(self) -> Code | None:
+        """Of its result; None until it has one."""
+        return None if self.result is None else self.result.code
+
+    @property
+    def text(self) -> str:
+        """Of its result; empty until it has one."""
+        return "" if self.result is None else self.result.text

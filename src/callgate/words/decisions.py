@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from json import encoder
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from callgate.words.changes import ChangeSet
+from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
 Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
@@ -37,6 +38,13 @@ _canonical = _canonical_writer()
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     """What an answer is bound to: the tool and its arguments, whatever the order of keys."""
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
+
+
+def check_mode(mode: Mode) -> Mode:
+    """UsageError for what is no mode: a typo must not leave somebody less safe than they think."""
+    if mode not in get_args(Mode):
+        raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
+    return mode
 
 
 @noun
@@ -125,6 +133,20 @@ class Question:
     preview: ChangeSet | None = None
     risk: str | None = None
     path: tuple[str, ...] = ()
+
+    def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person") -> "Confirmation":
+        """The answer that runs it, with other arguments if given."""
+        return Confirmation(self.call_id, "yes", self.arguments_hash, by, arguments=arguments)
+
+    def no(self, note: str | None = None, *, stop: bool = False, by: str = "person") -> "Confirmation":
+        """The answer that denies it, with a note for the model; ``stop`` ends the turn."""
+        return Confirmation(self.call_id, "no", self.arguments_hash, by, stop=stop, note=note)
+
+    def always(self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person") -> "Confirmation":
+        """The answer that runs it and remembers: as far as the choice reaches, or exactly these arguments."""
+        pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
+        policy = ApprovalPolicy("allow", self.tool, pattern, scope)
+        return Confirmation(self.call_id, "yes_always", self.arguments_hash, by, always=policy)
 
 
 @noun

@@ -193,6 +193,14 @@ class InputRefused:
 
 
 @noun
+class PromptQueued:
+    """A prompt came while the agent works; it waits for the end."""
+
+    at: float
+    waiting: int
+
+
+@noun
 class TextStreamed:
     at: float
     message_id: str
@@ -232,5 +240,5 @@ Durable = (
     | Rewound
     | Noted
 )
-Passing = CallProgressed | CallReleased | InputRefused | TextStreamed | ThinkingStreamed | StatusChanged
+Passing = CallProgressed | CallReleased | InputRefused | PromptQueued | TextStreamed | ThinkingStreamed | StatusChanged
 Event = Durable | Passing

@@ -12,6 +12,8 @@ from json import dumps, loads
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
+from callgate.words.errors import UsageError, in_words
+
 T = TypeVar("T")
 
 
@@ -40,8 +42,15 @@ def from_json(kind: type[T], data: Any) -> T: ...
 @overload
 def from_json(kind: Any, data: Any) -> Any: ...
 def from_json(kind: Any, data: Any) -> Any:
-    """The noun of the given class (or union of classes, such as ``Event``) that ``to_json`` wrote."""
-    return _read(kind, data)
+    """The noun of the given class (or union of classes, such as ``Event``) that ``to_json`` wrote.
+
+    UsageError says what does not fit; what a newer version added is left out.
+    """
+    try:
+        return _read(kind, data)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        name = getattr(kind, "__name__", str(kind))
+        raise UsageError(f"this is not the JSON of {name}: {in_words(error)}") from error
 
 
 def plain_json(value: Any) -> Any:
@@ -64,13 +73,20 @@ def _read(kind: Any, data: Any) -> Any:
     if origin is tuple:
         (item, *_rest) = get_args(kind)
         return tuple(_read(item, entry) for entry in data)
-    if origin is Literal or kind is Any:
+    if origin is Literal:
+        if data not in get_args(kind):
+            raise ValueError(f"{data!r} is none of {', '.join(map(repr, get_args(kind)))}")
+        return data
+    if kind is Any:
         return data
     if isinstance(kind, type):
         if is_dataclass(kind):
+            if not isinstance(data, Mapping):
+                raise TypeError(f"{kind.__name__} is an object, not {type(data).__name__}")
+            given = cast(Mapping[str, Any], data)
             hints = _hints(kind)
             known = {field.name for field in fields(kind)}
-            return kind(**{key: _read(hints[key], item) for key, item in data.items() if key in known})
+            return kind(**{key: _read(hints[key], item) for key, item in given.items() if key in known})
         if issubclass(kind, Enum):
             return kind(data)
         if kind is bytes:

@@ -1,0 +1,283 @@
+"""What goes wrong in a program that uses Callgate is said at once, in one line, with what to do instead."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from callgate import (
+    Allow,
+    Answer,
+    ApprovalPolicy,
+    CallgateError,
+    ChangeSet,
+    Check,
+    Confirmation,
+    DecisionGate,
+    Executor,
+    ExecutorSettings,
+    FileChange,
+    Prompt,
+    RunOutcome,
+    Session,
+    SetMode,
+    ToolCall,
+    ToolCallRunner,
+    from_json,
+    shared,
+    to_json,
+    tool,
+    writes,
+)
+from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
+from callgate.words.errors import UsageError
+from callgate.words.events import InputRefused, PromptQueued, RunEnded
+from callgate.words.model import Abilities, MessageEnded, Request
+from callgate.words.traits import Traits
+from tests.flows.kit import Workspace
+
+ran: list[Any] = []
+
+
+@tool(locks=shared)
+async def act(n: int) -> str:
+    """Do something."""
+    ran.append(n)
+    return "done"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    ran.clear()
+
+
+def asked(*numbers: int) -> tuple[ToolCallRunner, RunOutcome]:
+    runner = ToolCallRunner([act], host=MemoryHost())
+    return runner, run_virtual(runner.execute([ToolCall(str(n), "act", {"n": n}) for n in numbers]))
+
+
+@pytest.mark.spec("RUN-4")
+@pytest.mark.parametrize("outcome", ["No", "NO", "deny", "Yes", "", None, False, True])
+def test_an_answer_that_is_not_one_of_the_three_runs_nothing(outcome: Any) -> None:
+    runner, out = asked(1)
+    answer = Confirmation("1", outcome, out.questions[0].arguments_hash)
+    after = run_virtual(runner.execute(out.still_needs_approval, [answer]))
+    assert ran == []
+    assert [refused.confirmation for refused in after.refused] == [answer]
+    assert "yes, yes_always or no" in after.refused[0].reason
+    assert len(after.still_needs_approval) == 1
+
+
+@pytest.mark.spec("RUN-4")
+def test_answers_that_were_not_taken_come_back_with_the_reason() -> None:
+    runner, out = asked(1, 2)
+    first, second = out.questions
+    given = [
+        Confirmation("1", "yes", second.arguments_hash),
+        Confirmation("2", "yes", second.arguments_hash, arguments={"n": "x"}),
+        Confirmation("3", "yes", first.arguments_hash),
+    ]
+    after = run_virtual(runner.execute(out.still_needs_approval, given))
+    reasons = {refused.confirmation.call_id: refused.reason for refused in after.refused}
+    assert "other arguments" in reasons["1"]
+    assert "not valid" in reasons["2"]
+    assert "no call 3" in reasons["3"]
+    assert ran == []
+
+
+@pytest.mark.spec("RUN-1", "RUN-7")
+def test_an_allow_that_comes_back_with_other_arguments_is_judged_anew() -> None:
+    look = PlainTool("look", lambda arguments, run: ran.append(arguments) or "seen", traits=Traits("none"))
+    runner = ToolCallRunner(PlainToolbox(look, PlainTool("act", look.run, traits=Traits())), host=MemoryHost())
+    out = run_virtual(runner.execute([ToolCall("1", "act"), ToolCall("2", "look")]))
+    stored = to_json(out)
+    assert stored["held"][0]["decision"]["type"] == "Allow"
+    stored["held"][0] |= {"name": "act", "arguments": {"n": 666}}
+    tampered = from_json(RunOutcome, stored)
+    yes = tampered.questions[0].yes()
+    after = run_virtual(runner.execute(tampered.still_needs_approval + tampered.held, [yes]))
+    assert [call.id for call in after.still_needs_approval] == ["2"]
+    assert not any(isinstance(each, dict) and each.get("n") == 666 for each in ran)
+
+
+def test_a_decision_that_a_caller_makes_up_is_not_believed() -> None:
+    runner = ToolCallRunner([act], host=MemoryHost())
+    out = run_virtual(runner.execute([ToolCall("9", "act", {"n": 9}, decision=Allow("me"))]))
+    assert len(out.questions) == 1
+    assert ran == []
+
+
+def test_question_makes_its_own_answers() -> None:
+    runner, out = asked(1, 2, 3)
+    one, two, three = out.questions
+    given = [one.always(), two.no("not now"), three.yes({"n": 30})]
+    after = run_virtual(runner.execute(out.still_needs_approval, given))
+    assert ran == [1, 30]
+    assert after.failed[0].code == "denied"
+    assert "not now" in after.failed[0].text
+    assert after.new_policies[0].pattern is not None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: ToolCallRunner(cast(Any, act)), "list of tools"),
+        (lambda: ToolCallRunner(cast(Any, None)), "list of tools"),
+        (lambda: ToolCallRunner([act], cast(Any, [Check("x", lambda case: None)])), "DecisionGate"),
+        (lambda: DecisionGate(cast(Any, [lambda case: None])), "Check(name, judge)"),
+        (lambda: ToolCallRunner([act], mode=cast(Any, "Plan")), "no mode 'Plan'"),
+        (lambda: ToolCallRunner([act], root="/no/such/folder"), "not a folder"),
+        (lambda: ToolCallRunner([act], host=MemoryHost(), root="."), "either host or root"),
+        (lambda: Session(cast(Any, None), [act]), "no Model"),
+        (lambda: Session(cast(Any, "gpt"), [act]), "no name, abilities, stream"),
+        (lambda: Session(ScriptedModel(), mode=cast(Any, "yolo")), "no mode"),
+        (lambda: Executor([act], settings=ExecutorSettings(max_concurrency=0)), "max_concurrency"),
+        (lambda: Executor([act], settings=ExecutorSettings(max_concurrency=cast(Any, "4"))), "max_concurrency"),
+        (lambda: Executor([act], settings=ExecutorSettings(grace=-1)), "grace"),
+        (lambda: Executor([act], settings=ExecutorSettings(start=cast(Any, "late"))), "start"),
+        (lambda: from_json(ToolCall, "text"), "not the JSON of ToolCall"),
+        (lambda: from_json(Confirmation, {"call_id": "1", "outcome": "No", "arguments_hash": "x"}), "'No' is none of"),
+        (lambda: tool(act._fn, effect="none"), "did you mean effects"),  # type: ignore[call-overload]
+    ],
+)
+def test_a_mistake_is_named_where_it_is_made(wrong: Any, words: str) -> None:
+    with pytest.raises(CallgateError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        wrong()
+
+
+@pytest.mark.parametrize(
+    ("calls", "confirmations", "policies", "words"),
+    [
+        (ToolCall("1", "act"), (), (), "list of ToolCall"),
+        ([{"id": "1"}], (), (), "a dict in it"),
+        ([ToolCall("1", "act"), ToolCall("1", "act")], (), (), "twice"),
+        ([], Confirmation("1", "yes", "h"), (), "list of Confirmation"),
+        ([], (), [ApprovalPolicy(cast(Any, "Deny"), "act")], "allow, ask or deny"),
+    ],
+)
+def test_a_batch_that_is_none_is_refused(calls: Any, confirmations: Any, policies: Any, words: str) -> None:
+    runner = ToolCallRunner([act], host=MemoryHost())
+    with pytest.raises(UsageError, match=words):
+        run_virtual(runner.execute(calls, confirmations, policies))
+
+
+class Odd:
+    """A model that does one thing wrong."""
+
+    name = "odd"
+    abilities = Abilities()
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def stream(self, request: Request) -> Any:
+        return self._stream()
+
+
+async def _text() -> AsyncIterator[Any]:
+    yield "hello"
+
+
+async def _stop() -> AsyncIterator[Any]:
+    yield MessageEnded(cast(Any, "stop"))
+
+
+async def _coroutine() -> str:
+    return "hello"
+
+
+@pytest.mark.parametrize(
+    ("stream", "words"), [(_text, "streamed str"), (_stop, "no stop reason"), (_coroutine, "async generator")]
+)
+def test_a_model_that_keeps_no_contract_is_told_which(stream: Any, words: str) -> None:
+    async def main() -> None:
+        async with Session(Odd(stream), host=MemoryHost()) as session:
+            events = await session.send(Prompt("x"))
+            (ended,) = [event for event in events if isinstance(event, RunEnded)]
+            assert ended.reason == "model_error"
+            assert words in ended.detail
+
+    run_virtual(main())
+
+
+def test_a_mode_with_a_typo_is_refused_and_the_old_one_stays() -> None:
+    async def main() -> None:
+        async with Session(ScriptedModel(), host=MemoryHost(), mode="plan") as session:
+            (event,) = await session.send(SetMode(cast(Any, "Plan")))
+            assert isinstance(event, InputRefused)
+            assert "plan" in event.reason
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TOOL-4", "EXE-1")
+@pytest.mark.parametrize("mode", ["default", "accept_edits"])
+def test_a_preview_reaches_no_file_that_its_locks_do_not_name(mode: Any, tmp_path: Path) -> None:
+    @tool(locks=lambda a: writes(a.path), preview=lambda path: ChangeSet("x", (FileChange("other.txt", None, b"x"),)))
+    async def edit(path: str) -> None:
+        """Edit."""
+
+    runner = ToolCallRunner([edit], root=tmp_path, mode=mode)
+    out = run_virtual(runner.execute([ToolCall("1", "edit", {"path": "a.txt"})]))
+    assert out.failed[0].code == "tool_error"
+    assert "other.txt" in out.failed[0].text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spec("TOOL-4", "CALL-4")
+def test_a_change_that_was_refused_has_had_no_effects(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+
+    @tool(locks=lambda a: writes(a.path), preview=lambda path: ChangeSet("x", (FileChange(path, b"old", b"new"),)))
+    async def edit(path: str) -> None:
+        """Edit."""
+
+    runner = ToolCallRunner([edit], root=tmp_path)
+    out = run_virtual(runner.execute([ToolCall("1", "edit", {"path": "a.txt"})]))
+    target.write_text("other")
+    after = run_virtual(runner.execute(out.still_needs_approval, [out.questions[0].yes()]))
+    result = after.failed[0].result
+    assert result is not None
+    assert result.effects == "none"
+    assert target.read_text() == "other"
+
+
+def test_two_readers_of_one_reply_both_end() -> None:
+    async def main() -> None:
+        space = Workspace()
+        async with space.session(ScriptedModel(turn(say("one two three")))) as session:
+            reply = session.send(Prompt("x"))
+
+            async def read() -> int:
+                return len([event async for event in reply])
+
+            counts = await asyncio.gather(read(), read())
+            assert sum(counts) > 3
+
+    run_virtual(main())
+
+
+def test_a_door_that_stays_hears_everything_until_the_end() -> None:
+    async def main() -> None:
+        space = Workspace()
+        session = space.session(ScriptedModel(turn(call("write", path="a")), turn(say("ok"))))
+        heard: list[str] = []
+
+        async def door() -> None:
+            heard.extend([type(event).__name__ async for event in session.events()])
+
+        listening = asyncio.create_task(door())
+        await asyncio.sleep(0)
+        await session.send(Prompt("go"))
+        (queued,) = [event for event in await session.send(Prompt("more")) if isinstance(event, PromptQueued)]
+        assert queued.waiting == 1
+        session.post(Answer(session.questions[0].no(stop=True)))
+        await session.aclose()
+        await listening
+        assert heard[-1] == "StatusChanged"
+        assert "QuestionAnswered" in heard
+
+    run_virtual(main())
