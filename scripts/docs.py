@@ -20,8 +20,28 @@ def statuses() -> str:
     return f"```mermaid\n{transitions_mermaid().strip()}\n```"
 
 
+def events() -> str:
+    """Every event with its fields and what its docstring says, durable ones first."""
+    from dataclasses import fields
+    from typing import get_args
+
+    from callgate.words.events import Durable, Passing
+
+    lines: list[str] = []
+    for title, group in (("On record", Durable), ("Passing, never stored", Passing)):
+        lines += [f"### {title}", "", "| event | fields | |", "|---|---|---|"]
+        for event in get_args(group):
+            names = ", ".join(f"`{field.name}`" for field in fields(event) if field.name != "at")
+            written = event.__doc__ or ""
+            said = "" if written.startswith(f"{event.__name__}(") else " ".join(written.split())
+            lines.append(f"| `{event.__name__}` | {names} | {said} |")
+        lines.append("")
+    return "\n".join(lines).strip()
+
+
 BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "statuses": (Path("docs/reference/statuses.md"), statuses),
+    "events": (Path("docs/reference/events.md"), events),
 }
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 from weakref import finalize
 
 from callgate.core.executor import ExecutorSettings
@@ -54,6 +54,7 @@ from callgate.words.inputs import (
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
 
+_AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 _AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
 
 
@@ -147,9 +148,13 @@ class Session:
     def usage(self) -> Usage:
         return self._ledger.usage
 
-    def send(self, sent: Input) -> Reply:
-        """Send an input and hear what follows, until the session rests: iterate over the reply, or await it."""
-        reply = Reply(self)
+    def send(self, sent: Input, *, until: Literal["rest", "idle"] = "rest") -> Reply:
+        """Send an input and hear what follows: iterate over the reply, or await it.
+
+        It ends when the session rests, an open question included; with ``until="idle"`` it goes on past questions, for
+        answers that come from another door.
+        """
+        reply = Reply(self, _AT_REST if until == "rest" else _AT_END)
         self.post(sent)
         return reply
 
@@ -309,8 +314,8 @@ class _Feed:
 class Reply:
     """The events that follow an input, until the session rests: iterate over it, or await it for all of them.
 
-    An open question is a rest. A loop that answers inside its body goes on; where answers come from elsewhere, read
-    ``session.events()`` instead. Progress that nobody fetched is merged, so a slow reader holds nobody up.
+    An open question is a rest, but a loop that answers inside its body goes on. Progress that nobody fetched is merged,
+    so a slow reader holds nobody up.
     """
 
     def __init__(self, session: Session, ending: tuple[SessionStatus, ...] = _AT_REST) -> None:

@@ -20,6 +20,7 @@ from callgate import (
     ExecutorSettings,
     FileChange,
     Prompt,
+    QuestionAsked,
     RunOutcome,
     Session,
     SetMode,
@@ -256,6 +257,26 @@ def test_two_readers_of_one_reply_both_end() -> None:
 
             counts = await asyncio.gather(read(), read())
             assert sum(counts) > 3
+
+    run_virtual(main())
+
+
+def test_a_reply_until_idle_goes_on_past_questions_that_another_door_answers() -> None:
+    async def main() -> None:
+        space = Workspace()
+        async with space.session(ScriptedModel(turn(call("write", path="a")), turn(say("ok")))) as session:
+
+            async def door() -> None:
+                async for event in session.events():
+                    if isinstance(event, QuestionAsked):
+                        await asyncio.sleep(0)
+                        session.post(Answer(event.question.yes()))
+
+            answering = asyncio.create_task(door())
+            await asyncio.sleep(0)
+            await session.send(Prompt("go"), until="idle")
+            assert space.done == ["write a"]
+        await answering
 
     run_virtual(main())
 
