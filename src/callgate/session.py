@@ -182,6 +182,7 @@ class Session:
                 self._loop.interrupt("The session was closed.")
             await asyncio.wait((self._task,))
         self._be("closed")
+        self.deliver()
 
     def _take(self, sent: Input) -> str | None:
         """Act on an input; otherwise say why not."""
@@ -242,6 +243,10 @@ class Session:
         self._record.write(Rewound(self._now(), message_id))
         self._be("idle")
         return None
+
+    def deliver(self) -> None:
+        """Let listeners hear what has happened so far, now instead of at the loop's next turn."""
+        self._record.deliver()
 
     def take_failure(self) -> Exception | None:
         """What stopped the session short of its work, once."""
@@ -332,22 +337,19 @@ class Reply:
         while not events:
             if self._over():
                 raise StopAsyncIteration
-            await self._feed.more()
+            if not events:
+                await self._feed.more()
         return events.popleft()
 
     def __await__(self) -> Generator[Any, None, list[Event]]:
         return self._all().__await__()
 
     async def _all(self) -> list[Event]:
-        events = self._feed.events
-        while not self._over():
-            await self._feed.more()
-        heard = list(events)
-        events.clear()
-        return heard
+        return [event async for event in self]
 
     def _over(self) -> bool:
-        if self._session.status not in self._ending:
+        self._session.deliver()
+        if self._feed.events or self._session.status not in self._ending:
             return False
         self._stop()
         failure = self._session.take_failure()

@@ -126,6 +126,7 @@ class Desk:
         return the_result(self.now(call_id))
 
     def told(self, kind: type) -> list[Any]:
+        self.record.deliver()
         return [event for event in self.events if isinstance(event, kind)]
 
 

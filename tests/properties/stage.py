@@ -34,12 +34,14 @@ from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits
 from tests.properties.oracle import conflict, kin
 
+EPOCH = 1_700_000_000.0
+
 
 class VirtualClock(LoopClock):
     """The loop's time is the wall's time too, so that the same schedule gives the same events."""
 
     def now(self) -> float:
-        return 1_700_000_000.0 + self.monotonic()
+        return EPOCH + self.monotonic()
 
 
 class Panic(BaseException):
@@ -392,17 +394,18 @@ class Stage:
             self.faults.append(f"{call_id} began before the end")
         if self.fallen is not None:
             self.faults.append(f"{call_id} began after {self.fallen}")
-        if dict(run.context) != self.folded_context():
+        shown = self.plans[index].edit is None  # others began earlier, with their preview
+        if shown and dict(run.context) != self.folded_context():
             self.faults.append(f"{call_id} sees {dict(run.context)} instead of {self.folded_context()}")
 
     def _notice_order(self, call_id: str) -> None:
-        now = asyncio.get_running_loop().time()
-        mine = self.locks_now(call_id)
+        mine, started = self.locks_now(call_id), self.ledger.calls[call_id].started_at
+        since = asyncio.get_running_loop().time() if started is None else started - EPOCH
         for n in range(self.index(call_id)):
             entry = self.ledger.calls.get(self.id(n))
             if entry is None or entry.result is not None or self.plans[n].kind != "tool":
                 continue
-            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < now:
+            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < since:
                 self.faults.append(f"{call_id} overtook {self.id(n)}")
 
     def _on_disk(self, kind: type, call_id: str) -> bool:
@@ -512,6 +515,8 @@ class Stage:
                 self.fallen = f"{event.call_id} failed"
         elif isinstance(event, CallDecided):
             self._changed_at[event.call_id] = now
+            if isinstance(event.decision, Deny) and event.decision.stop:
+                self.fallen = f"a person stopped at {event.call_id}"
             if event.decision.by == "person" and not self._on_disk(QuestionAnswered, event.call_id):
                 self.faults.append(f"the answer about {event.call_id} acted before it was on record")
         elif isinstance(event, QuestionAsked):
@@ -543,8 +548,6 @@ class Stage:
         refusal = self.executor.answer(confirmation)
         if refusal is None:
             self.answers.append((asyncio.get_running_loop().time(), question.call_id, kind))
-            if kind == "stop":
-                self.fallen = f"a person stopped at {question.call_id}"
         else:
             self.refusals.append(refusal)
 

@@ -236,6 +236,7 @@ class Executor:
             self._outlet.shut()
             self._fall("discarded", "The message was discarded.")
         await self._tasks_done()
+        self._record.deliver()
         return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered if _had_effects(ticket))
 
     def apply_updates(self) -> None:
@@ -250,6 +251,7 @@ class Executor:
         if not self.settled:
             self._fall("user", "The program stopped waiting for it.")
         await self._tasks_done()
+        self._record.deliver()
 
     @property
     def context(self) -> Mapping[str, Any]:
@@ -413,7 +415,8 @@ class Executor:
 
     def _give_up(self, task: asyncio.Future[Any]) -> None:
         """Cancel a check or a preview; one that does not listen is not waited for beyond the grace period."""
-        task.cancel()
+        # Not at once: a task that was never begun would leave the coroutines inside it unawaited.
+        self._performer.loop.call_soon(task.cancel)
         timer = self._clock.call_later(self._settings.grace, lambda: self._tickets.forget(task))
         task.add_done_callback(lambda _: timer.cancel())
 

@@ -3,7 +3,8 @@
 ``Record.write`` is the only thing that changes state. A resumed turn is the same code on a longer log.
 """
 
-from asyncio import ensure_future, shield
+from asyncio import ensure_future, get_running_loop, shield
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from callgate.core.ledger import FOLD, Ledger
@@ -29,22 +30,27 @@ class MemoryJournal:
 
 
 Listener = Callable[[Event], None]
-"""Called on the loop's thread for every event; must not block. One that raises is heard of and not called again."""
+"""Called on the loop's thread for every event, in order, and never in the middle of a step of the engine, so it may act
+on what it hears. Must not block. One that raises is heard of and not called again."""
 
 
 class Record:
     """The one writer."""
 
-    __slots__ = ("_append", "_barrier", "_listeners", "ledger")
+    __slots__ = ("_append", "_barrier", "_delivering", "_listeners", "_pending", "_scheduled", "ledger")
 
     def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
         self.ledger = ledger
         self._append = journal.append
         self._barrier = journal.barrier
         self._listeners = tuple(listeners)
+        self._pending: deque[Event] = deque()
+        self._scheduled = False
+        self._delivering = False
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on; the answer stops it."""
+        self.deliver()
         self._listeners = (*self._listeners, listener)
         return lambda: self._drop(listener)
 
@@ -59,11 +65,10 @@ class Record:
         step = FOLD.get(event.__class__)
         if step is not None:
             step(self.ledger, event)
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception as error:  # a broken door must not stop the work
-                self._fail(listener, event, error)
+        if self._listeners:
+            self._pending.append(event)
+            if not self._scheduled:
+                self._schedule()
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
@@ -80,20 +85,44 @@ class Record:
             return None
         return self._then_publish(waiting, event)
 
+    def deliver(self) -> None:
+        """Let doors hear now what has happened. Not from inside a step of the engine."""
+        if self._delivering:
+            return
+        self._delivering = True
+        try:
+            while self._pending:
+                event = self._pending.popleft()
+                for listener in self._listeners:
+                    try:
+                        listener(event)
+                    except Exception as error:  # a broken door must not stop the work
+                        self._drop(listener)
+                        note = f"a listener failed and is not called any more: {in_words(error)}"
+                        self.write(Noted(event.at, note, "error"))
+        finally:
+            self._delivering = False
+
     async def _then_publish(self, waiting: Awaitable[None], event: Durable) -> None:
         await shield(ensure_future(waiting))  # who gives up waiting must not cancel the journal's own work
         self._publish(event)
 
     def _publish(self, event: Event) -> None:
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception as error:
-                self._fail(listener, event, error)
+        if self._listeners:
+            self._pending.append(event)
+            if not self._scheduled:
+                self._schedule()
 
-    def _fail(self, listener: Listener, event: Event, error: Exception) -> None:
-        self._drop(listener)
-        self.write(Noted(event.at, f"a listener failed and is not called any more: {in_words(error)}", "error"))
+    def _schedule(self) -> None:
+        try:
+            get_running_loop().call_soon(self._deliver_later)
+            self._scheduled = True
+        except RuntimeError:  # no loop: nobody is in the middle of anything
+            self.deliver()
+
+    def _deliver_later(self) -> None:
+        self._scheduled = False
+        self.deliver()
 
     def _drop(self, listener: Listener) -> None:
         self._listeners = tuple(each for each in self._listeners if each is not listener)

@@ -102,6 +102,7 @@ class ToolCallRunner:
         await executor.stalled()
         executor.apply_updates()
         after = executor.calls()
+        record.deliver()
         return RunOutcome(
             executed=_having(after, Status.SUCCESS),
             still_needs_approval=_having(after, Status.AWAITING_APPROVAL),

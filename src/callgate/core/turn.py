@@ -97,6 +97,7 @@ class Turn:
         detail = "" if self._error is None else str(self._error)
         ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
         self._record.write(ended)
+        self._record.deliver()
         return ended
 
     def answer(self, confirmation: Confirmation) -> str | None:
