@@ -136,9 +136,7 @@ class Session:
     @property
     def questions(self) -> tuple[Question, ...]:
         """What a person is being asked right now."""
-        return tuple(
-            call.question for call in self.calls if call.status == "awaiting_approval" and call.question is not None
-        )
+        return () if self._loop is None else self._loop.questions
 
     @property
     def context(self) -> Mapping[str, Any]:

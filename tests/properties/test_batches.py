@@ -214,6 +214,8 @@ class World:
             assert call.question is not None
             standing = isinstance(call.decision, Ask) and call.decision.standing
             assert standing or all(p.tool != call.name or p.pattern is not None for p in out.new_policies)
+        rejected = {each.call_id for each in confirmations if each.outcome == "no"}
+        assert not rejected & set(self.runs), "what a person said no to does not run"
         refused = {each.call_id for each in confirmations if each.arguments_hash == "other"}
         waiting = {call.id for call in out.still_needs_approval + out.held}
         fell = any(call.result and call.result.code.startswith("cancelled") for call in out.failed)

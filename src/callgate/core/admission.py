@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Tic
 from callgate.words.arguments import Rejected, Repair
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.words.errors import in_words
 from callgate.words.events import CallArrived, CallDecided, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.traits import Traits
 
@@ -138,7 +140,7 @@ class Admission:
         try:
             return judge(case)
         except BaseException as error:
-            if going_down(error):
+            if isinstance(error, KeyboardInterrupt):
                 raise
             return refused("gate", error)
 
@@ -223,10 +225,6 @@ class Admission:
 
     def ask(self, ticket: Ticket) -> None:
         """Nothing earlier is in the way: the question can be put, unless it has its answer already."""
-        ask = ticket.decision
-        assert isinstance(ask, Ask)
-        if self._allowed_by_policy(ticket):
-            return
         for confirmation in [each for each in self._confirmations if each.call_id == ticket.id]:
             ticket.question = ticket.call.question
             ticket.preview = ticket.question and ticket.question.preview
@@ -235,6 +233,8 @@ class Admission:
             if refusal is None:  # the first that fits wins
                 return
             self.refused.append((confirmation, refusal))
+        if self._allowed_by_policy(ticket):
+            return
         if ticket.tool.previews:
             self._tickets.to(ticket, PREVIEWING)
             task = ticket.task = asyncio.get_running_loop().create_task(self._preview(ticket))
@@ -244,7 +244,7 @@ class Admission:
 
     async def _preview(self, ticket: Ticket) -> None:
         try:
-            preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
+            preview = await ticket.tool.preview(deepcopy(dict(ticket.arguments)), self._make_run(ticket))
             check_covered(preview, ticket.placed, self._host.normal)
             ticket.preview = preview
         except BaseException as error:
@@ -253,7 +253,7 @@ class Admission:
             if going_down(error):
                 raise
             return
-        if ticket.stage is PREVIEWING:
+        if ticket.stage is PREVIEWING and not self._allowed_by_policy(ticket):
             self._put(ticket)
 
     def _put(self, ticket: Ticket) -> None:
@@ -271,11 +271,26 @@ class Admission:
             ticket.preview,
             ask.risk,
         )
-        self._tickets.to(ticket, ASKED)
-        waiting = self._record.write_first(QuestionAsked(question.asked_at, question))
+        self._tickets.to(ticket, PREVIEWING)
+        asked = QuestionAsked(question.asked_at, question)
+        waiting = self._record.write_first(asked, then=lambda: self._show(ticket))
         if waiting is not None:
-            self._tickets.watch(asyncio.ensure_future(waiting))
+            self._tickets.watch(asyncio.ensure_future(self._shown(ticket, waiting)))
+
+    def _show(self, ticket: Ticket) -> bool:
+        """The question is on record: it may be seen and answered, unless the call has settled meanwhile."""
+        if ticket.stage is not PREVIEWING:
+            return False
+        self._tickets.to(ticket, ASKED)
         self._tickets.changed.set()
+        return True
+
+    async def _shown(self, ticket: Ticket, waiting: Awaitable[None]) -> None:
+        try:
+            await waiting
+        except Exception as error:  # what is not on record is not asked
+            if ticket.stage is PREVIEWING:
+                self._settle(ticket, outcomes.raised(error, "none"))
 
     # ---- answer -------------------------------------------------------------------------------------------------
 
@@ -286,7 +301,10 @@ class Admission:
         if confirmation.arguments_hash != ticket.case.arguments_hash:
             return f"the answer was given for other arguments than those of call {ticket.id}"
         if confirmation.outcome != "no" and confirmation.arguments is not None:
-            read = ticket.tool.read(confirmation.arguments)
+            try:
+                read = ticket.tool.read(confirmation.arguments)
+            except Exception as error:
+                return f"the changed arguments cannot be read: {in_words(error)}"
             if isinstance(read, Rejected):
                 return "the changed arguments are not valid: " + "; ".join(read.errors)
         if confirmation.always is not None:

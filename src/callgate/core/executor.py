@@ -16,7 +16,6 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.admission import Admission
-from callgate.core.gate import going_down
 from callgate.core.ledger import Ledger
 from callgate.core.outlet import Outlet, cut_to
 from callgate.core.performer import ExecutorSettings, Performer
@@ -191,6 +190,10 @@ class Executor:
             await self.aclose()
             raise
 
+    async def unwound(self) -> None:
+        """After ``stalled``: wait, within the grace period, for what was cancelled to end."""
+        await self._tasks_done()
+
     async def changed(self) -> None:
         """After ``stalled``: wait until an answer or a cancel changed something."""
         try:
@@ -292,7 +295,7 @@ class Executor:
     async def _drive(self, ticket: Ticket) -> None:
         try:
             result = await self._performer.perform(ticket)
-            if ticket.stage is not SETTLED:
+            if ticket.stage is not SETTLED and ticket.started is not None:
                 ticket.finished = result
                 finished = self._performer.finish(ticket, result)
                 result = finished if isinstance(finished, Result) else await finished
@@ -313,6 +316,7 @@ class Executor:
             self._tickets.forget(task)
             if ticket.stray:
                 self._record.write(StrayEnded(self._clock.now(), ticket.id))
+                self._starter.fill()
 
     # ---- settle -------------------------------------------------------------------------------------------------
 
@@ -376,7 +380,7 @@ class Executor:
         except BaseException as error:
             note = f"{ticket.name}: its context update was not applied: {in_words(error)}"
             self._record.write(Noted(self._clock.now(), note, "error", ticket.id))
-            if going_down(error):
+            if isinstance(error, KeyboardInterrupt):
                 raise
         else:
             self._record.write(ContextUpdated(self._clock.now(), ticket.id, data))

@@ -44,7 +44,9 @@ class DecisionGate:
             try:
                 verdict = check.judge(case)
             except BaseException as error:
-                return _broken(check, error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                return refused(check.name, error)
             if verdict is None:
                 continue
             if isinstance(verdict, _DECISIONS):
@@ -64,7 +66,9 @@ class DecisionGate:
             try:
                 answer = check.judge(case)
             except BaseException as error:
-                return _broken(check, error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                return refused(check.name, error)
             verdict = await _settled(check, answer) if isawaitable(answer) else answer
         return Deny("gate", "no check decided about this call") if verdict is None else self._final(case, verdict)
 
@@ -79,7 +83,9 @@ class DecisionGate:
             try:
                 verdict = check.judge(case)
             except BaseException as error:
-                return _broken(check, error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                return refused(check.name, error)
             if isawaitable(verdict):
                 return self._judge_again_on(case, check, verdict, position + 1)
             if isinstance(verdict, Ask | Deny):
@@ -118,18 +124,14 @@ async def _settled(check: Check, pending: Awaitable[Verdict]) -> Verdict:
     try:
         return await pending
     except BaseException as error:
-        return _broken(check, error)
-
-
-def _broken(check: Check, error: BaseException) -> Deny:
-    if going_down(error):
-        raise error
-    return refused(check.name, error)
+        if going_down(error):
+            raise
+        return refused(check.name, error)
 
 
 def going_down(error: BaseException) -> bool:
-    """Whether the program itself is being stopped. What else a tool, a check or a hook raises, panics of extension
-    modules included, is that call's affair alone."""
+    """Whether what came out of an ``await`` means that the program itself is being stopped. What else a tool, a check
+    or a hook raises, panics of extension modules included, is that call's affair alone."""
     if isinstance(error, CancelledError):
         task = current_task()
         return task is not None and task.cancelling() > 0

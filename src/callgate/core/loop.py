@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from callgate.core.turn import Equipment, Turn
-from callgate.words.decisions import Confirmation
+from callgate.words.decisions import Confirmation, Question
 from callgate.words.events import MessageAdded, RunEnded, RunReason, TurnEnded
 from callgate.words.messages import Message, Part, Text
 from callgate.words.noun import noun
@@ -96,18 +96,26 @@ class Loop:
             return "cut_off"
         reason = _STOP.get(ended.reason)
         if self._steers and reason in (None, "done"):
-            for text in self._steers:
-                self.say((Text(text),))
-            self._steers.clear()
+            self._say_steers()
             return None
         return reason
+
+    def _say_steers(self) -> None:
+        for text in self._steers:
+            self.say((Text(text),))
+        self._steers.clear()
 
     def _something_to_answer(self) -> bool:
         """Results of calls, or a person's message of which nothing came back."""
         messages = self._record.ledger.messages
         return bool(messages) and messages[-1].role != "assistant"
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return () if self._turn is None else self._turn.questions
+
     def _end(self, reason: RunReason, detail: str = "") -> RunEnded:
+        self._say_steers()  # too late for this run, but said: the next one reads it
         ended = RunEnded(self.equipment.host.clock.now(), reason, detail)
         self._record.write(ended)
         return ended

@@ -31,6 +31,7 @@ from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import noun
 
 _CONTENT = (Text, Image, Resource)
+_CONTAINERS = (dict, list)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -113,7 +114,9 @@ class Performer:
             if traits.timeout is not None:
                 self._limit(ticket, run, traits.timeout)
             refused = await self._apply(ticket, run) if tool.previews else None
-            result = refused or _sound(ticket.name, await tool.run(ticket.arguments, run))
+            if refused is not None:
+                return refused
+            result = _sound(ticket.name, await tool.run(_own(ticket.arguments), run))
         except BaseException as error:
             cancelled = isinstance(error, asyncio.CancelledError)
             if cancelled and ticket.reason is not None:
@@ -123,13 +126,23 @@ class Performer:
             if going_down(error):
                 raise
             result = outcomes.from_exception(error, traits.effects)
-        return result if ticket.reason is None else self._late(ticket, result)
+        if ticket.reason is None:
+            return result
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            task.uncancel()  # the tool took the cancel and went on: it is not the program's
+        return self._late(ticket, result)
 
     async def _apply(self, ticket: Ticket, run: CallRun) -> Result | None:
         """Apply what was shown, or what would have been. A refusal has changed nothing."""
         try:
-            changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
+            changes = ticket.preview or await ticket.tool.preview(_own(ticket.arguments), run)
             check_covered(changes, ticket.placed, self._host.normal)
+        except Exception as error:
+            return outcomes.from_exception(error, "none")
+        if ticket.reason is not None:  # the preview came although it was cancelled
+            return outcomes.stopped(ticket.reason, ticket.because, "none")
+        try:
             await self._host.apply(changes)
         except ToolFailure as failure:
             return outcomes.failed(str(failure), "none")
@@ -160,7 +173,7 @@ class Performer:
         try:
             after = self._gate.after(ticket.case, result)
         except BaseException as error:
-            if going_down(error):
+            if isinstance(error, KeyboardInterrupt):
                 raise
             after = self._hook_failed(ticket, result, error)
         if isinstance(after, Result):
@@ -227,6 +240,14 @@ class Performer:
             self._record.tell(event)
             self._outlet.progress(event)
             self._tickets.changed.set()
+
+
+def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A copy for the tool: what it does to its arguments does not change the record."""
+    for value in arguments.values():
+        if isinstance(value, _CONTAINERS):
+            return deepcopy(dict(arguments))
+    return dict(arguments)
 
 
 def _sound(name: str, result: object) -> Result:

@@ -75,15 +75,19 @@ class Record:
         self.ledger.fold(event)
         self._publish(event)
 
-    def write_first(self, event: Durable) -> Awaitable[None] | None:
-        """Like ``write``, but doors hear of it only once it is durable; None when that is already so."""
+    def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
+        """Like ``write``, but doors hear of it only once it is durable; None when that is already so.
+
+        ``then`` is called at that moment; what it makes moot (False) is not told to anybody.
+        """
         self._append(event)
         self.ledger.fold(event)
         waiting = self._barrier()
         if waiting is None:
-            self._publish(event)
+            if then is None or then():
+                self._publish(event)
             return None
-        return self._then_publish(waiting, event)
+        return self._then_publish(waiting, event, then)
 
     def deliver(self) -> None:
         """Let doors hear now what has happened. Not from inside a step of the engine."""
@@ -103,9 +107,10 @@ class Record:
         finally:
             self._delivering = False
 
-    async def _then_publish(self, waiting: Awaitable[None], event: Durable) -> None:
+    async def _then_publish(self, waiting: Awaitable[None], event: Durable, then: Callable[[], bool] | None) -> None:
         await shield(ensure_future(waiting))  # who gives up waiting must not cancel the journal's own work
-        self._publish(event)
+        if then is None or then():
+            self._publish(event)
 
     def _publish(self, event: Event) -> None:
         if self._listeners:

@@ -100,6 +100,7 @@ class ToolCallRunner:
             executor.add(call)
         executor.close()
         await executor.stalled()
+        await executor.unwound()
         executor.apply_updates()
         after = executor.calls()
         record.deliver()

@@ -40,7 +40,7 @@ class Starter:
         self._withdraw = withdraw
         self._ready: list[int] = []
         self._shared: set[int] = set()  # those that run
-        self._parked: list[int] = []  # exclusive ones that wait for them
+        self._parked: list[Ticket] = []  # exclusive ones that wait for them
         self._stirred: deque[Ticket] = deque()
         self._stirring = False
         self.running = 0
@@ -70,8 +70,9 @@ class Starter:
             if ticket.placed is SHARED:  # it touches nothing: nobody else on the host waits for it
                 self._shared.add(ticket.index)
                 self._start(ticket)
-            elif ticket.placed is EXCLUSIVE and self._shared:  # it became exclusive after they had started
-                self._parked.append(ticket.index)
+            elif ticket.placed is EXCLUSIVE and self._shared:  # they had started before, or are strays
+                self._parked.append(ticket)
+                self._wait(ticket)
             elif self._locked(ticket):
                 self._start(ticket)
 
@@ -83,7 +84,10 @@ class Starter:
         if ticket.placed is SHARED:
             self._shared.discard(ticket.index)
             while self._parked and not self._shared:
-                heappush(self._ready, self._parked.pop())
+                parked = self._parked.pop()
+                if parked.stage is LOCKING:
+                    parked.stop_timer()
+                    self._queue(parked)
 
     def ungrant(self, ticket: Ticket) -> None:
         grant, ticket.grant = ticket.grant, None
@@ -123,10 +127,13 @@ class Starter:
         ticket.grant = grant = Claim(ticket, ticket.placed, self._granted, (*self._lineage, ticket.id))
         if self._locks.enter(grant):
             return True
+        self._wait(ticket)
+        return False
+
+    def _wait(self, ticket: Ticket) -> None:
         self._tickets.to(ticket, LOCKING)
         wait = ticket.traits.timeout or self._settings.lock_wait
         ticket.timer = self._clock.call_later(wait, lambda: self._locked_out(ticket, wait))
-        return False
 
     def _granted(self, ticket: Ticket) -> None:
         if ticket.stage is not LOCKING:
@@ -140,5 +147,8 @@ class Starter:
             self._queue(ticket)
 
     def _locked_out(self, ticket: Ticket, waited: float) -> None:
-        assert ticket.grant is not None
-        self._withdraw(ticket, outcomes.locked_out(waited, self._locks.holders(ticket.grant)))
+        if ticket.grant is not None:
+            holders = self._locks.holders(ticket.grant)
+        else:
+            holders = [self._tickets.ordered[index].label for index in sorted(self._shared)]
+        self._withdraw(ticket, outcomes.locked_out(waited, holders))

@@ -19,7 +19,7 @@ from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ports import Gate, Host, Model, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
-from callgate.words.decisions import Confirmation
+from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import ModelError, StateError, in_words
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
 from callgate.words.messages import Message, ResultPart
@@ -112,6 +112,10 @@ class Turn:
     def steer(self) -> bool:
         return self._executor.steer()
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self._executor.questions
+
     def _reason(self, stop: StopReason, called: bool) -> TurnReason:
         if self._interrupted:
             return "interrupted"
@@ -136,7 +140,9 @@ class Turn:
     async def _fresh(self) -> StopReason:
         number = self._ledger.turn + 1
         message_id = f"a{number}"
-        self._record.write(TurnStarted(self._clock.now(), number, message_id))
+        written = self._record.write_first(TurnStarted(self._clock.now(), number, message_id))
+        if written is not None:
+            await written  # what was said so far is on record before the model is asked
         intake = Intake(message_id, self._ledger)
         self._reader = asyncio.get_running_loop().create_task(self._read(intake))
         try:
