@@ -1,5 +1,7 @@
 """Random locks, schedules and people, for the property tests."""
 
+import asyncio
+
 from hypothesis import strategies as st
 
 from callgate.words.traits import Locks, exclusive, reads, shared, writes
@@ -18,3 +20,8 @@ path_locks: st.SearchStrategy[Locks] = st.one_of(
 
 locks: st.SearchStrategy[Locks] = st.one_of(path_locks, path_locks, st.just(shared), st.just(exclusive))
 """Declared locks of every kind; path locks are the most frequent."""
+
+
+async def passing(seconds: float) -> None:
+    """Let virtual time pass."""
+    await asyncio.sleep(seconds)

@@ -26,6 +26,7 @@ from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes
 from tests.properties.oracle import conflict
 from tests.properties.stage import VirtualClock
+from tests.properties.strategies import passing
 
 EFFECTS = {
     "Look": "none",
@@ -200,7 +201,7 @@ class World:
             if not left:
                 return self
             confirmations = self._answers(out.still_needs_approval, number)
-            await asyncio.sleep(1.0)
+            await passing(1.0)
         raise AssertionError(f"it never ends: {left}")
 
     def _check_run(self, given: tuple[ToolCall, ...], confirmations: list[Confirmation], out: RunOutcome) -> None:

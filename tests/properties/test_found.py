@@ -47,6 +47,7 @@ from callgate.words.messages import Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, exclusive, reads, shared, writes
 from tests.properties.stage import Panic, Plan, Reply, SlowJournal, Verdicted, VirtualClock
+from tests.properties.strategies import passing
 from tests.properties.test_invariants import Schedule, play
 from tests.properties.test_lanes import Waiting
 from tests.properties.test_resume import Asked, Spoken, check_context, first_life, open_at, second_life
@@ -325,10 +326,10 @@ def test_an_exclusive_call_behind_a_shared_stray_does_not_wait_for_ever(ends: bo
         executor.add(ToolCall("c0", "Fetch"))
         executor.add(ToolCall("c1", "Command"))
         executor.close()
-        await asyncio.sleep(10.0)
+        await passing(10.0)
         if ends:
             let_go.set()
-        await asyncio.sleep(100.0)
+        await passing(100.0)
         codes = [each.result and each.result.code for each in executor.calls()]
         let_go.set()
         executor.interrupt()
@@ -356,7 +357,7 @@ def test_no_hook_holds_up_a_call_that_was_cancelled_before_its_first_step() -> N
         executor.add(ToolCall("c0", "Tool"))
         executor.close()
         executor.interrupt()
-        await asyncio.sleep(100.0)
+        await passing(100.0)
         settled = executor.settled
         hang.set()
         await executor.aclose()
@@ -371,7 +372,7 @@ def test_what_is_cancelled_at_once_leaves_nothing_unawaited(slow: str) -> None:
     """A task cancelled before its first step never gets to what it was made to wait for: the record was not synced."""
 
     async def judge_slowly(_case: Case) -> Allow:
-        await asyncio.sleep(1.0)
+        await passing(1.0)
         return Allow("check")
 
     async def main() -> None:
@@ -385,7 +386,7 @@ def test_what_is_cancelled_at_once_leaves_nothing_unawaited(slow: str) -> None:
         executor.add(ToolCall("c0", "Tool"))
         executor.close()
         if slow == "record":
-            await asyncio.sleep(1.0)
+            await passing(1.0)
             (question,) = executor.questions
             assert executor.answer(Confirmation("c0", "yes", question.arguments_hash)) is None
         executor.interrupt()
@@ -415,7 +416,7 @@ async def with_reflex(kind: type, act: Callable[[Executor], object]) -> tuple[li
 
     async def body(_arguments: Mapping[str, Any], run: Run) -> str:
         began.append(run.call_id)
-        await asyncio.sleep(1.0)
+        await passing(1.0)
         return "done"
 
     executor = Executor(
@@ -429,7 +430,7 @@ async def with_reflex(kind: type, act: Callable[[Executor], object]) -> tuple[li
         executor.close()
         for question in executor.questions:
             executor.answer(Confirmation("c0", "yes", question.arguments_hash))
-        await asyncio.sleep(10.0)
+        await passing(10.0)
         executor.interrupt()
         await executor.aclose()
     except Exception as error:
@@ -503,10 +504,10 @@ async def slowly_asked(*, interrupt: bool) -> tuple[Executor, list[Event]]:
     )
     executor.add(ToolCall("c0", "Tool"))
     executor.close()
-    await asyncio.sleep(1.0)
+    await passing(1.0)
     if interrupt:
         executor.interrupt()
-        await asyncio.sleep(5.0)
+        await passing(5.0)
     return executor, heard
 
 
@@ -518,7 +519,7 @@ def test_a_question_that_is_not_on_record_is_not_shown() -> None:
         executor, _ = await slowly_asked(interrupt=False)
         shown = len(executor.questions)
         waiting = asyncio.ensure_future(executor.stalled())
-        await asyncio.sleep(0.5)
+        await passing(0.5)
         stalled = waiting.done()
         await waiting
         assert len(executor.questions) == 1
@@ -561,7 +562,7 @@ def test_a_question_that_cannot_be_recorded_does_not_wait_for_an_answer() -> Non
         )
         executor.add(ToolCall("c0", "Tool"))
         executor.close()
-        await asyncio.sleep(10.0)
+        await passing(10.0)
         settled = executor.settled
         executor.interrupt()
         await executor.aclose()
@@ -623,7 +624,7 @@ def test_a_preview_that_comes_after_the_cancel_is_not_applied(late: float) -> No
 
     async def preview(arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         try:
-            await asyncio.sleep(5.0)
+            await passing(5.0)
         except asyncio.CancelledError:
             await asyncio.sleep(late)
         return write_file(arguments, run)
@@ -637,9 +638,9 @@ def test_a_preview_that_comes_after_the_cancel_is_not_applied(late: float) -> No
         )
         executor.add(ToolCall("c0", "Edit"))
         executor.close()
-        await asyncio.sleep(1.0)
+        await passing(1.0)
         executor.interrupt()
-        await asyncio.sleep(20.0)
+        await passing(20.0)
         await executor.aclose()
         return host.files
 
@@ -676,7 +677,7 @@ def edits(host: MemoryHost) -> ToolCallRunner:
         return Traits(declared_locks=writes(arguments["path"]))
 
     async def preview(arguments: Mapping[str, Any], _run: Run) -> ChangeSet:
-        await asyncio.sleep(1.0)
+        await passing(1.0)
         return ChangeSet("write", (FileChange(arguments["path"], None, b"x"),))
 
     tools = PlainTool("Edit", traits=traits, preview=preview), PlainTool("Put", traits=traits)
@@ -744,15 +745,15 @@ def test_a_context_update_that_raises_a_cancel_of_its_own_loses_no_result() -> N
     async def main() -> list[str]:
         async def body(_arguments: Mapping[str, Any], _run: Run) -> Result:
             try:
-                await asyncio.sleep(5.0)
+                await passing(5.0)
             except asyncio.CancelledError:
-                await asyncio.sleep(1.0)
+                await passing(1.0)
             return Result((Text("done"),), context_update=_cancel_itself)
 
         executor = executor_of(body, lambda _case: Allow("check"))
         executor.add(ToolCall("c0", "Tool"))
         executor.close()
-        await asyncio.sleep(1.0)
+        await passing(1.0)
         executor.interrupt()
         return [each.id for each in await results_of(executor)]
 
@@ -816,7 +817,7 @@ def test_what_was_typed_before_an_interrupt_is_not_lost_silently() -> None:
 
     async def main() -> bool:
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
-            await asyncio.sleep(5.0)
+            await passing(5.0)
             return "done"
 
         async with Session(
@@ -827,10 +828,10 @@ def test_what_was_typed_before_an_interrupt_is_not_lost_silently() -> None:
             heard: list[Event] = []
             session.listen(heard.append)
             session.post(Prompt("Go."))
-            await asyncio.sleep(1.0)
+            await passing(1.0)
             session.post(Steer("not there"))
             session.post(Interrupt())
-            await asyncio.sleep(20.0)
+            await passing(20.0)
             told = any("not there" in repr(event) or type(event).__name__ == "InputRefused" for event in heard)
             return told or any("not there" in repr(message) for message in session.messages)
 

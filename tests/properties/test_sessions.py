@@ -39,6 +39,7 @@ from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, reads, writes
 from tests.properties.stage import SlowJournal, VirtualClock
+from tests.properties.strategies import passing
 
 EFFECTS = {"Look": "none", "Wait": "none", "Put": "idempotent", "Do": "mutating"}
 GRACE = 2.0
@@ -232,7 +233,7 @@ class Life:
     async def _wind_up(self) -> None:
         """Everything that ends by itself ends; what waits for a person is refused."""
         for _ in range(200):
-            await asyncio.sleep(20.0)
+            await passing(20.0)
             self.look()
             if self.session.status == "waiting_confirmation":
                 question = self.session.questions[0]

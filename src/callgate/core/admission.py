@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -244,7 +243,7 @@ class Admission:
 
     async def _preview(self, ticket: Ticket) -> None:
         try:
-            preview = await ticket.tool.preview(deepcopy(dict(ticket.arguments)), self._make_run(ticket))
+            preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
             check_covered(preview, ticket.placed, self._host.normal)
             ticket.preview = preview
         except BaseException as error:

@@ -31,7 +31,6 @@ from callgate.words.messages import Image, Resource, Text
 from callgate.words.noun import noun
 
 _CONTENT = (Text, Image, Resource)
-_CONTAINERS = (dict, list)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -116,7 +115,7 @@ class Performer:
             refused = await self._apply(ticket, run) if tool.previews else None
             if refused is not None:
                 return refused
-            result = _sound(ticket.name, await tool.run(_own(ticket.arguments), run))
+            result = _sound(ticket.name, await tool.run(ticket.arguments, run))
         except BaseException as error:
             cancelled = isinstance(error, asyncio.CancelledError)
             if cancelled and ticket.reason is not None:
@@ -136,7 +135,7 @@ class Performer:
     async def _apply(self, ticket: Ticket, run: CallRun) -> Result | None:
         """Apply what was shown, or what would have been. A refusal has changed nothing."""
         try:
-            changes = ticket.preview or await ticket.tool.preview(_own(ticket.arguments), run)
+            changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
             check_covered(changes, ticket.placed, self._host.normal)
         except Exception as error:
             return outcomes.from_exception(error, "none")
@@ -240,14 +239,6 @@ class Performer:
             self._record.tell(event)
             self._outlet.progress(event)
             self._tickets.changed.set()
-
-
-def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A copy for the tool: what it does to its arguments does not change the record."""
-    for value in arguments.values():
-        if isinstance(value, _CONTAINERS):
-            return deepcopy(dict(arguments))
-    return dict(arguments)
 
 
 def _sound(name: str, result: object) -> Result:

@@ -126,6 +126,8 @@ class Run(Protocol):
 
 
 class Tool(Protocol):
+    """The arguments a tool is given are those on record: it must not change them."""
+
     @property
     def spec(self) -> ToolSpec: ...
 

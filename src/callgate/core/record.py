@@ -4,7 +4,6 @@
 """
 
 from asyncio import ensure_future, get_running_loop, shield
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from callgate.core.ledger import FOLD, Ledger
@@ -44,7 +43,7 @@ class Record:
         self._append = journal.append
         self._barrier = journal.barrier
         self._listeners = tuple(listeners)
-        self._pending: deque[Event] = deque()
+        self._pending: list[Event] = []
         self._scheduled = False
         self._delivering = False
 
@@ -72,7 +71,9 @@ class Record:
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
-        self.ledger.fold(event)
+        step = FOLD.get(event.__class__)
+        if step is not None:
+            step(self.ledger, event)
         self._publish(event)
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
@@ -96,14 +97,15 @@ class Record:
         self._delivering = True
         try:
             while self._pending:
-                event = self._pending.popleft()
-                for listener in self._listeners:
-                    try:
-                        listener(event)
-                    except Exception as error:  # a broken door must not stop the work
-                        self._drop(listener)
-                        note = f"a listener failed and is not called any more: {in_words(error)}"
-                        self.write(Noted(event.at, note, "error"))
+                events, self._pending = self._pending, []
+                for event in events:
+                    for listener in self._listeners:
+                        try:
+                            listener(event)
+                        except Exception as error:  # a broken door must not stop the work
+                            self._drop(listener)
+                            note = f"a listener failed and is not called any more: {in_words(error)}"
+                            self.write(Noted(event.at, note, "error"))
         finally:
             self._delivering = False
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from difflib import get_close_matches
 from inspect import isawaitable
 from types import MappingProxyType
@@ -73,11 +74,11 @@ class PlainTool:
     async def preview(self, arguments: Arguments, run: Run) -> ChangeSet:
         if self._preview is None:
             raise ToolFailure(f"{self._spec.name} has no preview")
-        made = self._preview(arguments, run)
+        made = self._preview(deepcopy(arguments), run)
         return await made if isawaitable(made) else made
 
     async def run(self, arguments: Arguments, run: Run) -> Result:
-        value = self._body(arguments, run)
+        value = self._body(deepcopy(arguments), run)
         if isawaitable(value):
             value = await value
         if isinstance(value, Result):

@@ -40,9 +40,11 @@ async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = N
     promise_kind(traits, Traits, text=f"{name}: traits() gives Traits")
     promise(traits.timeout is None or traits.timeout > 0, f"{name}: a timeout is positive")
     if run is not None:
+        before = json.dumps(accepted, sort_keys=True)
         if tool.previews:
             promise_kind(await tool.preview(accepted, run), ChangeSet, text=f"{name}: preview() gives a ChangeSet")
         promise_kind(await tool.run(accepted, run), Result, text=f"{name}: run() gives a Result")
+        promise(json.dumps(accepted, sort_keys=True) == before, f"{name}: the arguments on record are not changed")
 
 
 def _accepted(tool: Tool, raw: str | Mapping[str, Any]) -> dict[str, Any]:
