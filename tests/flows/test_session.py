@@ -34,7 +34,6 @@ from callgate.testing import (
 )
 from callgate.words.errors import ModelError, StateError
 from callgate.words.events import (
-    CallReleased,
     CallSettled,
     CallStarted,
     InputRefused,
@@ -87,7 +86,7 @@ def test_results_of_calls_that_finish_during_the_stream_are_released_during_the_
         model = ScriptedModel(turn(call("read", path="a"), pause(1), say("still talking"), pause(1)), turn(say("ok")))
         async with space.session(model) as session:
             events = await run(session)
-            released = next(at for at, event in enumerate(events) if isinstance(event, CallReleased))
+            released = next(at for at, event in enumerate(events) if isinstance(event, CallSettled) and not event.held)
             spoke = next(at for at, event in enumerate(events) if isinstance(event, TextStreamed))
             assert released < spoke
 

@@ -568,7 +568,10 @@ class Stage:
 
     @property
     def released_order(self) -> list[int]:
-        return [event.index for _, event in self.events if isinstance(event, CallReleased)]
+        """As a door reads it: what was not held leaves as it settles, the rest when it is released."""
+        index = {each.id: each.index for each in self.executor.calls()}
+        leaving = [event for _, event in self.events if isinstance(event, CallSettled | CallReleased)]
+        return [index[event.call_id] for event in leaving if isinstance(event, CallReleased) or not event.held]
 
 
 async def _whatever_happens(seconds: float) -> None:

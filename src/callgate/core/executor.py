@@ -337,7 +337,8 @@ class Executor:
             result = replace(result, context_update=data)
         ticket.result = result
         taken = None if ticket.started is None else (self._clock.monotonic() - ticket.started) * 1000
-        self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken))
+        ticket.held = ticket.index > self._front
+        self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken, ticket.held))
         if result.is_error:
             self._take_along(ticket, result)
         if ticket.claim is not None:
@@ -367,7 +368,7 @@ class Executor:
                 self._update_context(ticket)
             if self._outlet.open:
                 self._outlet.release(self._ledger.calls[ticket.id])
-                if self._record.heard:
+                if ticket.held and self._record.heard:
                     self._record.tell(CallReleased(self._clock.now(), ticket.id, ticket.index))
 
     def _update_context(self, ticket: Ticket) -> None:

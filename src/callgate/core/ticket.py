@@ -45,6 +45,7 @@ class Ticket:
         "finished",
         "grant",
         "hashed",
+        "held",
         "id",
         "index",
         "name",
@@ -93,6 +94,7 @@ class Ticket:
         self.result: Result | None = None
         self.update: ContextUpdate | None = None
         self.stray = False
+        self.held = False  # its result waits for earlier ones
 
     @property
     def label(self) -> str:

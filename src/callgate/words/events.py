@@ -112,15 +112,19 @@ class CallProgressed:
 
 @noun
 class CallSettled:
+    """The one result of a call. ``held``: an earlier call of its message has not settled yet, so the result waits and
+    CallReleased follows; otherwise it leaves now."""
+
     at: float
     call_id: str
     result: Result
     duration_ms: float | None = None
+    held: bool = False
 
 
 @noun
 class CallReleased:
-    """This call and all before it in its message have settled; its result may leave."""
+    """A result that was held leaves: all calls before it in its message have settled too."""
 
     at: float
     call_id: str

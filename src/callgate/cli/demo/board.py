@@ -145,6 +145,8 @@ class Board:
                 row = self._rows[event.call_id]
                 row.status, row.result = event.result.status, event.result
                 row.settled_at, row.settled_nth = event.at, self._nth
+                if not event.held:
+                    row.released_nth = self._nth
             case CallReleased():
                 self._rows[event.call_id].released_nth = self._nth
             case _:
