@@ -68,9 +68,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Edit:
-    """The file a call changes, and how its preview goes about it."""
+    """How the preview of a call goes about its change; the file is the one it writes by its locks."""
 
-    path: str = "a"
     preview: str = "ok"  # ok | fail | panic | nothing | hang
     after: float = 0.0
     stubborn: float = 0.0  # goes on for so long when it is cancelled, and then gives its change; inf: until let go
@@ -212,7 +211,6 @@ class Stage:
         self.released = asyncio.Event()  # lets strays go
         self.faults: list[str] = []
         self.fallen: str | None = None  # why nothing more may begin
-        self._changed_at: dict[str, float] = {}
         self.ledger = Ledger()
         self.mirror = Ledger()  # what somebody knows who only listens
         record = Record(self.journal, self.ledger, [self._hear])
@@ -405,8 +403,13 @@ class Stage:
             entry = self.ledger.calls.get(self.id(n))
             if entry is None or entry.result is not None or self.plans[n].kind != "tool":
                 continue
-            if conflict(self.locks_now(self.id(n)), mine) and self._changed_at.get(self.id(n), -1.0) < since:
+            if conflict(self.locks_now(self.id(n)), mine) and self._decided_at(entry.id) < since:
                 self.faults.append(f"{call_id} overtook {self.id(n)}")
+
+    def _decided_at(self, call_id: str) -> float:
+        """By the record: a listener may hear of it only after the step that it was part of."""
+        decided = [each for each in self.journal.events if isinstance(each, CallDecided) and each.call_id == call_id]
+        return decided[-1].at - EPOCH if decided else -1.0
 
     def _on_disk(self, kind: type, call_id: str) -> bool:
         events = self.journal.events
@@ -514,7 +517,6 @@ class Stage:
             if event.result.code in ("tool_error", "timed_out") and plan.cascade and plan.kind == "tool":
                 self.fallen = f"{event.call_id} failed"
         elif isinstance(event, CallDecided):
-            self._changed_at[event.call_id] = now
             if isinstance(event.decision, Deny) and event.decision.stop:
                 self.fallen = f"a person stopped at {event.call_id}"
             if event.decision.by == "person" and not self._on_disk(QuestionAnswered, event.call_id):

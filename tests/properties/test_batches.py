@@ -278,5 +278,4 @@ def check_edits(world: World, executed: set[str]) -> None:
 @pytest.mark.spec("RUN-1")
 @given(st.lists(wishes, min_size=1, max_size=5), st.integers(1, 3))
 def test_the_same_inputs_give_the_same_outputs_from_any_runner(batch: list[Wish], cap: int) -> None:
-    assert to_json(lived(batch, cap).outcomes[-1]) == to_json(lived(batch, cap, fresh=True).outcomes[-1])
     assert lived(batch, cap).outcomes == lived(batch, cap, fresh=True).outcomes

@@ -100,7 +100,6 @@ class Life:
     def __post_init__(self) -> None:
         self.journal = SlowJournal(self.delays) if self.delays else MemoryJournal()
         self.running: set[str] = set()
-        self.streams = 0
         self.events: list[Event] = []
         self.said: list[str] = []
         self.steered: list[str] = []

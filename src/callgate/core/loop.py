@@ -41,17 +41,14 @@ class Loop:
 
     async def run(self) -> RunEnded:
         turns = truncations = 0
-        while True:
-            reason = self._before(turns)
-            if reason is None:
-                turns += 1
-                ended = await self._take_turn()
-                truncations = truncations + 1 if ended.reason == "truncated" else 0
-                reason = self._after(ended, truncations)
-                if reason is None:
-                    continue
-                return self._end(reason, ended.detail)
-            return self._end(reason)
+        while (stop := self._before(turns)) is None:
+            turns += 1
+            ended = await self._take_turn()
+            truncations = truncations + 1 if ended.reason == "truncated" else 0
+            stop = self._after(ended, truncations)
+            if stop is not None:
+                return self._end(stop, ended.detail)
+        return self._end(stop)
 
     def say(self, parts: tuple[Part, ...]) -> None:
         """Put a person's message on record."""
