@@ -124,7 +124,10 @@ def _json(value: object, tool: str) -> str:
         # NaN and the infinities have no JSON; as strings they reach the model instead of vanishing.
         return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_other).decode()
     except Exception as error:
-        mended = _without_surrogates(value) if "surrogates not allowed" in str(error) else None
+        try:
+            mended = _without_surrogates(value) if "surrogates not allowed" in str(error) else None
+        except Exception:  # that was not all that is wrong with it
+            mended = None
         if mended is not None:
             return mended
         kind = type(value).__name__
