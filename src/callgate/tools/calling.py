@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any
 
 from callgate.core.ports import Run
-from callgate.host.threads import Threads, in_thread
+from callgate.host.threads import in_thread, threads_of
 from callgate.tools.signature import code_of
 from callgate.words.errors import ToolFailure
 
@@ -45,7 +45,7 @@ def caller(fn: Callable[..., Any]) -> Call:
 
 
 async def _in_thread(fn: Callable[..., Any], values: Mapping[str, Any], run: Run) -> Any:
-    value = await in_thread(lambda: fn(**values), threads=_lent(run))
+    value = await in_thread(lambda: fn(**values), threads=threads_of(run.host))
     # A plain function can hand back a coroutine (a lambda, a decorator); that belongs on the loop.
     return await value if isawaitable(value) else value
 
@@ -72,15 +72,9 @@ async def _stream_in_thread(fn: Callable[..., Generator[Any, None, Any]], values
         raise _Stopped
 
     try:
-        return await in_thread(drain, on_cancel=stop.set, threads=_lent(run))
+        return await in_thread(drain, on_cancel=stop.set, threads=threads_of(run.host))
     except _Stopped:
         raise CancelledError from None
-
-
-def _lent(run: Run) -> Threads | None:
-    """The host's idle workers, if it keeps some: not every host has to."""
-    threads = getattr(run.host, "threads", None)
-    return threads if isinstance(threads, Threads) else None
 
 
 class _Stopped(Exception):
