@@ -836,3 +836,53 @@ def test_what_was_typed_before_an_interrupt_is_not_lost_silently() -> None:
             return told or any("not there" in repr(message) for message in session.messages)
 
     assert run_virtual(main())
+
+
+@pytest.mark.spec("EXE-13", "EXE-18")
+def test_a_call_discarded_before_its_start_was_durable_is_not_said_to_have_started() -> None:
+    async def main() -> Result | None:
+        async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
+            return "done"
+
+        executor = Executor(
+            PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"))),
+            DecisionGate([Check("check", lambda _case: Allow("check"))]),
+            host=MemoryHost(clock=VirtualClock()),
+            record=Record(SlowJournal((1.0,)), Ledger()),
+            settings=ExecutorSettings(start="eager"),
+        )
+        executor.add(ToolCall("c0", "Tool", {}))
+        await passing(0.5)
+        await executor.discard()
+        return executor.calls()[0].result
+
+    result = run_virtual(main())
+    assert result is not None
+    assert (result.code, result.effects, result.details["started"]) == ("discarded", "none", False)
+
+
+@pytest.mark.spec("EXE-13")
+def test_a_preview_that_is_interrupted_has_changed_nothing() -> None:
+    async def main() -> Result | None:
+        async def preview(_arguments: Mapping[str, Any], _run: Run) -> ChangeSet:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
+            return "done"
+
+        executor = Executor(
+            PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"), preview=preview)),
+            DecisionGate([Check("check", lambda _case: Allow("check"))]),
+            host=MemoryHost(clock=VirtualClock()),
+        )
+        executor.add(ToolCall("c0", "Tool", {}))
+        executor.close()
+        await passing(1.0)
+        executor.interrupt()
+        await executor.aclose()
+        return executor.calls()[0].result
+
+    result = run_virtual(main())
+    assert result is not None
+    assert (result.code, result.effects) == ("cancelled_by_user", "none")

@@ -299,8 +299,9 @@ class Executor:
                 ticket.finished = result
                 finished = self._performer.finish(ticket, result)
                 result = finished if isinstance(finished, Result) else await finished
-                if ticket.reason == "discarded" and result.is_error:  # discarded while a hook was at work
-                    result = outcomes.stopped(ticket.reason, ticket.because, ticket.traits.effects)
+                if ticket.reason == "discarded" and result.is_error and result.code != "discarded":
+                    known = "none" if result.effects == "none" else ticket.traits.effects  # while a hook was at work
+                    result = outcomes.stopped(ticket.reason, ticket.because, known)
             self._starter.let_go(ticket)
             self._settle(ticket, result)
         except BaseException:  # the program is going down: the call still gets its one result

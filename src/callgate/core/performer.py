@@ -139,6 +139,10 @@ class Performer:
             check_covered(changes, ticket.placed, self._host.normal)
         except Exception as error:
             return outcomes.from_exception(error, "none")
+        except asyncio.CancelledError:
+            if ticket.reason is None:
+                raise
+            return outcomes.stopped(ticket.reason, ticket.because, "none")
         if ticket.reason is not None:  # the preview came although it was cancelled
             return outcomes.stopped(ticket.reason, ticket.because, "none")
         try:
