@@ -154,7 +154,8 @@ class Confirmation:
     """An answer to a question.
 
     ``arguments`` present means "yes, with these arguments instead". ``always`` is the policy the person picked;
-    without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn.
+    without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn. ``by`` says who answered,
+    ``door`` where.
     """
 
     call_id: str
@@ -166,3 +167,4 @@ class Confirmation:
     stop: bool = False
     arguments: Mapping[str, Any] | None = None
     note: str | None = None
+    door: str = ""

@@ -4,6 +4,8 @@
     ├── UsageError          you broke it: the embedding program passed something that cannot work
     │   └── ToolDefinitionError   a tool's signature, schema or traits do not make a tool
     ├── StateError          we broke it: an illegal move, or a door used after it closed
+    ├── JournalError        the record cannot be written or read: disk, lock, permissions
+    │   └── SessionLocked   another program has the session open
     ├── ToolFailure         a tool's own "no": its message goes to the model unchanged
     └── ModelError          they broke it: the provider, the network, the stream
 
@@ -34,6 +36,20 @@ class ToolDefinitionError(UsageError):
 
 class StateError(CallgateError):
     """A move that the rules of the house do not allow: a bug in Callgate or in how its engine is driven."""
+
+
+class JournalError(CallgateError):
+    """The record of a session cannot be written or read. What was acknowledged is on disk; the message says what to
+    do."""
+
+
+class SessionLocked(JournalError):
+    """Another program writes this session. ``pid`` and ``since`` say which, as far as it told."""
+
+    def __init__(self, message: str, *, pid: int | None = None, since: float | None = None) -> None:
+        super().__init__(message)
+        self.pid = pid
+        self.since = since
 
 
 class ToolFailure(CallgateError):

@@ -6,14 +6,15 @@ comes from the position in the log.
 """
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Literal
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mode, Question
-from callgate.words.messages import Message
+from callgate.words.messages import Content, Message, Usage
 from callgate.words.model import StopReason
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 
 RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "cut_off", "closed"]
 """Why the agent stopped working; see the loop."""
@@ -172,11 +173,106 @@ class ModelSet:
 
 
 @noun
+class Counted:
+    """Totals of a whole session, dead branches included: what a fold of the live part alone could not know."""
+
+    messages: int = 0
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@noun
 class Rewound:
     """The history continues from just before this message."""
 
     at: float
     message_id: str
+    counted: Counted = field(default_factory=Counted)
+
+
+@noun
+class Branched:
+    """The history continues right after this message, which may be on a branch that was left before."""
+
+    at: float
+    message_id: str
+    counted: Counted = field(default_factory=Counted)
+
+
+@noun
+class Compacted:
+    """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
+    what calls before it had left behind."""
+
+    at: float
+    summary: str
+    kept: str | None = None
+    trigger: Literal["manual", "automatic", "reactive", "imported"] = "manual"
+    context: Mapping[str, Any] = field(default_factory=nothing)
+    counted: Counted = field(default_factory=Counted)
+
+
+@noun
+class Snipped:
+    """The model does not see these messages any more."""
+
+    at: float
+    message_ids: tuple[str, ...]
+
+
+@noun
+class ResultReplaced:
+    """From now on the model sees this in place of a call's result, byte for byte."""
+
+    at: float
+    message_id: str
+    call_id: str
+    content: tuple[Content, ...]
+
+
+@noun
+class MetadataSet:
+    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away."""
+
+    at: float
+    key: str
+    value: Any
+
+
+@noun
+class SessionOpened:
+    """The first line of a session. ``source`` says where its first entries were copied from, if they were."""
+
+    at: float
+    version: str
+    workspace: str = ""
+    source: str = ""
+
+
+@noun
+class Forked:
+    """What stands before it was copied from another session. Calls open at that point belong there, not here."""
+
+    at: float
+    session: str
+
+
+@noun
+class LinesQuarantined:
+    """Bytes of the log that could not be read, by offset and length; a copy is kept in the file named."""
+
+    at: float
+    ranges: tuple[tuple[int, int], ...]
+    kept_in: str
+
+
+@noun
+class EntryKept:
+    """An entry of an imported transcript that has no counterpart here, verbatim."""
+
+    at: float
+    source: str
+    data: Mapping[str, Any]
 
 
 @noun
@@ -242,6 +338,15 @@ Durable = (
     | ModeSet
     | ModelSet
     | Rewound
+    | Branched
+    | Compacted
+    | Snipped
+    | ResultReplaced
+    | MetadataSet
+    | SessionOpened
+    | Forked
+    | LinesQuarantined
+    | EntryKept
     | Noted
 )
 Passing = CallProgressed | CallReleased | InputRefused | PromptQueued | TextStreamed | ThinkingStreamed | StatusChanged

@@ -59,7 +59,10 @@ class SetModel:
 
 @noun
 class Compact:
+    """Put a summary in place of the older history; the last ``keep`` messages stay as they are."""
+
     instructions: str = ""
+    keep: int = 0
 
 
 @noun
@@ -67,6 +70,30 @@ class Rewind:
     """Go back to just before the given message."""
 
     message_id: str
+
+
+@noun
+class Branch:
+    """Go on right after the given message, also one on a branch that was left by an earlier Rewind."""
+
+    message_id: str
+
+
+@noun
+class Snip:
+    """Take messages out of what the model sees; a call and its result go together."""
+
+    message_ids: tuple[str, ...]
+
+
+@noun
+class SetTitle:
+    title: str
+
+
+@noun
+class SetTags:
+    tags: tuple[str, ...]
 
 
 @noun
@@ -79,4 +106,21 @@ class Close:
     reason: str = ""
 
 
-Input = Prompt | Steer | Interrupt | Continue | Answer | Resolve | SetMode | SetModel | Compact | Rewind | Undo | Close
+Input = (
+    Prompt
+    | Steer
+    | Interrupt
+    | Continue
+    | Answer
+    | Resolve
+    | SetMode
+    | SetModel
+    | SetTitle
+    | SetTags
+    | Compact
+    | Rewind
+    | Branch
+    | Snip
+    | Undo
+    | Close
+)
