@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from callgate.standalone import Executor, ToolCallRunner
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
+    from callgate.transcript.store import Store
     from callgate.words.calls import Result, Status, ToolCall
     from callgate.words.changes import ChangeSet, FileChange
     from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Deny, Question
-    from callgate.words.errors import CallgateError, ToolFailure
+    from callgate.words.errors import CallgateError, JournalError, ToolFailure
     from callgate.words.events import Event, QuestionAsked
     from callgate.words.inputs import Answer, Continue, Interrupt, Prompt, SetMode, Steer
     from callgate.words.jsonable import from_json, to_json
@@ -36,10 +37,11 @@ _HOMES = {
     "callgate.standalone": ("Executor", "ToolCallRunner"),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
+    "callgate.transcript.store": ("Store",),
     "callgate.words.calls": ("Result", "Status", "ToolCall"),
     "callgate.words.changes": ("ChangeSet", "FileChange"),
     "callgate.words.decisions": ("Allow", "ApprovalPolicy", "Ask", "Confirmation", "Deny", "Question"),
-    "callgate.words.errors": ("CallgateError", "ToolFailure"),
+    "callgate.words.errors": ("CallgateError", "JournalError", "ToolFailure"),
     "callgate.words.events": ("Event", "QuestionAsked"),
     "callgate.words.inputs": ("Answer", "Continue", "Interrupt", "Prompt", "SetMode", "Steer"),
     "callgate.words.jsonable": ("from_json", "to_json"),
@@ -65,6 +67,7 @@ __all__ = [
     "ExecutorSettings",
     "FileChange",
     "Interrupt",
+    "JournalError",
     "Model",
     "Prompt",
     "Question",
@@ -76,6 +79,7 @@ __all__ = [
     "SetMode",
     "Status",
     "Steer",
+    "Store",
     "ToolCall",
     "ToolCallRunner",
     "ToolFailure",

@@ -4,44 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
+from secrets import token_hex
 from typing import Any, Literal, Self, get_args
-from weakref import finalize
 
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop, LoopLimits
-from callgate.core.outlet import merged_progress
 from callgate.core.ports import Gate, Host, Journal, Model
 from callgate.core.record import Listener, MemoryJournal, Record
+from callgate.core.reply import AT_REST, Reply
 from callgate.core.turn import Equipment
 from callgate.standalone import (
     Tools,
+    artifacts_of,
     as_gate,
     as_host,
     as_toolbox,
     check_model_shape,
     settings_from_environment,
 )
+from callgate.transcript.compact import Summarize, kept_from
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Mode, Question, check_mode
-from callgate.words.errors import StateError
+from callgate.words.errors import StateError, in_words
 from callgate.words.events import (
-    CallProgressed,
-    Event,
+    Branched,
+    Compacted,
     InputRefused,
+    MetadataSet,
     ModelSet,
     ModeSet,
     PromptQueued,
     Rewound,
     SessionStatus,
+    Snipped,
     StatusChanged,
 )
 from callgate.words.inputs import (
     Answer,
+    Branch,
     Close,
+    Compact,
     Continue,
     Input,
     Interrupt,
@@ -49,13 +56,16 @@ from callgate.words.inputs import (
     Rewind,
     SetMode,
     SetModel,
+    SetTags,
+    SetTitle,
+    Snip,
     Steer,
 )
+from callgate.words.jsonable import plain_json
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
 
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
-_AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
 
 
 class Session:
@@ -66,7 +76,8 @@ class Session:
                 …
 
     It works on whether or not anybody reads its events; several doors may listen and send at once. ``root`` is the
-    workspace of the local host, the current folder unless given.
+    workspace of the local host, the current folder unless given. ``journal`` comes from a Store when the session is to
+    be kept; ``mode``, if given, is taken instead of the one on record.
     """
 
     def __init__(
@@ -79,7 +90,7 @@ class Session:
         host: Host | None = None,
         root: str | PathLike[str] | None = None,
         journal: Journal | None = None,
-        mode: Mode = "default",
+        mode: Mode | None = None,
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
         settings: ExecutorSettings | None = None,
@@ -87,24 +98,31 @@ class Session:
         request_limits: RequestLimits | None = None,
         cache: CacheHints | None = None,
         lineage: tuple[str, ...] = (),
+        summarize: Summarize | None = None,
+        rerun_safe: bool = True,
     ) -> None:
-        journal = journal or MemoryJournal()
-        self._ledger = Ledger(journal.read(), context=context, mode=check_mode(mode))
-        self._record = Record(journal, self._ledger)
+        self._journal = journal = journal or MemoryJournal()
+        self._fresh = partial(Ledger, context=context)
+        self._record = Record(journal, self._fresh(journal.read()))
+        self._summarize = summarize
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
             model=self._models.get(self._ledger.model or "", model),
             toolbox=as_toolbox(tools),
             gate=as_gate(gate),
-            host=as_host(host, root),
+            host=as_host(host, root, artifacts_of(journal)),
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
-            lineage=lineage,
+            # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
+            lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
+            rerun_safe=rerun_safe,
         )
+        if mode is not None and check_mode(mode) != self._ledger.mode:
+            self._record.write(ModeSet(self._now(), mode))
         self._status: SessionStatus = "paused" if self._ledger.running else "idle"
         self._loop: Loop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -118,6 +136,27 @@ class Session:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
+
+    @property
+    def id(self) -> str:
+        """The same after every restart; empty when the session is not kept."""
+        return self._journal.session
+
+    @property
+    def title(self) -> str:
+        return str(self._ledger.metadata.get("title") or "")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self._ledger.metadata.get("tags") or ())
+
+    @property
+    def mode(self) -> Mode:
+        return self._ledger.mode
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
 
     @property
     def status(self) -> SessionStatus:
@@ -152,7 +191,7 @@ class Session:
         It ends when the session rests, an open question included; with ``until="idle"`` it goes on past questions, for
         answers that come from another door.
         """
-        reply = Reply(self, _AT_REST if until == "rest" else _AT_END)
+        reply = Reply(self, AT_REST if until == "rest" else _AT_END)
         self.post(sent)
         return reply
 
@@ -181,6 +220,7 @@ class Session:
             await asyncio.wait((self._task,))
         self._be("closed")
         self.deliver()
+        await self._journal.aclose()
 
     def _take(self, sent: Input) -> str | None:
         """Act on an input; otherwise say why not."""
@@ -214,8 +254,16 @@ class Session:
                 self._record.write(ModeSet(self._now(), sent.mode))
             case SetModel():
                 return self._set_model(sent.model)
-            case Rewind():
-                return self._rewind(sent.message_id)
+            case SetTitle():
+                self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))
+            case SetTags():
+                self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
+            case Snip():
+                return self._snip(sent.message_ids)
+            case Rewind() | Branch():
+                return self._aside(sent, self._move(sent))
+            case Compact():
+                return self._aside(sent, self._compact(sent))
             case Close():
                 self._be("working")
                 self._closing = asyncio.get_running_loop().create_task(self.aclose())
@@ -233,13 +281,72 @@ class Session:
             self._loop.equipment = self._equipment
         return None
 
-    def _rewind(self, message_id: str) -> str | None:
+    def _snip(self, message_ids: tuple[str, ...]) -> str | None:
+        known = {message.id for message in self._ledger.messages}
+        unknown = [each for each in message_ids if each not in known]
+        if unknown or not message_ids:
+            return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
+        self._record.write(Snipped(self._now(), message_ids))
+        return None
+
+    # ---- between turns ------------------------------------------------------------------------------------------
+
+    def _aside(self, sent: Input, work: Coroutine[Any, Any, str | None]) -> str | None:
+        """Something that takes its time while no turn is under way. It answers why it could not be done."""
         if self._task is not None:
+            work.close()
             return "interrupt the work under way first"
-        if all(message.id != message_id for message in self._ledger.messages):
-            return f"there is no message {message_id!r}"
-        self._record.write(Rewound(self._now(), message_id))
-        self._be("idle")
+        self._be("working")
+        self._task = asyncio.get_running_loop().create_task(self._do_aside(type(sent).__name__, work))
+        return None
+
+    async def _do_aside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
+        try:
+            refusal = await work
+            if refusal is not None:
+                self._record.tell(InputRefused(self._now(), name, refusal))
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._task = None
+            self._settle_down()
+
+    async def _move(self, sent: Rewind | Branch) -> str | None:
+        """Another place in the tree of messages; then the log says what is live."""
+        message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
+        message = message or await self._journal.recall(sent.message_id)
+        if message is None:
+            return f"there is no message {sent.message_id!r}"
+        counted = self._ledger.counted
+        if isinstance(sent, Rewind):
+            if message.role == "tool":
+                return f"{message.id} holds results: a call and its result go together, so name the message before it"
+            moved = Rewound(self._now(), message.id, counted)
+        else:
+            if message.calls:
+                return (
+                    f"{message.id} has calls: a call and its result go together, so name the message with the results"
+                )
+            moved = Branched(self._now(), message.id, counted)
+        self._record.write(moved)
+        self._record.ledger = self._fresh(await self._journal.live())
+        return None
+
+    async def _compact(self, sent: Compact) -> str | None:
+        ledger = self._ledger
+        if self._summarize is None:
+            return "this session has no function that writes a summary: pass summarize"
+        if not ledger.messages:
+            return "there is nothing to summarize"
+        kept = kept_from(ledger.messages, sent.keep)
+        try:
+            summary = await self._summarize(ledger.history(), sent.instructions)
+        except Exception as error:
+            return f"no summary was written: {in_words(error)}"
+        if not summary.strip():
+            return "the summary was empty, so nothing was compacted"
+        running, context = ledger.running, plain_json(dict(ledger.context))
+        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, ledger.counted))
         return None
 
     def deliver(self) -> None:
@@ -273,8 +380,14 @@ class Session:
             self._failure = error
         finally:
             self._loop = self._task = None
-            if not self._shutting:
-                self._be("paused" if self._ledger.running else "idle")
+            self._settle_down()
+
+    def _settle_down(self) -> None:
+        if self._shutting:
+            return
+        self._be("paused" if self._ledger.running else "idle")
+        if self._prompts and self._failure is None:
+            self._start()
 
     def _be(self, status: SessionStatus) -> None:
         if status != self._status:
@@ -283,74 +396,3 @@ class Session:
 
     def _now(self) -> float:
         return self._equipment.host.clock.now()
-
-
-class _Feed:
-    """Events that a reader has not fetched yet."""
-
-    __slots__ = ("_waiting", "events")
-
-    def __init__(self) -> None:
-        self.events: deque[Event] = deque()
-        self._waiting: list[asyncio.Future[None]] = []
-
-    def hear(self, event: Event) -> None:
-        events = self.events
-        if isinstance(event, CallProgressed) and events:
-            last = events[-1]
-            if isinstance(last, CallProgressed) and last.call_id == event.call_id:
-                events[-1] = merged_progress(last, event)
-                return
-        events.append(event)
-        while self._waiting:
-            waiting = self._waiting.pop()
-            if not waiting.done():
-                waiting.set_result(None)
-
-    async def more(self) -> None:
-        """Wait until there is something to fetch."""
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
-        await waiting
-
-
-class Reply:
-    """The events that follow an input, until the session rests: iterate over it, or await it for all of them.
-
-    An open question is a rest, but a loop that answers inside its body goes on. Progress that nobody fetched is merged,
-    so a slow reader holds nobody up.
-    """
-
-    def __init__(self, session: Session, ending: tuple[SessionStatus, ...] = _AT_REST) -> None:
-        self._session = session
-        self._ending = ending
-        self._feed = feed = _Feed()
-        self._stop = finalize(self, session.listen(feed.hear))  # a reply that nobody keeps stops listening
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self
-
-    async def __anext__(self) -> Event:
-        events = self._feed.events
-        while not events:
-            if self._over():
-                raise StopAsyncIteration
-            if not events:
-                await self._feed.more()
-        return events.popleft()
-
-    def __await__(self) -> Generator[Any, None, list[Event]]:
-        return self._all().__await__()
-
-    async def _all(self) -> list[Event]:
-        return [event async for event in self]
-
-    def _over(self) -> bool:
-        self._session.deliver()
-        if self._feed.events or self._session.status not in self._ending:
-            return False
-        self._stop()
-        failure = self._session.take_failure()
-        if failure is not None:
-            raise failure
-        return True

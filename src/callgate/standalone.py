@@ -14,7 +14,7 @@ from callgate.core import executor as engine
 from callgate.core import runner
 from callgate.core.executor import ExecutorSettings
 from callgate.core.gate import DecisionGate
-from callgate.core.ports import Gate, Host, Model, Tool, Toolbox
+from callgate.core.ports import Gate, Host, Journal, Model, Tool, Toolbox
 from callgate.core.record import Listener, Record
 from callgate.host.local import LocalHost
 from callgate.tools.arguments import Arguments
@@ -44,15 +44,21 @@ def as_gate(gate: Gate | None) -> Gate:
     return gate or DecisionGate()
 
 
-def as_host(host: Host | None, root: str | PathLike[str] | None) -> Host:
-    """The host given, or the local one with ``root`` as its workspace."""
+def artifacts_of(journal: Journal) -> Path | None:
+    """Where a session that is kept keeps what is too big for its record."""
+    folder = getattr(journal, "folder", None)
+    return folder / "artifacts" if isinstance(folder, Path) else None
+
+
+def as_host(host: Host | None, root: str | PathLike[str] | None, data: Path | None = None) -> Host:
+    """The host given, or the local one with ``root`` as its workspace and its artifacts in ``data``."""
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
         return host
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
-    return LocalHost(None if root is None else Path(root))
+    return LocalHost(None if root is None else Path(root), data)
 
 
 def check_model_shape(model: Model) -> Model:

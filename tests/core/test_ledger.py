@@ -158,12 +158,14 @@ def test_the_history_of_a_request_does_not_grow_with_what_comes_later() -> None:
     assert [message.id for message in ledger.history()] == ["u1", "a1"]
 
 
-def test_rewinding_goes_back_to_just_before_a_message_and_leaves_older_requests_alone() -> None:
-    ledger = Ledger([MessageAdded(float(n), Message(f"u{n}", "user", ())) for n in range(3)])
-    before = ledger.history()
-    ledger.fold(Rewound(9.0, "u1"))
+def test_after_a_rewind_the_live_events_end_just_before_the_message_and_older_requests_are_left_alone() -> None:
+    said = [MessageAdded(float(n), Message(f"u{n}", "user", (Text(str(n)),))) for n in range(3)]
+    before = Ledger(said)
+    request = before.history()
+    journal = MemoryJournal([*said, Rewound(9.0, "u1", before.counted)])
+    ledger = Ledger(journal.read())
     assert [message.id for message in ledger.messages] == ["u0"]
-    assert len(before) == 3
+    assert (ledger.added, len(request)) == (3, 3)
 
 
 def test_usage_adds_up() -> None:

@@ -20,7 +20,7 @@ ROOMS = {
     "search": (*ROOM, "tools"),
     "policy": (*ROOM, "host"),
     "changes": (*ROOM, "host"),
-    "transcript": (*ROOM, "host"),
+    "transcript": (*ROOM, "core.chain", "host"),
     "mcp": (*ROOM, "tools", "host"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),

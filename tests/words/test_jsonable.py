@@ -1,11 +1,18 @@
 """Nouns to JSON and back without loss."""
 
 import json
-from dataclasses import fields
-from typing import Any, cast, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import MappingProxyType, ModuleType, NoneType, UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from callgate.words import calls, decisions, messages
 from callgate.words import events as facts
 from callgate.words.arguments import Repair
 from callgate.words.calls import Artifact, Display, Edited, Result, Status, ToolCall
@@ -21,10 +28,12 @@ from callgate.words.decisions import (
     Pattern,
     Question,
 )
+from callgate.words.errors import UsageError
 from callgate.words.inputs import Answer, Close, Input, Interrupt, Prompt, Rewind, SetMode, Steer
-from callgate.words.jsonable import from_json, to_json
+from callgate.words.jsonable import from_json, to_json, to_sparse
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking, Usage
-from callgate.words.traits import exclusive, reads, writes
+from callgate.words.noun import noun
+from callgate.words.traits import Locks, exclusive, reads, writes
 
 CHANGES = ChangeSet("Edit a", (FileChange("a", None, b"\x00\xff"), FileChange("b", b"", None)), "Edit")
 POLICY = ApprovalPolicy("allow", "Bash", Pattern("prefix", "git", "command"), "user", 1.5, 2.5, "Ada", "note")
@@ -78,6 +87,10 @@ def back(kind: Any, value: object) -> object:
     return from_json(kind, json.loads(json.dumps(to_json(value), allow_nan=False)))
 
 
+def back_from_sparse(value: object) -> object:
+    return from_json(type(value), json.loads(json.dumps(to_sparse(value), allow_nan=False)))
+
+
 @pytest.mark.spec("RUN-7")
 @pytest.mark.parametrize(
     "noun",
@@ -123,7 +136,8 @@ def test_inputs_come_back_equal(sent: object) -> None:
     assert back(Input, sent) == sent
 
 
-EVENTS: list[object] = [
+COUNTED = facts.Counted(3, 2, Usage(1))
+EVENTS: list[Any] = [
     facts.MessageAdded(1.0, MESSAGE, "tool_calls"),
     facts.TurnStarted(1.0, 1, "m1"),
     facts.TurnEnded(1.0, 1, "calls", "detail"),
@@ -140,7 +154,16 @@ EVENTS: list[object] = [
     facts.StrayEnded(1.0, "c1"),
     facts.ModeSet(1.0, "plan"),
     facts.ModelSet(1.0, "other"),
-    facts.Rewound(1.0, "m1"),
+    facts.Rewound(1.0, "m1", COUNTED),
+    facts.Branched(1.0, "m1", COUNTED),
+    facts.Compacted(1.0, "summary", "m1", "reactive", context={"type": "x"}, counted=COUNTED),
+    facts.Snipped(1.0, ("m1", "m2")),
+    facts.ResultReplaced(1.0, "m1", "c1", (Text("gone"),)),
+    facts.MetadataSet(1.0, "tags", ["a", {"type": "Text"}]),
+    facts.SessionOpened(1.0, "1.0", "/work", "elsewhere"),
+    facts.Forked(1.0, "s1"),
+    facts.LinesQuarantined(1.0, ((0, 10), (30, 4)), "kept"),
+    facts.EntryKept(1.0, "elsewhere", {"type": "summary"}),
     facts.Noted(1.0, "text", "error", "c1"),
 ]
 
@@ -149,6 +172,7 @@ EVENTS: list[object] = [
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_durable_events_come_back_equal(event: object) -> None:
     assert back(facts.Durable, event) == event
+    assert back_from_sparse(event) == event
 
 
 def test_there_is_an_example_of_every_durable_event() -> None:
@@ -172,3 +196,228 @@ def test_what_an_older_version_did_not_write_takes_its_default() -> None:
 def test_a_function_cannot_be_written_down() -> None:
     with pytest.raises(TypeError, match="function"):
         to_json(Result(context_update=lambda context: context))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "text", "data"]) | st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    Any: JSON,
+    str: st.text(max_size=10),
+    int: st.integers(),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+    bytes: st.binary(max_size=10),
+    NoneType: st.none(),
+}
+
+
+@cache
+def values_of(kind: Any) -> st.SearchStrategy[Any]:
+    """Whatever an annotation allows."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if kind in PLAIN:
+        return PLAIN[kind]
+    if origin in (Union, UnionType):
+        return st.one_of([values_of(member) for member in inside if get_origin(member) is not Callable])
+    if origin is Literal:
+        return st.sampled_from(inside)
+    if origin is Mapping:
+        return st.dictionaries(values_of(inside[0]), values_of(inside[1]), max_size=3)
+    if origin is tuple and inside[-1] is ...:
+        return st.lists(values_of(inside[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values_of, inside))
+    if is_dataclass(kind):
+        return nouns_of(cast(type, kind))
+    assert issubclass(kind, Enum), f"no values for {kind}"
+    return st.sampled_from(list(kind))
+
+
+def nouns_of(cls: type) -> st.SearchStrategy[Any]:
+    """Nouns of a class; each field that has a default is often at it."""
+    hints, given_fields = get_type_hints(cls), {}
+    for each in fields(cls):
+        given_fields[each.name] = values_of(hints[each.name])
+        if each.default_factory is not MISSING:
+            given_fields[each.name] |= st.builds(each.default_factory)
+        elif each.default is not MISSING:
+            given_fields[each.name] |= st.just(each.default)
+    return st.builds(cls, **given_fields)
+
+
+@pytest.mark.spec("RUN-7")
+@pytest.mark.parametrize("module", [messages, calls, decisions, facts], ids=lambda module: module.__name__)
+@given(data=st.data())
+def test_every_noun_comes_back_equal_whole_and_sparse(module: ModuleType, data: st.DataObject) -> None:
+    here = [each for each in vars(module).values() if getattr(each, "__module__", None) == module.__name__]
+    value = data.draw(st.one_of([values_of(each) for each in here if is_dataclass(each)]))
+    assert back(type(value), value) == value
+    assert back_from_sparse(value) == value
+    assert "type" not in to_sparse(value)
+
+
+@pytest.mark.spec("RUN-7")
+@given(values_of(facts.Durable))
+def test_a_whole_event_says_what_it_is(event: object) -> None:
+    again = back(facts.Durable, event)
+    assert again == event
+    assert json.dumps(to_json(again)) == json.dumps(to_json(event))
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> Any:
+    """The JSON of an event in which something was taken away or replaced."""
+    event = draw(values_of(facts.Durable))
+    data = draw(st.sampled_from([to_json(event), {"type": type(event).__name__, **to_sparse(event)}]))
+    for _ in range(draw(st.integers(1, 3))):
+        places = [*within(data)]
+        if not places:
+            break
+        container, key = draw(st.sampled_from(places))
+        if draw(st.booleans()):
+            container[key] = draw(JSON | values_of(facts.Durable).map(to_json))
+        else:
+            del container[key]
+    return data
+
+
+def within(data: Any) -> list[tuple[Any, Any]]:
+    """Every place in a JSON value, as what holds it and its key there."""
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [place for key, item in inside for place in ((data, key), *within(item))]
+
+
+@given(JSON | damaged())
+def test_any_json_is_read_as_an_event_or_refused_in_words(data: Any) -> None:
+    try:
+        event = from_json(facts.Durable, data)
+    except UsageError:
+        return
+    assert type(event) in get_args(facts.Durable)
+
+
+@pytest.mark.parametrize(
+    ("noun", "sparse"),
+    [
+        (
+            facts.CallSettled(1.0, "c1", Result((Text("x"),))),
+            {"at": 1.0, "call_id": "c1", "result": {"content": [{"type": "Text", "text": "x"}]}},
+        ),
+        (
+            facts.MessageAdded(1.0, Message("m1", "user", (), usage=Usage(3))),
+            {"at": 1.0, "message": {"id": "m1", "role": "user", "parts": [], "usage": {"input": 3}}},
+        ),
+        (
+            facts.CallDecided(1.0, "c1", Allow("rule"), "h"),
+            {"at": 1.0, "call_id": "c1", "decision": {"type": "Allow", "by": "rule"}, "arguments_hash": "h"},
+        ),
+        (facts.Rewound(1.0, "m1", facts.Counted()), {"at": 1.0, "message_id": "m1"}),
+        (facts.LinesQuarantined(1.0, ((1, 2),), "f"), {"at": 1.0, "ranges": [[1, 2]], "kept_in": "f"}),
+        (Display("table", Text("x")), {"kind": "table", "body": {"type": "Text", "text": "x"}}),
+        (Result(details={"u": (Usage(1),)}), {"details": {"u": [to_json(Usage(1))]}}),
+        (ToolCall("c1", "Read"), {"id": "c1", "name": "Read"}),
+        (Interrupt(), {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_sparse_leaves_out_defaults_and_the_types_that_are_certain(noun: object, sparse: dict[str, Any]) -> None:
+    assert to_sparse(noun) == sparse
+
+
+def test_a_value_that_only_equals_the_default_is_not_left_out() -> None:
+    assert to_sparse(facts.CallStarted(1.0, "c1", True)) == {"at": 1.0, "call_id": "c1", "attempt": True}
+
+
+@pytest.mark.parametrize("value", [{}, Text, None, "text"])
+def test_only_a_noun_is_sparse(value: object) -> None:
+    with pytest.raises(TypeError, match="only a noun"):
+        to_sparse(value)
+
+
+def test_what_does_not_fit_its_annotation_is_written_all_the_same() -> None:
+    odd: Any = facts.LinesQuarantined(1.0, cast(Any, ((1, 2, b"3"), [Status.ERROR])), cast(Any, Text("x")))
+    wanted = {"at": 1.0, "ranges": [[1, 2, "Mw=="], ["error"]], "kept_in": {"type": "Text", "text": "x"}}
+    assert to_json(odd) == {"type": "LinesQuarantined", **wanted}
+    assert to_sparse(odd) == wanted
+
+
+def test_nouns_mappings_and_tuples_in_a_mapping_are_written() -> None:
+    details = {"a": MappingProxyType({"b": (Text("x"), Status.ERROR)}), "c": b"d"}
+    assert to_json(details) == {"a": {"b": [{"type": "Text", "text": "x"}, "error"]}, "c": "ZA=="}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        (Text, {}, "Text has no 'text'"),
+        (facts.CallStarted, {"at": 1.0}, "CallStarted has no 'call_id'"),
+        (Message, {"id": "m1", "role": "user", "parts": [{"type": "Image", "data": ""}]}, "Image has no 'media_type'"),
+        (Locks, {"reads": "abc"}, "a list is wanted, not str"),
+        (Locks, {"reads": {"a": 1}}, "a list is wanted, not dict"),
+        (Locks, {"reads": None}, "a list is wanted, not NoneType"),
+        (facts.LinesQuarantined, {"at": 1.0, "ranges": [[1]], "kept_in": ""}, "a list of 2 is wanted"),
+        (facts.LinesQuarantined, {"at": 1.0, "ranges": ["ab"], "kept_in": ""}, "a list of 2 is wanted"),
+        (Image, {"media_type": "image/png", "data": "a"}, "not the JSON of Image"),
+        (Resource, {"uri": "a:b", "data": 5}, "not the JSON of Resource"),
+        (Choice, {"label": "x", "pattern": "git"}, "Pattern is an object, not str"),
+        (facts.MessageAdded, {"at": 1.0, "message": {}, "stop_reason": "because"}, "not the JSON of MessageAdded"),
+        (facts.StrayEnded, {"at": 10**400, "call_id": "c1"}, "not the JSON of StrayEnded"),
+        (ToolCall, {"id": "c1", "name": "Read", "status": []}, "not a valid Status"),
+        (Decision, {"by": "rule"}, "dict without a type is none of Allow, Ask, Deny"),
+        (Decision, {"type": "Perhaps", "by": "rule"}, "'Perhaps' is none of Allow, Ask, Deny"),
+        (Decision, {"type": ["Allow"]}, "none of Allow"),
+        (Decision, None, "NoneType without a type is none of Allow"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(kind: Any, data: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        from_json(kind, data)
+
+
+def test_where_one_class_is_possible_no_type_is_needed() -> None:
+    data = {"id": "m1", "role": "user", "parts": [], "usage": {"input": 3}}
+    assert (
+        from_json(Message, data)
+        == from_json(Message, MappingProxyType(data))
+        == Message("m1", "user", (), None, Usage(3))
+    )
+    assert from_json(Status | None, "error") is Status.ERROR
+
+
+def test_a_default_that_can_change_belongs_to_one_noun_alone() -> None:
+    assert from_json(Result, {}).details is not from_json(Result, {}).details
+
+
+@noun
+class Tree:
+    name: str
+    above: "Tree | None" = None
+    below: "tuple[Tree | str, ...]" = ()
+
+
+@dataclass
+class Loose:
+    a: int
+    b: tuple[str, bytes] = field(kw_only=True)
+    c: Mapping[str, Any] | Text = field(default_factory=dict)
+    d: int = field(init=False, default=7)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Tree("a", Tree("b", Tree("c")), (Tree("d", below=("e", Tree("f"))),)),
+        Loose(1, b=("x", b"y"), c={"type": "Image", "text": "z"}),
+        Loose(1, b=("x", b"y"), c=Text("z")),
+    ],
+    ids=["contains itself", "mapping", "noun"],
+)
+def test_other_shapes_of_classes_come_back_equal(value: object) -> None:
+    assert back(type(value), value) == value
+    assert back_from_sparse(value) == value

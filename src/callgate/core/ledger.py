@@ -1,33 +1,44 @@
 """State is the fold of events: where every call is, what was said, what is remembered."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast, overload
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, cast
 
+from callgate.core.view import History, View
 from callgate.words.arguments import Repair
 from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
 from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Mode, Question
+from callgate.words.errors import StateError
 from callgate.words.events import (
+    Branched,
     CallArrived,
     CallDecided,
     CallProgressed,
     CallSettled,
     CallStarted,
+    Compacted,
     ContextUpdated,
+    Counted,
     Durable,
     Event,
+    Forked,
+    LinesQuarantined,
     MessageAdded,
+    MetadataSet,
     ModelSet,
     ModeSet,
     PolicyAdded,
     QuestionAnswered,
     QuestionAsked,
+    ResultReplaced,
     Rewound,
     RunEnded,
+    Snipped,
     TurnEnded,
     TurnStarted,
 )
-from callgate.words.messages import Message, Usage
+from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import WHOLE
 
 LIVE_OUTPUT_CHARS = 10_000
@@ -45,6 +56,7 @@ class Entry:
         "duration_ms",
         "edited",
         "ended_at",
+        "hashed",
         "id",
         "index",
         "live_output",
@@ -66,6 +78,7 @@ class Entry:
         self.raw_arguments = event.raw_arguments
         self.repairs: tuple[Repair, ...] = event.repairs
         self.asked_as = event.asked_as
+        self.hashed = event.arguments_hash
         self.index = event.index
         self.message_id = event.message_id
         self.status = Status.VALIDATING
@@ -106,37 +119,16 @@ class Entry:
         )
 
 
-class History(Sequence[Message]):
-    """The messages up to a point, without copying them: a request of turn 1,000 costs what the first one did."""
-
-    __slots__ = ("_length", "_messages")
-
-    def __init__(self, messages: list[Message]) -> None:
-        self._messages = messages
-        self._length = len(messages)
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        if isinstance(index, slice):
-            return [self._messages[i] for i in range(*index.indices(self._length))]
-        if not -self._length <= index < self._length:
-            raise IndexError(index)
-        return self._messages[index if index >= 0 else self._length + index]
-
-
 class Ledger:
-    """The fold. Settled calls are let go when their turn ends; the history keeps what was said."""
+    """The fold. Settled calls are let go when their turn ends; the history keeps what was said.
+
+    ``events`` come from a log, of which lines may be lost: what does not fit without them is left out.
+    """
 
     def __init__(
         self, events: Iterable[Durable] = (), *, context: Mapping[str, Any] | None = None, mode: Mode = "default"
     ) -> None:
-        self.messages: list[Message] = []
+        self.view = View()
         self.calls: dict[str, Entry] = {}
         self.context: Mapping[str, Any] = dict(context or {})
         self.policies: list[ApprovalPolicy] = []
@@ -151,8 +143,20 @@ class Ledger:
         self.added = 0
         self.call_ids: set[str] = set()
         self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
+        self.metadata: dict[str, Any] = {}
+        self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
         for event in events:
-            self.fold(event)
+            with suppress(LookupError, StateError):
+                self.fold(event)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was said since the last boundary."""
+        return self.view.messages
+
+    @property
+    def counted(self) -> Counted:
+        return Counted(self.added, self.turn, self.usage)
 
     @property
     def whole(self) -> bool:
@@ -160,7 +164,7 @@ class Ledger:
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
     def history(self) -> History:
-        return History(self.messages)
+        return self.view.history()
 
     def call(self, call_id: str) -> ToolCall:
         return self.calls[call_id].snapshot()
@@ -173,7 +177,7 @@ class Ledger:
 
 def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     message = event.message
-    ledger.messages.append(message)
+    ledger.view.add(message)
     ledger.added += 1
     if message.role == "user":
         ledger.running = True
@@ -193,6 +197,7 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
     ledger.open_message = None
     ledger.open_results = False
     ledger.running = True
+    ledger.calls = {}  # there is none left of an earlier turn, unless lines were lost
 
 
 def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
@@ -215,6 +220,7 @@ def _decided(ledger: Ledger, event: CallDecided) -> None:
     entry = ledger.calls[event.call_id]
     decision = event.decision
     entry.decision = decision
+    entry.hashed = event.arguments_hash
     if not isinstance(decision, Deny):
         if decision.arguments is not None:
             before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
@@ -276,11 +282,46 @@ def _model(ledger: Ledger, event: ModelSet) -> None:
     ledger.model = event.model
 
 
-def _rewound(ledger: Ledger, event: Rewound) -> None:
-    at = next((i for i, message in enumerate(ledger.messages) if message.id == event.message_id), None)
-    if at is not None:
-        ledger.messages = ledger.messages[:at]  # a new list: requests already made keep theirs
-        ledger.running = False
+def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
+    """Which messages are live is for the journal to say; here are the totals that a fold of those cannot know."""
+    _count(ledger, event.counted)
+
+
+def _compacted(ledger: Ledger, event: Compacted) -> None:
+    ledger.view.compact(Message(f"c{event.counted.messages}", "user", (Text(event.summary),)), event.kept)
+    ledger.context = dict(event.context)
+    ledger.running = event.running
+    ledger.call_ids = {call.id for message in ledger.messages for call in message.calls}
+    _count(ledger, event.counted)
+
+
+def _count(ledger: Ledger, counted: Counted) -> None:
+    ledger.added = max(ledger.added, counted.messages)
+    ledger.turn = max(ledger.turn, counted.turns)
+    ledger.usage = counted.usage
+
+
+def _snipped(ledger: Ledger, event: Snipped) -> None:
+    ledger.view.snip(event.message_ids)
+
+
+def _replaced(ledger: Ledger, event: ResultReplaced) -> None:
+    ledger.view.replace(event.message_id, event.call_id, event.content)
+
+
+def _metadata(ledger: Ledger, event: MetadataSet) -> None:
+    ledger.metadata[event.key] = event.value
+
+
+def _forked(ledger: Ledger, event: Forked) -> None:
+    ledger.inherited = set(ledger.calls)
+
+
+def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
+    """The lost lines may have held messages and turns: their numbers are not given out again."""
+    lost = sum(length // 100 + 1 for _, length in event.ranges)
+    ledger.added += lost
+    ledger.turn += lost
 
 
 FOLD = cast(
@@ -301,6 +342,13 @@ FOLD = cast(
         PolicyAdded: _policy,
         ModeSet: _mode,
         ModelSet: _model,
-        Rewound: _rewound,
+        Rewound: _moved,
+        Branched: _moved,
+        Compacted: _compacted,
+        Snipped: _snipped,
+        ResultReplaced: _replaced,
+        MetadataSet: _metadata,
+        Forked: _forked,
+        LinesQuarantined: _quarantined,
     },
 )

@@ -110,6 +110,21 @@ def never_started() -> Result:
     return Result.failed("never_started", text, effects="none", started=False)
 
 
+def not_kept() -> Result:
+    text = "Never started: its arguments held a secret, which is not kept on disk. Send the call again if it is needed."
+    return Result.failed("never_started", text, effects="none", started=False)
+
+
+def left_behind() -> Result:
+    text = "Never started here: it belongs to the session that this one was forked from. Send it again if it is needed."
+    return Result.failed("never_started", text, effects="none", started=False)
+
+
+def unrecorded(error: BaseException) -> Result:
+    """Nothing runs that is not on record."""
+    return Result.failed("tool_error", f"Not started: {in_words(error)}", effects="none", started=False)
+
+
 def with_note(content: tuple[Content, ...], note: str) -> tuple[Content, ...]:
     """Content with a line for the model added behind what was there."""
     return (*content, Text(f"\n{note}" if content else note))

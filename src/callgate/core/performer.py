@@ -124,7 +124,7 @@ class Performer:
                 return outcomes.stopped(ticket.reason, ticket.because, traits.effects)
             if going_down(error):
                 raise
-            result = outcomes.from_exception(error, traits.effects)
+            result = outcomes.unrecorded(error) if run is None else outcomes.from_exception(error, traits.effects)
         if ticket.reason is None:
             return result
         task = asyncio.current_task()

@@ -14,6 +14,7 @@ from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Mode
 from callgate.words.events import Durable
+from callgate.words.messages import Message
 from callgate.words.model import Abilities, ModelEvent, Request, ToolSpec
 from callgate.words.noun import noun
 from callgate.words.traits import Traits
@@ -223,16 +224,38 @@ class Gate(Protocol):
 
 
 class Journal(Protocol):
-    """The append-only record. One writer."""
+    """The append-only record of one session. One writer; only the loop's thread calls it."""
+
+    @property
+    def session(self) -> str:
+        """The session's id, the same after every restart; empty for a record that ends with the program."""
+        ...
 
     def append(self, event: Durable) -> None:
         """Take the event into the order of the record. Must not block."""
         ...
 
     def barrier(self) -> Maybe:
-        """None when everything appended so far is as durable as it gets; otherwise wait for that."""
+        """None when everything appended so far is as durable as it gets; otherwise wait for that. JournalError when it
+        cannot be; nothing is lost by that, and to ask again is to try again."""
+        ...
+
+    def room(self) -> Maybe:
+        """None while the record keeps up; otherwise wait until it does. Fails like ``barrier``."""
         ...
 
     def read(self) -> Iterable[Durable]:
-        """Everything on record, oldest first."""
+        """What is live on record, oldest first. Called once, at the beginning."""
+        ...
+
+    async def live(self) -> Sequence[Durable]:
+        """The same as it is now, after all that was appended. A rewind changes what is live."""
+        ...
+
+    async def recall(self, message_id: str) -> Message | None:
+        """A message from anywhere on record, also one that is not live."""
+        ...
+
+    async def aclose(self) -> None:
+        """Nothing is appended any more. JournalError when something could not be written."""
         ...

@@ -4,19 +4,22 @@
 """
 
 from asyncio import ensure_future, get_running_loop, shield
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from callgate.core.chain import live_events
 from callgate.core.ledger import FOLD, Ledger
 from callgate.core.ports import Journal, Maybe
 from callgate.words.errors import in_words
-from callgate.words.events import Durable, Event, Noted, Passing
+from callgate.words.events import Durable, Event, MessageAdded, Noted, Passing
+from callgate.words.messages import Message
 
 
 class MemoryJournal:
     """The record in memory: gone with the process, durable as far as it goes."""
 
-    def __init__(self, events: Iterable[Durable] = ()) -> None:
+    def __init__(self, events: Iterable[Durable] = (), *, session: str = "") -> None:
         self.events: list[Durable] = list(events)
+        self.session = session
 
     def append(self, event: Durable) -> None:
         self.events.append(event)
@@ -24,8 +27,21 @@ class MemoryJournal:
     def barrier(self) -> Maybe:
         return None
 
+    def room(self) -> Maybe:
+        return None
+
     def read(self) -> Iterable[Durable]:
-        return list(self.events)
+        return live_events(self.events)
+
+    async def live(self) -> Sequence[Durable]:
+        return live_events(self.events)
+
+    async def recall(self, message_id: str) -> Message | None:
+        said = (event.message for event in self.events if isinstance(event, MessageAdded))
+        return next((message for message in said if message.id == message_id), None)
+
+    async def aclose(self) -> None:
+        return
 
 
 Listener = Callable[[Event], None]
@@ -36,12 +52,13 @@ on what it hears. Must not block. One that raises is heard of and not called aga
 class Record:
     """The one writer."""
 
-    __slots__ = ("_append", "_barrier", "_delivering", "_listeners", "_pending", "_scheduled", "ledger")
+    __slots__ = ("_append", "_barrier", "_delivering", "_listeners", "_pending", "_scheduled", "ledger", "room")
 
     def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
         self.ledger = ledger
         self._append = journal.append
         self._barrier = journal.barrier
+        self.room = journal.room
         self._listeners = tuple(listeners)
         self._pending: list[Event] = []
         self._scheduled = False

@@ -16,11 +16,12 @@ from typing import Any, cast
 from callgate.core import outcomes
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.intake import Intake, Refused, call_part
+from callgate.core.ledger import Entry
 from callgate.core.ports import Gate, Host, Model, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
-from callgate.words.decisions import Confirmation, Question
-from callgate.words.errors import ModelError, StateError, in_words
+from callgate.words.decisions import Confirmation, Question, arguments_hash
+from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
 from callgate.words.messages import Message, ResultPart
 from callgate.words.model import (
@@ -73,13 +74,16 @@ class Turn:
         self._reader: asyncio.Task[None] | None = None
         self._interrupted = False
         self._error: ModelError | None = None
+        opened = self._ledger.open_turn
+        self._number = self._ledger.turn + 1 if opened is None else opened.turn
+        self._message_id = f"a{self._number}" if opened is None else opened.message_id
         self._executor = Executor(
             equipment.toolbox,
             equipment.gate,
             host=equipment.host,
             record=self._record,
             settings=equipment.settings,
-            lineage=equipment.lineage,
+            lineage=(*equipment.lineage, self._message_id),
         )
 
     async def run(self) -> TurnEnded:
@@ -138,9 +142,8 @@ class Turn:
     # ---- a fresh turn -------------------------------------------------------------------------------------------
 
     async def _fresh(self) -> StopReason:
-        number = self._ledger.turn + 1
-        message_id = f"a{number}"
-        written = self._record.write_first(TurnStarted(self._clock.now(), number, message_id))
+        message_id = self._message_id
+        written = self._record.write_first(TurnStarted(self._clock.now(), self._number, message_id))
         if written is not None:
             await written  # what was said so far is on record before the model is asked
         intake = Intake(message_id, self._ledger)
@@ -176,17 +179,21 @@ class Turn:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
-                if isinstance(seen, ToolCall):
-                    executor.add(seen)
-                elif isinstance(seen, Refused):
-                    executor.add(seen.call, refused=seen.result)
+                if isinstance(seen, ToolCall | Refused):
+                    if isinstance(seen, ToolCall):
+                        executor.add(seen)
+                    else:
+                        executor.add(seen.call, refused=seen.result)
+                    crowded = record.room()
+                    if crowded is not None:
+                        await crowded
                 elif isinstance(seen, TextDelta):
                     record.tell(TextStreamed(clock.now(), intake.message_id, seen.text))
                 elif seen.text:
                     record.tell(ThinkingStreamed(clock.now(), intake.message_id, seen.text))
         except ModelError as error:
             self._error = error
-        except StateError:  # ours, not the model's
+        except (StateError, JournalError):  # ours, not the model's
             raise
         except Exception as error:
             self._error = ModelError(in_words(error))
@@ -215,7 +222,7 @@ class Turn:
         for entry in entries:
             call = entry.snapshot()
             if entry.result is None:
-                self._executor.add(call, refused=self._truth(call), attempt=entry.attempt + 1)
+                self._executor.add(call, refused=self._truth(entry, call), attempt=entry.attempt + 1)
             else:
                 self._executor.recall(call, updated=entry.updated)
         if ledger.open_message is None:
@@ -227,13 +234,19 @@ class Turn:
             return "cut_off"
         return ledger.open_message.stop_reason or "cut_off"
 
-    def _truth(self, call: ToolCall) -> Result | None:
+    def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
         """What is known about a call that has no result; None when it may simply go on."""
-        if call.status is not Status.EXECUTING:
-            return None if self._ledger.open_message is not None else outcomes.never_started()
-        effects = self._effects(call)
-        may_repeat = self._kit.rerun_safe and effects != "mutating" and self._ledger.whole
-        return None if may_repeat else outcomes.outcome_unknown(effects)
+        ledger = self._ledger
+        as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)
+        if call.status is Status.EXECUTING:
+            effects = self._effects(call)
+            may_repeat = self._kit.rerun_safe and effects != "mutating" and ledger.whole and as_decided
+            return None if may_repeat and call.id not in ledger.inherited else outcomes.outcome_unknown(effects)
+        if call.id in ledger.inherited:
+            return outcomes.left_behind()
+        if ledger.open_message is None:
+            return outcomes.never_started()
+        return None if as_decided else outcomes.not_kept()
 
     def _effects(self, call: ToolCall) -> Effects:
         try:

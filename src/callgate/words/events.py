@@ -202,12 +202,13 @@ class Branched:
 @noun
 class Compacted:
     """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
-    what calls before it had left behind."""
+    what calls before it had left behind, ``running`` whether the work went on after it."""
 
     at: float
     summary: str
     kept: str | None = None
     trigger: Literal["manual", "automatic", "reactive", "imported"] = "manual"
+    running: bool = False
     context: Mapping[str, Any] = field(default_factory=nothing)
     counted: Counted = field(default_factory=Counted)
 

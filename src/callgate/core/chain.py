@@ -1,0 +1,195 @@
+"""Which lines of a log are live: the tree of messages, and what hangs on it. See docs/decisions/0008.
+
+No I/O: a line is known by its type, its ids and the bytes it covers (or its index, for a log in memory).
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from callgate.words.events import (
+    Branched,
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Compacted,
+    ContextUpdated,
+    Durable,
+    EntryKept,
+    Forked,
+    MessageAdded,
+    Noted,
+    QuestionAnswered,
+    QuestionAsked,
+    ResultReplaced,
+    Rewound,
+    RunEnded,
+    Snipped,
+    StrayEnded,
+    StrayFound,
+    TurnEnded,
+    TurnStarted,
+)
+
+_OF_CALL = (CallDecided, CallStarted, CallSettled, ContextUpdated, StrayFound, StrayEnded)
+_AT_LEAF = (RunEnded, Compacted, EntryKept, Forked)
+
+Kind = str
+MESSAGE, FACT, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "rewound", "branched", "boundary"
+
+
+class Line(NamedTuple):
+    """What the tree needs to know of a line. ``id`` is a message's own; ``parent`` the message before it, or the one
+    a fact hangs on; ``target`` what a move or a boundary points to."""
+
+    kind: Kind
+    id: str | None
+    parent: str | None
+    target: str | None = None
+
+
+class _Segment(NamedTuple):
+    line: Line
+    leaf: str | None  # of the time it was written
+    start: int
+    end: int
+
+
+class Chain:
+    """Grows with the log. Neighbouring facts of one message are one segment, so it stays small beside the log."""
+
+    def __init__(self) -> None:
+        self.leaf: str | None = None
+        self._parents: dict[str, str | None] = {}
+        self._segments: list[_Segment] = []
+        self._turn: str | None = None
+        self._calls: dict[str, str | None] = {}
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._parents
+
+    def place(self, event: Durable) -> Line:
+        """What the line of this event, the next of the log, hangs on."""
+        if isinstance(event, MessageAdded):
+            return Line(MESSAGE, event.message.id, self.leaf)
+        if isinstance(event, Rewound):
+            return Line(REWOUND, None, None, event.message_id)
+        if isinstance(event, Branched):
+            return Line(BRANCHED, None, None, event.message_id)
+        if isinstance(event, Compacted):
+            return Line(BOUNDARY, None, self.leaf, event.kept)
+        return Line(FACT, None, self._hung_on(event))
+
+    def add(self, line: Line, start: int, end: int) -> bool:
+        """Take a line that is on the log, in the order of the log. False: a message with this id is there already."""
+        leaf = self.leaf
+        if line.kind in (MESSAGE, BOUNDARY) and line.parent is not None and line.parent not in self._parents:
+            line = line._replace(parent=leaf)  # lost: the history goes on from what is there
+        if line.kind == MESSAGE:
+            assert line.id is not None
+            if line.id in self._parents:
+                return False
+            self._parents[line.id] = line.parent
+            self.leaf = line.id
+        elif line.kind == REWOUND:
+            self.leaf = self._parents.get(line.target or "", leaf)
+        elif line.kind == BRANCHED and line.target in self._parents:
+            self.leaf = line.target
+        last = self._segments[-1] if self._segments else None
+        if last is not None and line.kind == FACT and last.line == line and last.end == start and last.leaf == leaf:
+            self._segments[-1] = last._replace(end=end)
+        else:
+            self._segments.append(_Segment(line, leaf, start, end))
+        return True
+
+    def where(self, message_id: str) -> tuple[int, int] | None:
+        """The bytes of a message's line."""
+        found = (each for each in self._segments if each.line.kind == MESSAGE and each.line.id == message_id)
+        return next(((each.start, each.end) for each in found), None)
+
+    def take_open(self, other: "Chain") -> None:
+        """Go on with the turn that is open on another chain of the same log."""
+        self._turn, self._calls = other._turn, other._calls
+
+    def live(self) -> list[tuple[int, int]]:
+        """The live parts of the log, in its order, neighbours joined."""
+        line = self._world_line()
+        on = set(line)
+        boundary = next((each for each in reversed(self._segments) if _cuts(each, on)), None)
+        if boundary is not None:
+            on -= self._before(boundary, line)
+        ranges: list[tuple[int, int]] = []
+        for each in self._segments:
+            if each is boundary or self._is_live(each, on):
+                if ranges and ranges[-1][1] == each.start:
+                    ranges[-1] = (ranges[-1][0], each.end)
+                else:
+                    ranges.append((each.start, each.end))
+        return ranges
+
+    def _hung_on(self, event: Any) -> str | None:
+        if isinstance(event, TurnStarted):
+            self._turn = event.message_id
+            self._calls.clear()
+            return self._turn
+        if isinstance(event, TurnEnded):
+            turn, self._turn = self._turn, None
+            return turn or self.leaf
+        if isinstance(event, CallArrived):
+            self._calls[event.call_id] = event.message_id or None
+            return event.message_id or None
+        if isinstance(event, _OF_CALL):
+            return self._calls.get(event.call_id, self.leaf)
+        if isinstance(event, QuestionAsked):
+            return self._calls.get(event.question.call_id, self.leaf)
+        if isinstance(event, QuestionAnswered):
+            return self._calls.get(event.confirmation.call_id, self.leaf)
+        if isinstance(event, Noted):
+            return self._calls.get(event.call_id or "", self.leaf)
+        if isinstance(event, Snipped):
+            return event.message_ids[-1] if event.message_ids else self.leaf
+        if isinstance(event, ResultReplaced):
+            return event.message_id
+        return self.leaf if isinstance(event, _AT_LEAF) else None
+
+    def _world_line(self) -> list[str]:
+        """From the leaf back. A parent stands earlier in the log, so there are no circles."""
+        found: list[str] = []
+        at = self.leaf
+        while at is not None:
+            found.append(at)
+            at = self._parents.get(at)
+        return found
+
+    def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
+        """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
+        kept = boundary.line.target
+        first = kept if kept in line else boundary.line.parent
+        if first is None:
+            return set()
+        at = line.index(first)
+        return set(line[at + 1 :] if kept in line else line[at:])
+
+    def _is_live(self, segment: _Segment, on: set[str]) -> bool:
+        line = segment.line
+        if line.kind == MESSAGE:
+            return line.id in on
+        if line.parent is None:  # it hangs on the session
+            return True
+        if line.parent in self._parents:
+            return line.parent in on
+        return segment.leaf is None or segment.leaf in on  # its message never came
+
+
+def _cuts(segment: _Segment, on: set[str]) -> bool:
+    line = segment.line
+    return line.kind == BOUNDARY and (line.parent is None or line.parent in on)
+
+
+def live_events(events: Iterable[Durable]) -> list[Durable]:
+    """Those that a fold should see."""
+    listed = list(events)
+    chain = Chain()
+    for n, event in enumerate(listed):
+        chain.add(chain.place(event), n, n + 1)
+    return [event for start, end in chain.live() for event in listed[start:end]]

@@ -1,0 +1,221 @@
+"""What a model is sent: the history since the last boundary, in an order that every provider takes.
+
+What was said may be damaged: a crash, lost lines, a log of another program. It is repaired here, in what is sent, and
+nowhere else. Messages that need no repair are sent as the very objects they are, so that prompt caches hold.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import is_
+from typing import overload
+
+from callgate.words.messages import CallPart, Content, Message, ResultPart, Text
+
+REMOVED = Message("removed", "user", (Text("(Earlier messages of this conversation were removed.)"),))
+NO_RESULT = (Text("No result of this call is on record. Whether it ran is not known: check before repeating it."),)
+
+
+class History(Sequence[Message]):
+    """The messages up to a point, without copying them: a request of turn 1,000 costs what the first one did."""
+
+    __slots__ = ("_length", "_messages")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+        self._length = len(messages)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._messages[i] for i in range(*index.indices(self._length))]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._messages[index if index >= 0 else self._length + index]
+
+
+def faults(messages: Sequence[Message]) -> list[str]:
+    """Where messages break the legal order, in words; empty when they can be sent.
+
+    A user speaks first. A message with calls is followed at once by one message with one result per call, in the order
+    of the calls, and nothing else; results stand nowhere else. Call ids are unique, and every message says something.
+    """
+    found: list[str] = []
+    ids: set[str] = set()
+    wanted: list[str] = []
+    if messages and messages[0].role != "user":
+        found.append(f"{messages[0].id}: the first message is not a user's")
+    for message in messages:
+        if not message.parts:
+            found.append(f"{message.id}: has no parts")
+        results = [part.call_id for part in message.parts if isinstance(part, ResultPart)]
+        if message.role == "tool" and len(results) != len(message.parts):
+            found.append(f"{message.id}: has more than results")
+        if results != wanted or (message.role == "tool") != bool(wanted):
+            found.append(f"{message.id}: has the results of {results} where those of {wanted} belong")
+        wanted = [call.id for call in message.calls]
+        if wanted and message.role != "assistant":
+            found.append(f"{message.id}: has calls that no assistant made")
+        for call_id in wanted:
+            if call_id in ids:
+                found.append(f"{message.id}: the call id {call_id} is used again")
+            ids.add(call_id)
+    if wanted:
+        found.append(f"{messages[-1].id}: the results of {wanted} are missing")
+    return found
+
+
+class Step:
+    """A message as it can be sent; for each of its calls the id it goes by and the result that belongs to it, with the
+    message that said it."""
+
+    __slots__ = ("answers", "message", "names")
+
+    def __init__(self, message: Message, names: list[str]) -> None:
+        self.message = message
+        self.names = names
+        self.answers: list[tuple[Message, ResultPart] | None] = [None] * len(names)
+
+
+class View:
+    """``messages`` is what was said since the last boundary, kept tail included and summary excluded; it is never
+    changed by a repair, a snip or a replacement. ``replaced`` is what stands in for results, by message and call id."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.replaced: dict[tuple[str, str], tuple[Content, ...]] = {}
+        self._snipped: set[str] = set()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._at: dict[str, int] = {}  # message id → position
+        self._steps: list[Step] = []
+        self._named: dict[str, int] = {}  # ids given to calls → the last number tried behind each
+        self._open: dict[str, list[tuple[int, int]]] = {}  # call id as said → step and place, the next to answer last
+        self._resend()
+
+    def _resend(self) -> None:
+        self._sent: list[Message] = []  # a new list: a History that was handed out keeps the old one
+        self._done = 0  # steps that are in it
+
+    def add(self, message: Message) -> None:
+        self._at.setdefault(message.id, len(self.messages))
+        self.messages.append(message)
+        self._fold(message)
+
+    def compact(self, summary: Message, kept: str | None) -> None:
+        """From now on: the summary, then the messages from ``kept`` on; none if it is None or not known."""
+        at = None if kept is None else self._at.get(kept)
+        tail = [] if at is None else self.messages[at:]
+        self.messages = []
+        self._restart()
+        self._fold(summary)
+        for message in tail:
+            self.add(message)
+        self._snipped.intersection_update(self._at)
+        self.replaced = {key: content for key, content in self.replaced.items() if key[0] in self._at}
+
+    def snip(self, message_ids: Iterable[str]) -> None:
+        """These messages are not sent any more, and neither is the other half of a pair of call and result."""
+        known = {message_id for message_id in message_ids if message_id in self._at}
+        if not known <= self._snipped:
+            self._snipped |= known
+            self._resend()
+
+    def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
+        """Send this in place of a result, for good: later replacements of it change nothing."""
+        if message_id in self._at and (message_id, call_id) not in self.replaced:
+            self.replaced[message_id, call_id] = content
+            self._resend()
+
+    def history(self) -> History:
+        """What a model is sent now; it never changes afterwards, and has no ``faults``."""
+        steps = self._steps
+        # The last step may still get its results: what stands in for them until then is not kept.
+        settled = len(steps) - bool(steps and None in steps[-1].answers)
+        for step in steps[self._done : settled]:
+            self._send(step, self._sent)
+        self._done, sent = settled, self._sent
+        if settled < len(steps):
+            sent = list(sent)
+            self._send(steps[-1], sent)
+        return History(sent if sent or not self.messages else [REMOVED])
+
+    # ---- which result belongs to which call ---------------------------------------------------------------------
+
+    def _fold(self, message: Message) -> None:
+        if message.role != "tool":
+            stray = ResultPart if message.role == "assistant" else (ResultPart, CallPart)
+            parts = tuple(part for part in message.parts if not isinstance(part, stray))
+            if parts:
+                self._begin(message if len(parts) == len(message.parts) else replace(message, parts=parts))
+        for part in message.parts:
+            if isinstance(part, ResultPart):
+                self._answer(message, part)
+
+    def _begin(self, message: Message) -> None:
+        calls = message.calls
+        for place in reversed(range(len(calls))):  # of one message, the first call is answered first
+            self._open.setdefault(calls[place].id, []).append((len(self._steps), place))
+        self._steps.append(Step(message, [self._name(call.id) for call in calls]))
+
+    def _answer(self, message: Message, part: ResultPart) -> None:
+        """It belongs to the nearest call with its id that has no result yet; without one it is not sent."""
+        waiting = self._open.get(part.call_id)
+        if waiting is None:
+            return
+        at, place = waiting.pop()
+        if not waiting:
+            del self._open[part.call_id]
+        self._steps[at].answers[place] = (message, part)
+        if at < self._done:
+            self._resend()
+
+    def _name(self, call_id: str) -> str:
+        """The id itself, or the next free one made of it: ``id~2``."""
+        name, count = call_id, self._named.get(call_id, 0)
+        while name in self._named:
+            count += 1
+            name = f"{call_id}~{count}"
+        self._named[call_id] = max(count, 1)
+        self._named.setdefault(name, 1)
+        return name
+
+    # ---- how it is sent -----------------------------------------------------------------------------------------
+
+    def _send(self, step: Step, to: list[Message]) -> None:
+        message, calls = step.message, step.message.calls
+        sources = [answer[0] for answer in step.answers if answer is not None]
+        if self._snipped and not self._snipped.isdisjoint(said.id for said in (message, *sources)):
+            return
+        if not to and message.role != "user":
+            to.append(REMOVED)
+        if any(call.id != name for call, name in zip(calls, step.names, strict=True)):
+            names = iter(step.names)
+            parts = (replace(part, id=next(names)) if isinstance(part, CallPart) else part for part in message.parts)
+            message = replace(message, parts=tuple(parts))
+        to.append(message)
+        if calls:
+            results = tuple(map(self._result, calls, step.names, step.answers))
+            source = sources[0] if sources else Message(f"{message.id}~results", "tool", ())
+            same = source.role == "tool" and len(results) == len(source.parts) and all(map(is_, results, source.parts))
+            to.append(source if same else Message(source.id, "tool", results))
+
+    def _result(self, call: CallPart, name: str, answer: tuple[Message, ResultPart] | None) -> ResultPart:
+        if answer is None:
+            return ResultPart(name, call.name, NO_RESULT, is_error=True)
+        source, part = answer
+        content = self.replaced.get((source.id, part.call_id))
+        if content is not None and part is _first_result(source, part.call_id):
+            part = replace(part, content=content)
+        return part if part.call_id == name else replace(part, call_id=name)
+
+
+def _first_result(message: Message, call_id: str) -> ResultPart:
+    """The one that a replacement means, should a message answer the same id twice."""
+    return next(part for part in message.parts if isinstance(part, ResultPart) and part.call_id == call_id)

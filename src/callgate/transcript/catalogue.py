@@ -1,0 +1,92 @@
+"""The sessions of one project, without opening each of them.
+
+A cache of what the logs say of themselves, beside them; a log whose size or time is not the one noted is asked again.
+"""
+
+import os
+from collections.abc import Iterable
+from json import dumps, loads
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.transcript.index import replace_cache
+from callgate.transcript.loader import summarize
+from callgate.transcript.lock import open_log
+from callgate.transcript.summary import Summary
+from callgate.words.errors import JournalError, UsageError, in_words
+from callgate.words.jsonable import from_json, to_sparse
+from callgate.words.noun import noun
+
+_VERSION = 1
+_NAME = "sessions.catalogue"
+_SUFFIX = ".jsonl"
+
+_Row = list[Any]
+"""Size, time of the last change, summary, fault."""
+
+
+@noun
+class Listed:
+    """One session as a list shows it. ``fault`` says why nothing else is known of it."""
+
+    session: str
+    path: str
+    size: int
+    about: Summary
+    fault: str = ""
+
+
+def listed(folder: Path, limit: int | None = None) -> list[Listed]:
+    """The sessions in a folder, last used first."""
+    noted = _noted(folder)
+    rows = {name: _row(folder, name, size, changed, noted.get(name)) for name, size, changed in _logs(folder)}
+    if rows != noted:
+        replace_cache(folder / _NAME, dumps({"v": _VERSION, "rows": rows}, separators=(",", ":")))
+    newest = sorted(rows.items(), key=lambda item: (item[1][2].get("updated_at", 0.0), item[0]), reverse=True)
+    return [_listed(folder, name, row) for name, row in newest[:limit]]
+
+
+def _logs(folder: Path) -> Iterable[tuple[str, int, int]]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(_SUFFIX):
+                    found = entry.stat(follow_symlinks=False)
+                    yield entry.name.removesuffix(_SUFFIX), found.st_size, found.st_mtime_ns
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise JournalError(f"{folder} cannot be listed: {error.strerror}") from error
+
+
+def _row(folder: Path, name: str, size: int, changed: int, noted: _Row | None) -> _Row:
+    if noted is not None and noted[:2] == [size, changed]:
+        return noted
+    log = folder / f"{name}{_SUFFIX}"
+    try:
+        fd = open_log(log, os.O_RDONLY)
+        try:
+            return [size, changed, to_sparse(summarize(fd, log)), ""]
+        finally:
+            os.close(fd)
+    except (JournalError, OSError) as error:
+        fault = str(error) if isinstance(error, JournalError) else in_words(error)
+        return [size, changed, {"updated_at": changed / 1e9}, fault]
+
+
+def _noted(folder: Path) -> dict[str, _Row]:
+    try:
+        found = loads((folder / _NAME).read_bytes())
+        rows = cast(dict[str, _Row], found["rows"])
+        sound = found["v"] == _VERSION and all(len(row) == 4 and isinstance(row[2], dict) for row in rows.values())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    return rows if sound else {}
+
+
+def _listed(folder: Path, name: str, row: _Row) -> Listed:
+    try:
+        about = from_json(Summary, row[2])
+    except UsageError:  # a broken cache; the log itself is still there to be opened
+        about = Summary()
+    return Listed(name, str(folder / f"{name}{_SUFFIX}"), int(row[0]), about, str(row[3]))

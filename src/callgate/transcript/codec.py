@@ -1,0 +1,198 @@
+"""One event, one line; see docs/decisions/0008 for what is on it.
+
+The sum covers the bytes of the line before it: a line can be checked without parsing it and without its neighbours.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from json import JSONDecoder, dumps, loads
+from math import isfinite
+from typing import Any, NamedTuple, NoReturn, cast, get_args
+
+from callgate.core.chain import BOUNDARY, BRANCHED, FACT, MESSAGE, REWOUND, Line
+from callgate.transcript.masking import Masker
+from callgate.words.errors import UsageError
+from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
+from callgate.words.jsonable import from_json, plain_json, to_sparse
+from callgate.words.messages import Image, Resource, ResultPart
+
+VERSION = 1
+START = "0" * 32
+"""What the first line gives as the sum of the line before."""
+
+_TAIL = len(',"sum":"') + 32 + len('"}')
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+TYPES: Mapping[str, type] = {_snake(cls.__name__): cls for cls in get_args(Durable)}
+_NAMES: Mapping[type, str] = {cls: name for name, cls in TYPES.items()}
+_KINDS = {"message_added": MESSAGE, "rewound": REWOUND, "branched": BRANCHED, "compacted": BOUNDARY}
+_TARGETS = {"rewound": "message_id", "branched": "message_id", "compacted": "kept"}
+
+
+class BadLine(Exception):
+    """Says why these bytes are no line of a log."""
+
+
+class Entry(NamedTuple):
+    """A line that was read. ``event`` is None for a type, or a shape, that this version does not know."""
+
+    n: int
+    type: str
+    id: str
+    parent: str | None
+    at: float
+    session: str
+    data: Mapping[str, Any]
+    prev: str
+    sum: str
+    event: Durable | None
+
+    @property
+    def line(self) -> Line:
+        return _line(self.type, self.id, self.parent, self.data)
+
+
+class Head(NamedTuple):
+    """What can be told of a line at a glance."""
+
+    n: int
+    sum: str
+    line: Line
+
+
+class Encoder:
+    """Makes the lines of one session, one after the other."""
+
+    def __init__(self, session: str, masker: Masker, *, n: int = 0, prev: str = START) -> None:
+        self.session = session
+        self.n = n
+        self.prev = prev
+        self._masker = masker
+
+    def encode(self, event: Durable, line: Line) -> bytes:
+        """The next line, with its line end. Never fails: what JSON cannot say is there as its ``repr``."""
+        self.n += 1
+        name = _NAMES[type(event)]
+        text = self._data(event)
+        own = dumps(line.id) if line.id is not None else f'"e{self.n}"'
+        at = float(event.at) if isfinite(event.at) else 0.0
+        head = (
+            f'{{"v":{VERSION},"n":{self.n},"type":"{name}","id":{own},"parent":{dumps(line.parent)},'
+            f'"at":{at!r},"session":"{self.session}","data":'
+        )
+        try:
+            body = f'{head}{text},"prev":"{self.prev}"'.encode()
+        except UnicodeEncodeError:  # half a character: an escape can say it
+            body = f'{head}{dumps(loads(text))},"prev":"{self.prev}"'.encode()
+        self.prev = _sum(body)
+        return b'%s,"sum":"%s"}\n' % (body, self.prev.encode())
+
+    def _data(self, event: Durable) -> str:
+        text = _written(event)
+        if not self._masker.finds(text) and not _has_bytes(event):
+            return text
+        masked = self._masker.noun(event)
+        return text if masked is event else _written(masked)
+
+
+def read_line(raw: bytes, summed: str | None = None) -> Entry:
+    """BadLine says what is wrong with it. ``summed`` is its sum, if it was checked before."""
+    body = summed or checked(raw)
+    try:
+        found = _decode(raw.decode())
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"it is not JSON: {error}") from None
+    try:
+        n, kind, own, parent = found["n"], found["type"], found["id"], found["parent"]
+        data, prev, session = found["data"], found["prev"], found["session"]
+    except (KeyError, TypeError) as error:
+        raise BadLine(f"it has no {error}") from None
+    if not (isinstance(n, int) and isinstance(kind, str) and isinstance(own, str) and isinstance(data, dict)):
+        raise BadLine("its first fields are not what they should be")
+    at = found.get("at")
+    at = float(at) if isinstance(at, int | float) else 0.0
+    data = cast(dict[str, Any], data)
+    known = TYPES.get(kind) if found.get("v") == VERSION else None
+    event: Durable | None = None
+    if known is not None:
+        try:
+            event = cast(Durable, from_json(known, {**data, "at": at}))
+        except UsageError:  # written by a version that means something else by it: kept, not folded
+            event = None
+    parent = parent if isinstance(parent, str) else None
+    return Entry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
+
+
+_HEAD = re.compile(rb'\{"v":1,"n":(\d+),"type":"([a-z_]+)","id":"([^"\\]*)","parent":(?:null|"([^"\\]*)"),"at":')
+
+
+def read_head(raw: bytes, summed: str | None = None) -> Head:
+    """Enough to place the line, without parsing it. BadLine says what is wrong with it."""
+    found = _HEAD.match(raw)
+    if found is None or found[2].decode() in _TARGETS:
+        entry = read_line(raw, summed)
+        return Head(entry.n, entry.sum, entry.line)
+    kind, parent = found[2].decode(), found[4]
+    line = _line(kind, found[3].decode(), None if parent is None else parent.decode(), {})
+    return Head(int(found[1]), summed or checked(raw), line)
+
+
+def checked(raw: bytes) -> str:
+    """The line's sum, if it fits. BadLine otherwise."""
+    if raw[-_TAIL : -_TAIL + 8] != b',"sum":"' or raw[-2:] != b'"}':
+        raise BadLine("it does not end as a line should")
+    wanted = _sum(raw[:-_TAIL])
+    if raw[-34:-2] != wanted.encode():
+        raise BadLine("its checksum does not fit")
+    return wanted
+
+
+def _line(kind: str, own: str, parent: str | None, data: Mapping[str, Any]) -> Line:
+    what = _KINDS.get(kind, FACT)
+    target = data.get(_TARGETS[kind]) if kind in _TARGETS else None
+    return Line(what, own if what is MESSAGE else None, parent, target if isinstance(target, str) else None)
+
+
+def _sum(body: bytes) -> str:
+    return sha256(body).hexdigest()[:32]
+
+
+def _written(event: Durable) -> str:
+    data = to_sparse(event)
+    del data["at"]
+    try:
+        return dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return dumps(plain_json(data), separators=(",", ":"))
+
+
+def _has_bytes(event: Durable) -> bool:
+    """Whether there are bytes in it, which are on the line as base64: no secret can be seen there from outside."""
+    match event:
+        case QuestionAsked():
+            return event.question.preview is not None
+        case CallSettled():
+            return _any_bytes(event.result.content)
+        case ResultReplaced():
+            return _any_bytes(event.content)
+        case MessageAdded():
+            parts = event.message.parts
+            return _any_bytes(parts) or any(_any_bytes(part.content) for part in parts if isinstance(part, ResultPart))
+        case _:
+            return False
+
+
+def _any_bytes(parts: Iterable[object]) -> bool:
+    return any(isinstance(part, Image | Resource) and part.data is not None for part in parts)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = JSONDecoder(parse_constant=_no_constant).decode

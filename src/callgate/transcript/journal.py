@@ -1,0 +1,230 @@
+"""The Journal on disk: one log, one thread that writes it, one lock.
+
+A new session has no file before its first message: who opens the program and leaves again leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from time import time
+
+from callgate.core.chain import Chain
+from callgate.host.threads import in_thread
+from callgate.transcript.codec import START, Encoder
+from callgate.transcript.index import Index, write_index
+from callgate.transcript.loader import Loaded, read_live, read_message, whole
+from callgate.transcript.lock import drop_name, open_log, take_lock
+from callgate.transcript.masking import Masker
+from callgate.transcript.reader import Damage
+from callgate.transcript.summary import Summary
+from callgate.transcript.tape import Tape
+from callgate.transcript.writer import Writer
+from callgate.words.errors import JournalError, StateError
+from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
+from callgate.words.messages import Message
+
+_INDEX_EVERY = 4 << 20
+_MOVES = (Rewound, Branched, Compacted)
+
+
+class DiskJournal:
+    """A session on disk, open for writing. Made by a Store."""
+
+    def __init__(self, log: Path, masker: Masker, *, loaded: Loaded | None = None, fd: int = -1) -> None:
+        self.path = log
+        self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
+        self._events: Sequence[Durable] = () if loaded is None else loaded.events
+        self._lines = _Lines(log, masker, loaded, fd)
+        self._writer = Writer(self._lines, name=log.stem)
+        self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
+        self._closed = False
+
+    @property
+    def session(self) -> str:
+        return self.path.stem
+
+    @property
+    def folder(self) -> Path:
+        """Where artifacts and agents of this session go; made when something does."""
+        return self.path.with_suffix("")
+
+    @property
+    def about(self) -> Summary:
+        return self._lines.about
+
+    def append(self, event: Durable) -> None:
+        if self._closed:
+            raise StateError(f"the journal of session {self.session} is closed")
+        if self._held is None:
+            self._writer.append(event)
+            return
+        self._held.append(event)
+        if isinstance(event, MessageAdded):
+            held, self._held = self._held, None
+            for each in held:
+                self._writer.append(each)
+
+    def barrier(self) -> Awaitable[None] | None:
+        return self._writer.barrier()
+
+    def room(self) -> Awaitable[None] | None:
+        return self._writer.room()
+
+    def read(self) -> Iterable[Durable]:
+        """What was live when it was opened. Once: the events are not kept."""
+        events, self._events = self._events, ()
+        return events
+
+    async def live(self) -> Sequence[Durable]:
+        if self._held is not None:
+            return tuple(self._held)
+        await self._quiet()
+        return await in_thread(self._lines.read_live)
+
+    async def recall(self, message_id: str) -> Message | None:
+        if self._held is not None:
+            return None
+        await self._quiet()
+        return await in_thread(partial(self._lines.recall, message_id))
+
+    async def aclose(self) -> None:
+        """Write everything and let go of the lock. JournalError when that was not possible."""
+        if self._closed:
+            return
+        self._closed = True
+        failure = await in_thread(self._finish)
+        if failure is not None:
+            raise failure
+
+    async def _quiet(self) -> None:
+        """Afterwards the thread rests until the next append, so its things may be looked at."""
+        waiting = self._writer.barrier()
+        if waiting is not None:
+            await waiting
+
+    def _finish(self) -> Exception | None:
+        failure = self._writer.finish()
+        self._lines.close()
+        return failure
+
+
+class _Lines:
+    """The log as the writing thread knows it."""
+
+    def __init__(self, log: Path, masker: Masker, loaded: Loaded | None, fd: int) -> None:
+        self.path = log
+        self.about = Summary() if loaded is None else loaded.about
+        self._fd = fd
+        self._chain = Chain() if loaded is None else loaded.chain
+        n, prev = (0, START) if loaded is None else (loaded.n, loaded.sum)
+        self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
+        self._end = self._indexed = 0 if loaded is None else loaded.end
+        self._moved = False
+
+    def open(self) -> Tape:
+        if self._fd < 0:
+            self._fd = _create(self.path)
+        return Tape(self._fd, self._end, self.path)
+
+    def line(self, event: Durable, at: int) -> bytes:
+        place = self._chain.place(event)
+        data = self._encoder.encode(event, place)
+        self._end = at + len(data)
+        self._chain.add(place, at, self._end)
+        self.about = self.about.folded(event)
+        self._moved = self._moved or isinstance(event, _MOVES)
+        return data
+
+    def rest(self) -> None:
+        if self._moved or self._end - self._indexed >= _INDEX_EVERY:
+            self._write_index()
+
+    def close(self) -> None:
+        if self._fd < 0:
+            return
+        fd, self._fd = self._fd, -1
+        if self._end > self._indexed and os.fstat(fd).st_size == self._end:
+            self._write_index()
+        drop_name(self.path)
+        os.close(fd)
+
+    def discard(self) -> None:
+        """As if it had never been."""
+        if self._fd >= 0:
+            drop_name(self.path)
+            self.path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1
+
+    def read_live(self) -> Sequence[Durable]:
+        events = read_live(self._fd, self._chain.live())
+        about = Summary(first_prompt=self.about.first_prompt)
+        for event in events:
+            about = about.folded(event)
+        self.about = about
+        self._write_index()
+        return events
+
+    def recall(self, message_id: str) -> Message | None:
+        """From anywhere in the log: also from what was not loaded, which the chain then learns about."""
+        if message_id not in self._chain:
+            known = whole(self._fd, self.path.stem).chain
+            known.take_open(self._chain)
+            self._chain = known
+        return read_message(self._fd, self._chain.where(message_id))
+
+    def _write_index(self) -> None:
+        live = tuple(self._chain.live())
+        index = Index(self._end, self._encoder.n, self._encoder.prev, self._chain.leaf, live, self.about)
+        write_index(self.path, index)
+        self._indexed, self._moved = self._end, False
+
+
+def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
+    """A whole new log at once, all of it on disk or none. Blocks."""
+    lines = _Lines(log, masker, None, -1)
+    try:
+        tape = lines.open()
+        for event in events:
+            tape.put(lines.line(event, tape.end))
+            if tape.crowded:
+                tape.write()
+                tape.sync()
+        tape.write()
+        tape.sync()
+    except OSError as error:
+        lines.discard()
+        raise JournalError(f"{log} cannot be written: {error.strerror or error}") from error
+    except BaseException:
+        lines.discard()
+        raise
+    lines.close()
+
+
+def _create(log: Path) -> int:
+    """The file, locked, its name on disk."""
+    for folder in reversed((log.parent, *log.parent.parents)):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(folder.parent)
+    fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    try:
+        take_lock(fd, log, time())
+        sync_folder(log.parent)
+    except BaseException:
+        os.close(fd)
+        log.unlink()
+        raise
+    return fd
+
+
+def sync_folder(folder: Path) -> None:
+    """So that a new name in it survives a power cut."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

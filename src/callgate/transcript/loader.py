@@ -1,0 +1,156 @@
+"""From a file to the events that are live, and all that is needed to write on."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from callgate.core.chain import FACT, MESSAGE, Chain
+from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
+from callgate.transcript.index import Index, read_index
+from callgate.transcript.reader import Damage, Raw, Reader
+from callgate.transcript.summary import Summary, prompt_of
+from callgate.words.errors import JournalError
+from callgate.words.events import Durable, LinesQuarantined, MessageAdded
+from callgate.words.messages import Message
+
+_SUM_AND_END = len('0123456789abcdef0123456789abcdef"}\n')
+
+
+class Loaded:
+    """A log as it was found. ``end`` is behind the last intact line; ``ended``: with its line end."""
+
+    def __init__(self, fd: int, session: str) -> None:
+        self.session = session
+        self.size = os.fstat(fd).st_size
+        self.chain = Chain()
+        self.events: list[Durable] = []
+        self.about = Summary()
+        self.n = 0
+        self.sum = START
+        self.end = 0
+        self.ended = True
+        self.unknown = 0
+        """Live lines of a type or version that this one does not know."""
+        self.damages: list[Damage] = []
+
+    @property
+    def new_damages(self) -> list[Damage]:
+        """Those that are not on record yet."""
+        known = {each for event in self.events if isinstance(event, LinesQuarantined) for each in event.ranges}
+        return [each for each in self.damages if (each.offset, each.length) not in known]
+
+    def index(self) -> Index:
+        return Index(self.end, self.n, self.sum, self.chain.leaf, tuple(self.chain.live()), self.about)
+
+
+def load(fd: int, log: Path) -> Loaded:
+    """Read what is live. JournalError only if nothing can be read at all: damage is in ``damages``."""
+    index = read_index(log)
+    try:
+        loaded = None if index is None else _from_index(fd, log.stem, index)
+        loaded = loaded or whole(fd, log.stem)
+        loaded.ended = loaded.end == 0 or os.pread(fd, 1, loaded.end - 1) == b"\n"
+    except OSError as error:
+        raise JournalError(f"{log} cannot be read: {error.strerror or error}") from error
+    for event in loaded.events:  # so that the chain knows the open turn and its calls
+        loaded.chain.place(event)
+    return loaded
+
+
+def summarize(fd: int, log: Path) -> Summary:
+    """What a list shows, from the index and the lines behind it where that is enough."""
+    index = read_index(log)
+    if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
+        tail = Loaded(fd, log.stem)
+        tail.about = index.about
+        if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), moving=False):
+            return tail.about
+    return load(fd, log).about
+
+
+def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
+    """The events that stand there."""
+    entries = (read_line(raw.data, raw.sum) for raw in Reader(fd).lines(ranges))
+    return [entry.event for entry in entries if entry.event is not None]
+
+
+def read_message(fd: int, where: tuple[int, int] | None) -> Message | None:
+    """The message that stands there, if one does."""
+    found = () if where is None else read_live(fd, [where])
+    return next((event.message for event in found if isinstance(event, MessageAdded)), None)
+
+
+def whole(fd: int, session: str) -> Loaded:
+    """Look at every line, parse the live ones."""
+    loaded = Loaded(fd, session)
+    reader = Reader(fd)
+    first: Raw | None = None
+    for raw in reader.lines([(0, loaded.size)]):
+        try:
+            head = read_head(raw.data, raw.sum)
+        except BadLine as why:
+            reader.damages.append(Damage(raw.start, len(raw.data), str(why)))
+            continue
+        if raw.sum == loaded.sum or not loaded.chain.add(head.line, raw.start, raw.end):
+            reader.damages.append(Damage(raw.start, len(raw.data), "the same line again"))
+            continue
+        loaded.n, loaded.sum, loaded.end = max(loaded.n, head.n), raw.sum, raw.end
+        if first is None and head.line.kind == MESSAGE:
+            first = raw
+    loaded.damages = reader.damages
+    if first is not None:  # how it began is shown also when that is not live any more
+        begun = read_message(fd, (first.start, first.end))
+        loaded.about = Summary(first_prompt="" if begun is None else prompt_of(begun))
+    for raw in Reader(fd).lines(loaded.chain.live()):
+        _keep(loaded, read_line(raw.data, raw.sum))
+    return loaded
+
+
+def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
+    """Parse what the index calls live and what came after it. None when it does not fit the file, or when something
+    after it reaches back."""
+    loaded = Loaded(fd, session)
+    if index.upto > loaded.size or not _fits(fd, index):
+        return None
+    reader = Reader(fd)
+    if not _parsed(loaded, reader.lines(index.live), moving=True):
+        return None
+    if reader.damages or loaded.chain.leaf != index.leaf:
+        return None
+    loaded.n, loaded.sum, loaded.end, loaded.about = index.n, index.sum, index.upto, index.about
+    if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), moving=False):
+        return None
+    loaded.damages = reader.damages
+    return loaded
+
+
+def _parsed(loaded: Loaded, lines: Iterable[Raw], *, moving: bool) -> bool:
+    """Take these lines as live. False when they do not go together; ``moving``: their moves are known to be done."""
+    try:
+        for raw in lines:
+            entry = read_line(raw.data, raw.sum)
+            line = entry.line
+            if not moving and line.kind not in (MESSAGE, FACT):
+                return False
+            if raw.sum == loaded.sum or not loaded.chain.add(line, raw.start, raw.end):
+                return False
+            _keep(loaded, entry)
+            loaded.n, loaded.sum, loaded.end = max(loaded.n, entry.n), raw.sum, raw.end
+    except BadLine:
+        return False
+    return True
+
+
+def _keep(loaded: Loaded, entry: Entry) -> None:
+    if entry.event is None:
+        loaded.unknown += 1
+    else:
+        loaded.events.append(entry.event)
+        loaded.about = loaded.about.folded(entry.event)
+
+
+def _fits(fd: int, index: Index) -> bool:
+    if index.upto == 0:
+        return False
+    last = os.pread(fd, _SUM_AND_END, index.upto - _SUM_AND_END)
+    return last == f'{index.sum}"}}\n'.encode()

@@ -1,0 +1,365 @@
+"""Secrets never reach the disk: keys of known kinds and the values of secret environment variables are masked.
+
+A masked secret reads ``[masked:<kind>]`` behind at most its well-known prefix; the kind of a variable's value is the
+variable's name. Almost no line holds a secret, so nearly all the time goes into finding that out: see ``_suspects``.
+"""
+
+import os
+import re
+from base64 import b64encode
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from json import dumps
+from operator import is_
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from callgate.words.noun import noun
+
+T = TypeVar("T")
+
+MASK = re.compile(r"(\[masked:\w{1,64}\])", re.ASCII)
+SHORTEST = 8
+"""Values of variables that are shorter would be found in words and numbers that have nothing to do with them."""
+DEEPEST = 100
+
+
+@noun
+class Rule:
+    """One kind of secret. Nothing matches without one of the ``starts`` in the text; group 1 of the pattern stays."""
+
+    kind: str
+    starts: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def found(self, text: str) -> bool:
+        return any(start in text for start in self.starts) and self.pattern.search(text) is not None
+
+    def masked(self, text: str) -> str:
+        if not any(start in text for start in self.starts):
+            return text
+        return self.pattern.sub(lambda match: f"{match[1]}[masked:{self.kind}]", text)
+
+
+def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
+    """Behind ``start``: it does not stand inside a longer word. What an escape leaves in front of it is no word: the
+    letter of ``\\n``, the digits of ``\\u00e9`` and ``%3D``, the ``m`` behind a colour."""
+    before = (
+        r"\\[abfnrtv]",
+        r"\\u[0-9A-Fa-f]{4}",
+        r"\\x[0-9A-Fa-f]{2}",
+        r"%[0-9A-Fa-f]{2}",
+        r"[\[;]\dm",
+        r"[\[;]\d\dm",
+    )
+    escaped = "".join(f"|(?<={each}{start})" for each in before)
+    return f"(?:(?<![{inside}]{start}){escaped})"
+
+
+_END = r"(?![A-Za-z0-9])"
+# Kind, how it starts, what follows: at least 16 letters, digits, _ or - where the start ends in _ - or a dot. Where the
+# length is open, the pattern takes all there is: so nothing is tried twice, and what follows is never a word's rest.
+_TOKENS = (
+    ("anthropic", "sk-ant-", r"[\w-]{16,}"),
+    ("openai", "sk-proj- sk-svcacct- sk-admin-", r"[\w-]{20,}"),
+    ("openrouter", "sk-or-v1-", r"[\w-]{20,}"),
+    ("openai", "sk-", r"[A-Za-z0-9]{20,}"),
+    ("google", "AIza", r"[\w-]{35}(?![\w-])"),
+    ("google", "GOCSPX- ya29.", r"[\w-]{20,}"),
+    ("aws", "AKIA ASIA", rf"[A-Z0-9]{{16}}{_END}"),
+    ("github", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,}"),
+    ("github", "github_pat_", r"\w{50,}"),
+    ("gitlab", "glpat- gldt- glrt- glptt-", r"[\w-]{20,}"),
+    ("slack", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", r"[\w-]{20,}"),
+    ("stripe", "sk_live_ rk_live_ sk_test_ rk_test_ whsec_", r"[A-Za-z0-9]{16,}"),
+    ("npm", "npm_", r"[A-Za-z0-9]{36,}"),
+    ("pypi", "pypi-", r"AgE[\w-]{50,}"),
+    ("huggingface", "hf_", r"[A-Za-z0-9]{30,}"),
+    ("sendgrid", "SG.", r"[\w-]{16,32}\.[\w-]{32,64}(?![\w-])"),
+    ("twilio", "SK", rf"[0-9a-f]{{32}}{_END}"),
+    ("digitalocean", "dop_v1_ doo_v1_ dor_v1_", rf"[0-9a-f]{{64}}{_END}"),
+    ("vault", "hvs.CAES hvb.AAAA", r"[\w-]{20,}"),
+    ("groq", "gsk_", r"[A-Za-z0-9]{40,}"),
+    ("xai", "xai-", r"[A-Za-z0-9]{40,}"),
+    ("perplexity", "pplx-", r"[A-Za-z0-9]{40,}"),
+    ("replicate", "r8_", r"[A-Za-z0-9]{37,}"),
+    ("shopify", "shpat_ shpss_ shpca_ shppa_", rf"[0-9A-Fa-f]{{32}}{_END}"),
+    ("linear", "lin_api_", r"[A-Za-z0-9]{40,}"),
+    ("docker", "dckr_pat_", r"[\w-]{27,}"),
+    ("grafana", "glsa_ glc_", r"\w{32,}"),
+    ("supabase", "sbp_", rf"[0-9a-f]{{40}}{_END}"),
+    ("newrelic", "NRAK-", rf"[A-Z0-9]{{27}}{_END}"),
+    ("atlassian", "ATATT3", r"[\w-]{50,}"),
+    ("age", "AGE-SECRET-KEY-", rf"[A-Z0-9]{{58}}{_END}"),
+)
+
+_QUOTES = r"""["'\\\s]{0,12}"""
+_PRIVATE_KEY = (
+    r"()-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:"
+    r"(?=(?s:.){0,400}?[A-Za-z0-9+/]{24})[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,60}-----"
+    r"|(?:\s|\\+[nrt])*+[A-Za-z0-9+/]{32,}(?:[A-Za-z0-9+/=\s]|\\+[nrt])*+)"  # cut off before its end
+)
+_URL_PASSWORD = (
+    r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[\w.\[-])"""
+)
+_SPECIAL = (
+    Rule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
+    Rule(
+        "jwt",
+        (".eyJ",),
+        re.compile(rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+", re.ASCII),
+    ),
+    Rule(
+        "authorization",
+        ("uthorization",),
+        re.compile(
+            rf"([Aa]uthorization{_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot)\s{{1,4}})"
+            r"(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}",
+            re.ASCII,
+        ),
+    ),
+    Rule("bearer", ("Bearer ",), re.compile(r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}", re.ASCII)),
+    Rule(
+        "aws",
+        ("aws_secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
+        re.compile(
+            rf"((?:aws_secret_access_key|SECRET_ACCESS_KEY|ecretAccessKey){_QUOTES}[:=]{_QUOTES})"
+            r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
+            re.ASCII,
+        ),
+    ),
+    Rule(
+        "azure",
+        ("AccountKey=", "AccessKey="),
+        re.compile(r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}", re.ASCII),
+    ),
+    Rule("telegram", (":AA",), re.compile(r"((?<!\d))\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
+    Rule("slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)),
+    Rule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
+)
+
+
+def _token(kind: str, start: str, body: str) -> Rule:
+    written = re.escape(start)
+    return Rule(kind, (start,), re.compile(f"({written}){_at_a_beginning(written)}{body}", re.ASCII))
+
+
+RULES = (*_SPECIAL, *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()))
+"""In the order in which they are applied; a private key first, whatever else may be found inside it."""
+
+
+# ---- finding quickly ----------------------------------------------------------------------------------------------
+# A pattern that begins with one literal sign is searched faster than most words are. So what starts with a word and
+# _ or - is looked for by that sign; anything else first among the capitals and digits of the text, which are few.
+
+
+def _behind(sign: str, also: str = "") -> re.Pattern[str]:
+    starts = [start for _, words, _ in _TOKENS for start in words.split() if start.endswith(sign)]
+    known = "|".join(f"(?<={re.escape(start)})" for start in starts)
+    return re.compile(rf"{sign}(?=[\w-]{{16}})(?<=[A-Za-z0-9]{sign})(?:{known}{also})", re.ASCII)
+
+
+_AFTER_UNDERSCORE = _behind("_", "|(?<=aws_)secret_access_key")
+_AFTER_DASH = _behind("-")
+_SMALL = bytes(sign for sign in range(256) if not (0x30 <= sign <= 0x39 or 0x41 <= sign <= 0x5A))
+_STEP = 8
+_GRAM = 4
+
+
+def _sieved(text: str) -> str:
+    """The ASCII capitals and digits of the text."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
+
+
+def _by_capitals() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    """Starts that are not looked for by a sign: the capitals and digits in them, themselves, their pattern."""
+    starts = [(start, rule.pattern) for rule in RULES for start in rule.starts]
+    signed = ("://", "aws_secret_access_key")
+    return tuple(
+        (_sieved(each), each, pattern) for each, pattern in starts if each not in signed and each[-1] not in "_-"
+    )
+
+
+_CAPITALS = _by_capitals()
+
+
+class Masker:
+    """Masks what is found in texts and nouns. It never changes, so threads may share it."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """With the values of secret variables in ``environment``, the process's own by default."""
+        self._values: dict[str, str] = {}
+        for name, value in sorted((os.environ if environment is None else environment).items()):
+            for secret in _secrets_of(name, value):
+                mask = _mask_of(name)
+                for spelling in _spellings(secret):
+                    self._values.setdefault(spelling, mask)
+        self._values = {each: self._values[each] for each in sorted(self._values, key=len, reverse=True)}
+        sieves = {each: _sieved(each) for each in self._values}
+        # Any place where such a sieve stands covers a whole gram that begins at a multiple of the step.
+        long = [sieve for sieve in sieves.values() if len(sieve) >= _STEP + _GRAM - 1]
+        self._grams = frozenset(sieve[i : i + _GRAM] for sieve in long for i in range(_STEP))
+        self._others = tuple(each for each, sieve in sieves.items() if sieve not in long)
+
+    def finds(self, text: str) -> bool:
+        """Whether there is something to mask in the JSON of a log line, whatever escapes it is written with. Bytes are
+        base64 there and cannot be judged from outside: what has some goes through ``noun``."""
+        return self._suspects(text) and (
+            any(value in text for value in self._values) or any(rule.found(text) for rule in RULES)
+        )
+
+    def text(self, text: str) -> str:
+        """The text with its secrets masked. What is masked stays as it is when it is masked again."""
+        if not self._suspects(text):
+            return text
+        before = ""
+        while before != text:  # it ends: each round leaves fewer signs outside of masks
+            before = text
+            text = RULES[0].masked(text)
+            for value in [each for each in self._values if each in text]:
+                text = self._without(value, text)
+            for rule in RULES[1:]:
+                text = rule.masked(text)
+        return text
+
+    def noun(self, value: T) -> T:
+        """The noun, mapping, sequence, text or bytes with the secrets in it masked; the same object where there are
+        none. Anything else in it counts as what its ``repr`` shows."""
+        return cast(T, self._masked(value, ()))
+
+    def _masked(self, value: Any, above: tuple[int, ...]) -> Any:
+        if value is None or isinstance(value, bool | int | float | Enum):
+            return value
+        if isinstance(value, str | bytes):
+            masked = self.text(value) if isinstance(value, str) else self._masked_bytes(value)
+            return value if masked == value else masked
+        if len(above) == DEEPEST or id(value) in above:
+            return self._masked_repr(value)
+        above = (*above, id(value))
+        if isinstance(value, Mapping):
+            return self._masked_mapping(cast(Mapping[Any, Any], value), above)
+        if isinstance(value, tuple | list):
+            items = cast(Sequence[Any], value)
+            parts = [self._masked(item, above) for item in items]
+            if all(map(is_, parts, items)):
+                return items
+            return tuple(parts) if isinstance(value, tuple) else parts
+        if is_dataclass(value) and not isinstance(value, type):
+            olds = {field.name: getattr(value, field.name) for field in fields(value)}
+            news = {name: self._masked(old, above) for name, old in olds.items()}
+            changed = {name: new for name, new in news.items() if new is not olds[name]}
+            return replace(value, **changed) if changed else value
+        return self._masked_repr(value)
+
+    def _masked_mapping(self, mapping: Mapping[Any, Any], above: tuple[int, ...]) -> Mapping[Any, Any]:
+        """Keys that held secrets stay apart, and none takes the place of another."""
+        out: dict[Any, Any] = {}
+        for key, item in mapping.items():
+            shown = new = self._masked(key, above)
+            count = 1
+            while new is not key and (new in out or new in mapping):
+                count += 1
+                new = f"{shown} ({count})"
+            out[new] = self._masked(item, above)
+        same = all(map(is_, out, mapping)) and all(map(is_, out.values(), mapping.values()))
+        return mapping if same else out
+
+    def _masked_repr(self, value: Any) -> Any:
+        try:
+            shown = repr(value)
+        except Exception:  # what cannot be looked at cannot be let through
+            return "[masked:unreadable]"
+        masked = self.text(shown)
+        return value if masked == shown else masked
+
+    def _masked_bytes(self, data: bytes) -> bytes:
+        for mark, coding in ((BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be")):
+            if data.startswith(mark):
+                wide = data.decode(coding, "surrogatepass") if len(data) % 2 == 0 else ""
+                masked = self.text(wide)
+                return data if masked == wide else masked.encode(coding, "surrogatepass")
+        return self.text(data.decode("latin-1")).encode("latin-1")
+
+    def _suspects(self, text: str) -> bool:
+        """False only if there is nothing. It runs for every line: order and means are those of measurements."""
+        if _AFTER_UNDERSCORE.search(text) or _AFTER_DASH.search(text):
+            return True
+        sieved = _sieved(text)
+        if not self._grams.isdisjoint([sieved[i : i + _GRAM] for i in range(0, len(sieved), _STEP)]):
+            return True
+        for sieve, start, pattern in _CAPITALS:
+            if sieve in sieved and start in text and pattern.search(text):
+                return True
+        return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
+
+    def _without(self, value: str, text: str) -> str:
+        """The value is masked wherever it stands, but not inside a mask."""
+        pieces = MASK.split(text)
+        pieces[::2] = [piece.replace(value, self._values[value]) for piece in pieces[::2]]
+        return "".join(pieces)
+
+
+# ---- values of variables ------------------------------------------------------------------------------------------
+
+_SECRET_NAME = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CRED|COOKIE|JWT|PWD|AUTH)S?(?:[_.-]|\d|$)"
+    r"|AUTHORIZATION|(?:^|_)(?:PASS|PAT|BEARER)(?:_|$)",
+    re.IGNORECASE,
+)
+_WORD = r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14})"
+_HARMLESS = re.compile(
+    rf"{_WORD}(?:[ _.-]{_WORD})?"  # disabled, read-only
+    r"|\d{1,11}|[\d.:]{1,21}|0x[0-9a-f]{1,8}"  # numbers, versions, addresses
+    r"|(?:~|\.{1,2})[\\/].*|[A-Za-z]:[\\/].*|[\w.-]+\.(?:pem|key|json|ya?ml|toml|ini|conf|cfg|txt|env|crt|pub|p12|sock)"
+    r"|(?:[a-z0-9-]+\.)+[a-z]{2,10}(?::\d+)?"  # hosts
+    r"|\$\{?\w+\}?|<[^<>]*>|\*+",  # references and placeholders
+    re.DOTALL | re.ASCII,
+)
+_RANDOM = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
+
+
+def _secrets_of(name: str, value: str) -> list[str]:
+    """What of a variable is a secret: the password of an address, whatever the variable is called, or all of it."""
+    value = value.strip()
+    if "://" in value[:40]:
+        password = _password_of(value)
+        found = [password, unquote(password)] if password is not None else []
+    else:
+        found = [value] if _SECRET_NAME.search(name) else []
+    return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST and not _is_harmless(each)]
+
+
+def _password_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).password
+    except ValueError:
+        return None
+
+
+def _is_harmless(value: str) -> bool:
+    """Words, numbers, paths, hosts: to mask them would make other texts unreadable. Base64 may begin like a path."""
+    if _HARMLESS.fullmatch(value):
+        return True
+    return value.startswith("/") and not any(_RANDOM.fullmatch(part) for part in value.split("/"))
+
+
+def _mask_of(name: str) -> str:
+    mask = f"[masked:{re.sub(r'[^A-Za-z0-9_]', '_', name)[:64]}]"
+    return "[masked:variable]" if any(rule.found(mask) for rule in RULES) else mask
+
+
+def _spellings(value: str) -> set[str]:
+    """A value as it stands in a text, an address, in JSON, in JSON inside of JSON, in base64 at any place."""
+    data = value.encode("utf-8", "surrogatepass")
+    plain = {value, quote(data, safe=""), quote(data), quote_plus(data), data.decode("latin-1")}
+    plain |= {value.replace("/", "\\/"), re.sub("%..", lambda match: match[0].lower(), quote(data, safe=""))}
+    for _ in range(3):
+        plain |= {dumps(each, ensure_ascii=flag)[1:-1] for each in plain for flag in (True, False)}
+    for shift in range(3):
+        coded = b64encode(b"\0" * shift + data).decode("ascii").rstrip("=")
+        whole = (shift + len(data)) * 8 // 6  # signs that what follows does not change
+        inner = coded[-(-shift * 8 // 6) : whole]
+        plain |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return plain

@@ -1,0 +1,109 @@
+"""Bytes to lines. Whatever happened to the file: what is intact is read, what is not is named by offset and length.
+
+Lines are split at the byte ``\\n`` and nowhere else. A line that does not fit its sum may still hold whole ones:
+records glued together, or one behind the torn end of another.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from callgate.transcript.codec import BadLine, checked
+from callgate.words.noun import noun
+
+_CHUNK = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+_BEGIN = re.compile(rb'\{"v":')
+_END = re.compile(rb',"sum":"[0-9a-f]{32}"\}')
+_NEAREST = 200  # beginnings to try for one end: enough for any real accident, and no attack on the clock
+
+
+@noun
+class Damage:
+    """Bytes that are no line of the log."""
+
+    offset: int
+    length: int
+    why: str
+
+
+class Raw(NamedTuple):
+    """A line without its line end, and its sum if it is intact. ``end`` is behind the line end."""
+
+    start: int
+    end: int
+    data: bytes
+    sum: str = ""
+
+
+def raw_lines(fd: int, start: int, end: int) -> Iterator[Raw]:
+    """Whatever stands between line ends; the last may lack one (then ``end`` is that of its data)."""
+    at = position = start
+    rest: list[bytes] = []  # joined once: a file of one endless line must not take for ever
+    while position < end:
+        chunk = os.pread(fd, min(_CHUNK, end - position), position)
+        if not chunk:  # cut short by somebody while we read
+            break
+        position += len(chunk)
+        first, *pieces = chunk.split(b"\n")
+        rest.append(first)
+        for piece in pieces:
+            data = b"".join(rest)
+            rest = [piece]
+            after = at + len(data) + 1
+            yield Raw(at, after, data)
+            at = after
+    data = b"".join(rest)
+    if data:
+        yield Raw(at, at + len(data), data)
+
+
+class Reader:
+    """Reads parts of one file and collects what is wrong with it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.damages: list[Damage] = []
+
+    def lines(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Raw]:
+        """The intact lines of these parts of the file."""
+        for start, end in ranges:
+            for raw in raw_lines(self._fd, start, end):
+                data = raw.data
+                if data[-1:] == b"\r":
+                    data = data[:-1]
+                if data[:3] == _BOM and raw.start == 0:
+                    self.damages.append(Damage(0, 3, "a byte order mark"))
+                    data, raw = data[3:], raw._replace(start=3)
+                try:
+                    yield Raw(raw.start, raw.end, data, checked(data))
+                except BadLine as why:
+                    yield from self._salvaged(raw, data, str(why))
+
+    def _salvaged(self, raw: Raw, data: bytes, why: str) -> Iterator[Raw]:
+        """Whole records inside a line that is none; what is around them is damage. A blank line is neither."""
+        done = 0
+        for found in _END.finditer(data):
+            begins = [each.start() for each in _BEGIN.finditer(data, done, found.start())]
+            for begin in begins[: -_NEAREST - 1 : -1]:
+                record = data[begin : found.end()]
+                summed = _sum_of(record)
+                if summed is not None:
+                    self._damage(raw.start + done, data[done:begin], why)
+                    yield Raw(raw.start + begin, raw.start + found.end(), record, summed)
+                    done = found.end()
+                    break
+        self._damage(raw.start + done, data[done:], why)
+
+    def _damage(self, offset: int, lost: bytes, why: str) -> None:
+        if lost.strip():
+            zeros = not lost.strip(b"\0\r\n ")
+            self.damages.append(Damage(offset, len(lost), "zeros instead of text" if zeros else why))
+
+
+def _sum_of(record: bytes) -> str | None:
+    try:
+        return checked(record)
+    except BadLine:
+        return None

@@ -1,0 +1,48 @@
+"""What is done to a damaged log before it is written to again. The intact part stays as it is, byte for byte.
+
+Damaged bytes are copied beside the log first, for its owner alone; then a torn end is cut off, so that the next line
+starts on a clean one.
+"""
+
+import os
+from collections.abc import Sequence
+from json import dumps
+from pathlib import Path
+
+from callgate.transcript.loader import Loaded
+from callgate.transcript.reader import Damage
+from callgate.words.events import LinesQuarantined
+
+
+def broken_path(log: Path) -> Path:
+    return log.with_name(f"{log.name}.broken")
+
+
+def repair(fd: int, log: Path, loaded: Loaded, now: float) -> LinesQuarantined | None:
+    """Make the file ready for the next line. What to put on record about it, if anything was lost."""
+    damages = loaded.new_damages
+    if damages:
+        _keep_copy(fd, broken_path(log), damages, now)
+    if loaded.size != loaded.end:
+        os.ftruncate(fd, loaded.end)
+    if not loaded.ended:
+        loaded.end += os.pwrite(fd, b"\n", loaded.end)
+        loaded.ended = True
+    loaded.size = loaded.end
+    if not damages:
+        return None
+    os.fsync(fd)
+    ranges = tuple((each.offset, each.length) for each in damages)
+    return LinesQuarantined(now, ranges, broken_path(log).name)
+
+
+def _keep_copy(fd: int, path: Path, damages: Sequence[Damage], now: float) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "ab") as copy:
+        os.fchmod(copy.fileno(), 0o600)
+        for each in damages:
+            about = {"at": now, "offset": each.offset, "length": each.length, "why": each.why}
+            copy.write(f"\n{dumps(about)}\n".encode())
+            copy.write(os.pread(fd, each.length, each.offset))
+        copy.flush()
+        os.fsync(copy.fileno())

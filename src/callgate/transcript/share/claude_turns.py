@@ -1,0 +1,227 @@
+"""The turns of a conversation that Claude Code recorded.
+
+It writes each block of a message as a line of its own, and the result of a call as a line that follows the one with the
+call. So parallel calls make the tree fork although nobody left anything: blocks are gathered by the id of their
+message, results by the id of their call, wherever they stand.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from callgate.transcript.share.claude_blocks import IMPORTED, STOPS, call_part, denial, kind, parts, result, usage
+from callgate.transcript.share.claude_lines import Line
+from callgate.words.calls import Result
+from callgate.words.decisions import Allow, arguments_hash
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Compacted,
+    Counted,
+    Durable,
+    MessageAdded,
+    RunEnded,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.messages import CallPart, Message, Part, ResultPart, Text, Usage
+from callgate.words.model import WHOLE, StopReason
+
+
+class Call:
+    """A call on record while its result is looked for."""
+
+    def __init__(self, line: Line, asked_id: str, part: CallPart) -> None:
+        self.line = line
+        self.asked_id = asked_id
+        self.part = part
+        self.answer: dict[str, Any] | None = None
+        self.answered_by: Line | None = None
+
+
+class Spoken:
+    """One message of the model, gathered from its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.parts: list[Part] = []
+        self.calls: list[Call] = []
+        self.stop: str | None = None
+        self.model: str | None = None
+        self.usage: Usage | None = None
+
+
+class Turns:
+    """``steps`` are the events of the chain with the line each stands at, in order; ``used`` are the lines of which
+    nothing is left over."""
+
+    def __init__(self, lines: Sequence[Line], chain: Sequence[Line]) -> None:
+        self.steps: list[tuple[int, list[Durable]]] = []
+        self.used: set[int] = set()
+        self._ids: dict[str, int] = {}
+        self._call_ids: dict[str, int] = {}
+        self._counted = Counted()
+        spoken = self._gather(lines, chain)
+        placed = self._answer(lines, chain, [call for message in spoken.values() for call in message.calls])
+        for line in chain:
+            if line.type == "user":
+                self._user(line, placed)
+            elif _speaks(line) and (message := spoken.pop(_key(line), None)) is not None and message.parts:
+                self._assistant(line, message)
+        for line in lines:
+            blocks = line.blocks()
+            if line.type == "user" and blocks and all((line.number, i) in placed for i in range(len(blocks))):
+                self.used.add(line.number)
+
+    # ---- gathering ------------------------------------------------------------------------------------------------
+
+    def _gather(self, lines: Sequence[Line], chain: Sequence[Line]) -> dict[str, Spoken]:
+        """The messages of the model on the chain, by what their lines have in common."""
+        spoken = {_key(line): Spoken() for line in chain if _speaks(line)}
+        for line in lines:
+            message = spoken.get(_key(line)) if _speaks(line) else None
+            if message is None:
+                continue
+            message.lines.append(line)
+            for block in line.blocks():
+                self._add(message, line, block)
+            stop, model = line.message.get("stop_reason"), line.message.get("model")
+            message.stop = stop if isinstance(stop, str) else message.stop
+            message.model = model if isinstance(model, str) else message.model
+            message.usage = usage(line.message.get("usage")) or message.usage
+        return spoken
+
+    def _add(self, message: Spoken, line: Line, block: Any) -> None:
+        if kind(block) != "tool_use":
+            message.parts += parts((block,))
+            return
+        asked = block.get("id")
+        asked = asked if isinstance(asked, str) and asked else f"{line.uuid}-{len(message.calls)}"
+        again = call_part(block, asked)
+        if any(call.asked_id == asked and _same(call.part, again) for call in message.calls):
+            return  # the same call in a later copy of its line
+        made = Call(line, asked, call_part(block, _fresh(self._call_ids, asked)))
+        message.calls.append(made)
+        message.parts.append(made.part)
+
+    def _answer(self, lines: Sequence[Line], chain: Sequence[Line], calls: Sequence[Call]) -> set[tuple[int, int]]:
+        """Give each call its result; says which blocks of which lines were used. Where one id stands for several
+        calls, the line a result follows decides, then the order; a result on the chain goes before one beside it."""
+        waiting: dict[str, list[Call]] = {}
+        for call in calls:
+            waiting.setdefault(call.asked_id, []).append(call)
+        live = {line.number for line in chain}
+        results = [
+            (line, i, cast(dict[str, Any], block))
+            for line in sorted(lines, key=lambda line: line.number not in live)
+            if line.type == "user"
+            for i, block in enumerate(line.blocks())
+            if kind(block) == "tool_result"
+        ]
+        placed: set[tuple[int, int]] = set()
+        for exactly in (True, False):
+            for line, i, block in results:
+                asked = block.get("tool_use_id")
+                if not isinstance(asked, str) or (line.number, i) in placed:
+                    continue
+                origin = (line.text("parentUuid"), line.text("sourceToolAssistantUUID"))
+                for call in waiting.get(asked, ()):
+                    if call.answer is None and (not exactly or call.line.uuid in origin):
+                        call.answer, call.answered_by = block, line
+                        placed.add((line.number, i))
+                        break
+        return placed
+
+    # ---- telling --------------------------------------------------------------------------------------------------
+
+    def _user(self, line: Line, placed: set[tuple[int, int]]) -> None:
+        said = parts(line.blocks())
+        if line.is_summary:
+            summary = "".join(item.text for item in said if isinstance(item, Text))
+            if not summary.strip():
+                return  # a boundary without a summary would hide everything before it
+            event: Durable = Compacted(line.at, summary, None, "imported", counted=self._counted)
+        elif said and line.data.get("isMeta") is not True:
+            event = self._added(MessageAdded(line.at, Message(_fresh(self._ids, line.uuid), "user", said)))
+        else:
+            return
+        self.steps.append((line.number, [event]))
+        placed |= {(line.number, i) for i, block in enumerate(line.blocks()) if kind(block) != "tool_result"}
+
+    def _assistant(self, line: Line, message: Spoken) -> None:
+        first, last, calls = message.lines[0], message.lines[-1], message.calls
+        self.used |= {
+            line.number for line in message.lines if all(kind(block) != "tool_result" for block in line.blocks())
+        }
+        message_id = _fresh(self._ids, first.uuid)
+        turn = self._counted.turns + 1
+        settled = [(call, result(call.answer)) for call in calls]
+        stop: StopReason = STOPS.get(message.stop or "") or ("tool_calls" if calls else "end")
+        reason = "truncated" if stop not in WHOLE else "calls" if calls else "answered"
+        events: list[Durable] = [TurnStarted(first.at, turn, message_id)]
+        for i, (call, outcome) in enumerate(settled):
+            events += _begun(call, i, message_id, outcome)
+        told = Message(message_id, "assistant", tuple(message.parts), message.model, message.usage)
+        events.append(self._added(MessageAdded(last.at, told, stop)))
+        events += [CallSettled((call.answered_by or last).at, call.part.id, outcome) for call, outcome in settled]
+        if calls:
+            events.append(self._results(f"{message_id}-results", last, settled))
+        at = events[-1].at
+        events.append(TurnEnded(at, turn, reason))
+        if not calls:
+            events.append(RunEnded(at, "done" if reason == "answered" else "cut_off"))
+        self._counted = Counted(self._counted.messages, turn, self._counted.usage)
+        self.steps.append((line.number, events))
+
+    def _results(self, name: str, last: Line, settled: Sequence[tuple[Call, Result]]) -> MessageAdded:
+        answered = [call.answered_by for call, _ in settled if call.answered_by is not None]
+        told = tuple(
+            ResultPart(call.part.id, call.part.name, outcome.content, outcome.is_error) for call, outcome in settled
+        )
+        at = max((line.at for line in answered), default=last.at)
+        name = next((line.uuid for line in answered if line.uuid), name)
+        return self._added(MessageAdded(at, Message(_fresh(self._ids, name), "tool", told)))
+
+    def _added(self, event: MessageAdded) -> MessageAdded:
+        was = self._counted
+        self._counted = Counted(was.messages + 1, was.turns, was.usage + (event.message.usage or Usage()))
+        return event
+
+
+def _begun(call: Call, index: int, message_id: str, outcome: Result) -> tuple[Durable, ...]:
+    """A call up to its result. One that a person refused was never started."""
+    at, part = call.line.at, call.part
+    bound = arguments_hash(part.name, part.arguments)
+    arrived = CallArrived(
+        at, part.id, part.name, part.arguments, index, message_id, part.raw_arguments, arguments_hash=bound
+    )
+    if outcome.code == "denied":
+        return arrived, CallDecided(at, part.id, denial(outcome), bound)
+    return arrived, CallDecided(at, part.id, Allow(IMPORTED), bound), CallStarted(at, part.id)
+
+
+def _speaks(line: Line) -> bool:
+    """Whether the model said it. Claude Code writes its own errors as messages too."""
+    own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
+    return line.type == "assistant" and not (own and all(kind(block) != "tool_use" for block in line.blocks()))
+
+
+def _key(line: Line) -> str:
+    found = line.message.get("id")
+    return found if isinstance(found, str) and found else f"line {line.number}"
+
+
+def _same(one: CallPart, other: CallPart) -> bool:
+    return (one.name, one.arguments, one.raw_arguments) == (other.name, other.arguments, other.raw_arguments)
+
+
+def _fresh(taken: dict[str, int], name: str) -> str:
+    """The name itself, or the first of ``name~2``, ``name~3`` … that is free."""
+    free, n = name, taken.get(name, 0)
+    while free in taken:
+        n += 1
+        free = f"{name}~{n}"
+    taken[name] = max(n, 1)
+    taken.setdefault(free, 1)
+    return free

@@ -1,0 +1,102 @@
+"""A session as Markdown. What people and tools wrote is quoted in fences; what the model wrote is Markdown already."""
+
+import re
+from collections.abc import Iterator
+
+from callgate.transcript.share.model_text import fenced, longest_ticks, model_text
+from callgate.transcript.share.page import Exported, Mark, Said, dates, moment, read_page
+from callgate.transcript.share.plain import pretty_json, visible
+from callgate.transcript.share.stories import CallStory
+from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def to_markdown(exported: Exported) -> str:
+    """The whole session. No text in it can end the block it stands in."""
+    blocks = [f"# {inline(exported.title or exported.session)}", _facts(exported)]
+    for entry in read_page(exported):
+        blocks += _mark(entry) if isinstance(entry, Mark) else _said(entry)
+    return "\n\n".join(blocks) + "\n"
+
+
+def inline(text: str) -> str:
+    """Any text as plain words on one line."""
+    return _PUNCTUATION.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def code(text: str) -> str:
+    """Any text as a code span on one line."""
+    shown = " ".join(visible(text).split())
+    ticks = "`" * (longest_ticks(shown) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}" if shown else "*(empty)*"
+
+
+def _facts(exported: Exported) -> str:
+    lines = [f"- Session: {code(exported.session)}"]
+    if exported.workspace:
+        lines.append(f"- Folder: {code(exported.workspace)}")
+    if (found := dates(exported)) is not None:
+        lines.append(f"- From {moment(found[0])} to {moment(found[1])}")
+    return "\n".join(lines)
+
+
+def _mark(mark: Mark) -> Iterator[str]:
+    if mark.kind == "compacted":
+        yield "---"
+    yield f"> **{mark.kind.capitalize()}** · {moment(mark.at)} · {inline(mark.text)}"
+    if mark.body:
+        yield from _folded("Summary" if mark.kind == "compacted" else "Text", mark.body)
+
+
+def _folded(title: str, text: str) -> Iterator[str]:
+    yield f"<details><summary>{title}</summary>"
+    yield fenced(text)
+    yield "</details>"
+
+
+def _said(said: Said) -> Iterator[str]:
+    who = "User" if said.message.role == "user" else "Assistant"
+    model = f" · {inline(said.message.model)}" if said.message.model else ""
+    snipped = " · *snipped: the model no longer sees it*" if said.snipped else ""
+    yield f"## {said.number}. {who}{model} · {moment(said.at)}{snipped}"
+    for part in said.message.parts:
+        if isinstance(part, CallPart):
+            yield from _call(said.calls[part.id])
+        elif isinstance(part, Text) and said.message.role == "assistant":
+            yield model_text(part.text)
+        else:
+            yield from _part(part)
+
+
+def _part(part: Part) -> Iterator[str]:
+    match part:
+        case Text():
+            yield fenced(part.text)
+        case Thinking():
+            yield from _folded("Thinking", part.text)
+        case Image():
+            yield f"*Image, {inline(part.media_type)}, {len(part.data)} bytes*"
+        case Resource():
+            yield f"*Resource* {code(part.uri)}"
+            if part.text is not None:
+                yield fenced(part.text)
+        case Opaque():
+            yield f"*A part only {inline(part.provider)} can read*"
+        case CallPart() | ResultPart():
+            yield code(part.name)
+
+
+def _call(call: CallStory) -> Iterator[str]:
+    yield f"### Call {code(call.name)} · {call.code.replace('_', ' ')}"
+    if call.raw_arguments is not None and not call.arguments:
+        yield fenced(call.raw_arguments)
+    else:
+        yield fenced(pretty_json(call.arguments), "json")
+    if call.changed_to is not None:
+        yield "The arguments were changed to:"
+        yield fenced(pretty_json(call.changed_to), "json")
+    yield "\n".join((*(f"- Decided: {inline(words)}" for words in call.decided), f"- Outcome: {code(call.code)}"))
+    for item in call.content:
+        yield from _part(item)

@@ -1,0 +1,139 @@
+"""What an export shows, the same for every format: messages with the story of their calls, and marks between them."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Literal
+
+from callgate.transcript.share.stories import CallStory, gathered
+from callgate.words.events import (
+    CallArrived,
+    Compacted,
+    Durable,
+    Forked,
+    LinesQuarantined,
+    MessageAdded,
+    ModelSet,
+    ModeSet,
+    Noted,
+    PolicyAdded,
+    ResultReplaced,
+    RunEnded,
+    Snipped,
+    TurnEnded,
+)
+from callgate.words.messages import CallPart, Message, ResultPart
+from callgate.words.noun import noun
+
+
+@noun
+class Exported:
+    """A session to be shared: its live events in order."""
+
+    session: str
+    title: str
+    workspace: str
+    events: tuple[Durable, ...]
+
+
+@noun
+class Said:
+    """A message of a person or a model, numbered from 1. ``calls`` are by the id of their part."""
+
+    number: int
+    at: float
+    message: Message
+    calls: Mapping[str, CallStory]
+    snipped: bool = False
+
+
+@noun
+class Mark:
+    """Something between messages; ``body`` is a longer text that belongs to it."""
+
+    at: float
+    kind: Literal["compacted", "snipped", "note", "event", "result"]
+    text: str
+    body: str = ""
+
+
+def moment(at: float) -> str:
+    """Date and time in UTC; a time no calendar has is a number."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{at:g} s"
+
+
+def dates(exported: Exported) -> tuple[float, float] | None:
+    """When the first and the last thing happened."""
+    times = [event.at for event in exported.events]
+    return (times[0], times[-1]) if times else None
+
+
+def read_page(exported: Exported) -> tuple[Said | Mark, ...]:
+    """The session as people read it, in order. A call stands with its message, wherever its facts stand; a call whose
+    message never came stands where it arrived."""
+    facts = gathered(exported.events)
+    snipped = {name for event in exported.events if isinstance(event, Snipped) for name in event.message_ids}
+    messages = {event.message.id for event in exported.events if isinstance(event, MessageAdded)}
+    known = {call_id for _, call_id in facts}
+    out: list[Said | Mark] = []
+    number = 0
+    for event in exported.events:
+        if isinstance(event, MessageAdded) and event.message.role != "tool":
+            number += 1
+            message = event.message
+            calls = {call.id: facts[message.id, call.id].story(call) for call in message.calls}
+            out.append(Said(number, event.at, message, calls, message.id in snipped))
+        elif isinstance(event, MessageAdded):
+            out += _orphans(event, known)
+        elif isinstance(event, CallArrived) and event.message_id not in messages:
+            number += 1
+            story = facts[event.message_id, event.call_id].story(event)
+            part = CallPart(event.call_id, event.name, event.arguments, event.raw_arguments)
+            lost = Message(event.message_id, "assistant", (part,))
+            out.append(Said(number, event.at, lost, {event.call_id: story}))
+        else:
+            mark = _mark(event)
+            out += () if mark is None else (mark,)
+    return tuple(out)
+
+
+def _orphans(event: MessageAdded, known: set[str]) -> list[Mark]:
+    parts = [part for part in event.message.parts if not (isinstance(part, ResultPart) and part.call_id in known)]
+    results = [part for part in parts if isinstance(part, ResultPart)]
+    return [Mark(event.at, "result", f"A result of {part.name} without its call", _text(part)) for part in results]
+
+
+def _text(part: ResultPart) -> str:
+    return "".join(getattr(item, "text", None) or "" for item in part.content)
+
+
+def _mark(event: Durable) -> Mark | None:
+    match event:
+        case Compacted():
+            text = f"The history was compacted ({event.trigger}); from here on the model saw this summary of it"
+            return Mark(event.at, "compacted", text, event.summary)
+        case Snipped():
+            many = len(event.message_ids)
+            return Mark(event.at, "snipped", f"Hidden from the model from here on: {many} earlier messages")
+        case Noted():
+            return Mark(event.at, "note", f"{event.level}: {event.text}")
+        case RunEnded() if event.reason != "done":
+            return Mark(event.at, "event", f"The run ended ({event.reason}) {event.detail}".strip())
+        case TurnEnded() if event.detail:
+            return Mark(event.at, "event", f"The turn ended ({event.reason}): {event.detail}")
+        case ResultReplaced():
+            return Mark(event.at, "event", f"The result of call {event.call_id} was shortened for the model")
+        case ModeSet():
+            return Mark(event.at, "event", f"Mode: {event.mode}")
+        case ModelSet():
+            return Mark(event.at, "event", f"Model: {event.model}")
+        case PolicyAdded():
+            return Mark(event.at, "event", f"Remembered: {event.policy.effect} {event.policy.tool}")
+        case Forked():
+            return Mark(event.at, "event", f"Forked from session {event.session}")
+        case LinesQuarantined():
+            return Mark(event.at, "event", f"{len(event.ranges)} damaged places of the log were left out")
+        case _:
+            return None

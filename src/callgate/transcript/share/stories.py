@@ -1,0 +1,113 @@
+"""What became of each call, put together from the facts that lie apart in the log."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from callgate.words.calls import CODE_STATUS, Result, Status
+from callgate.words.decisions import Allow, Ask, Deny
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Durable,
+    MessageAdded,
+    QuestionAnswered,
+)
+from callgate.words.messages import CallPart, Content, ResultPart
+from callgate.words.noun import noun
+
+
+@noun
+class CallStory:
+    """One call from what was asked to what came of it; ``decided`` says in words who let it run, or did not."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    raw_arguments: str | None
+    decided: tuple[str, ...]
+    changed_to: Mapping[str, Any] | None
+    status: Status | None
+    code: str
+    content: tuple[Content, ...]
+
+
+class Facts:
+    """What the events say about one call, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.decided: list[str] = []
+        self.changed_to: Mapping[str, Any] | None = None
+        self.started = False
+        self.settled: Result | None = None
+        self.told: ResultPart | None = None
+
+    def story(self, call: CallPart | CallArrived) -> CallStory:
+        call_id = call.id if isinstance(call, CallPart) else call.call_id
+        status, code, content = (Status.EXECUTING if self.started else None), "no result on record", ()
+        if self.settled is not None:
+            status, code, content = self.settled.status, self.settled.code, self.settled.content
+        elif self.told is not None:
+            code = "tool_error" if self.told.is_error else "ok"
+            status, content = CODE_STATUS[code], self.told.content
+        return CallStory(
+            call_id,
+            call.name,
+            call.arguments,
+            call.raw_arguments,
+            tuple(self.decided),
+            self.changed_to,
+            status,
+            code,
+            content,
+        )
+
+
+def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
+    """The facts of each call, by message and call id. An id that comes again belongs to the latest message that has
+    it, so an old result is never shown for a new call."""
+    facts: dict[tuple[str, str], Facts] = {}
+    latest: dict[str, Facts] = {}
+
+    def of(message_id: str, call_id: str) -> Facts:
+        latest[call_id] = found = facts.setdefault((message_id, call_id), Facts())
+        return found
+
+    for event in events:
+        match event:
+            case CallArrived():
+                of(event.message_id, event.call_id)
+            case MessageAdded(message=message):
+                for part in message.parts:
+                    if isinstance(part, CallPart):
+                        of(message.id, part.id)
+                    elif isinstance(part, ResultPart) and (found := latest.get(part.call_id)) is not None:
+                        found.told = found.told or part
+            case CallDecided() | CallStarted() | CallSettled():
+                _learn(latest.get(event.call_id), event)
+            case QuestionAnswered():
+                _learn(latest.get(event.confirmation.call_id), event)
+            case _:
+                pass
+    return facts
+
+
+def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled | QuestionAnswered) -> None:
+    if facts is None:
+        return
+    if isinstance(event, CallStarted):
+        facts.started = True
+    elif isinstance(event, CallSettled):
+        facts.settled = event.result
+    elif isinstance(event, QuestionAnswered):
+        answer = event.confirmation
+        note = f": {answer.note}" if answer.note else ""
+        facts.decided.append(f"{answer.by} answered {answer.outcome.replace('_', ', ')}{note}")
+        facts.changed_to = facts.changed_to if answer.arguments is None else answer.arguments
+    else:
+        decision = event.decision
+        verb = {Allow: "allowed by", Ask: "a question, because of", Deny: "denied by"}[type(decision)]
+        facts.decided.append(f"{verb} {decision.by}" + (f": {decision.reason}" if decision.reason else ""))
+        if not isinstance(decision, Deny):
+            facts.changed_to = facts.changed_to if decision.arguments is None else decision.arguments

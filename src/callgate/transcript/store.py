@@ -1,0 +1,129 @@
+"""The sessions of one workspace: new, resumed, forked, found, read."""
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from time import time
+
+from callgate._version import __version__
+from callgate.host.threads import in_thread
+from callgate.transcript.catalogue import Listed, listed
+from callgate.transcript.find import LATEST, find
+from callgate.transcript.journal import DiskJournal, write_log
+from callgate.transcript.loader import Loaded, load
+from callgate.transcript.lock import open_log, take_lock
+from callgate.transcript.masking import Masker
+from callgate.transcript.places import data_folder, new_session_id, project_key
+from callgate.transcript.repair import repair
+from callgate.words.errors import JournalError
+from callgate.words.events import Durable, Forked, SessionOpened
+
+
+class Store:
+    """Sessions on disk. ``workspace`` says whose (the current folder unless given), ``data`` where they are kept.
+
+    Everything here blocks while it reads and writes, so the methods for a program with a loop are async.
+    """
+
+    def __init__(
+        self,
+        workspace: str | PathLike[str] | None = None,
+        data: str | PathLike[str] | None = None,
+        *,
+        masker: Masker | None = None,
+    ) -> None:
+        self.workspace = Path(fspath(workspace or Path.cwd())).absolute()
+        self.data = data_folder() if data is None else Path(fspath(data)).absolute()
+        self._masker = masker
+
+    @property
+    def folder(self) -> Path:
+        return self.data / "projects" / project_key(self.workspace)
+
+    @property
+    def masker(self) -> Masker:
+        if self._masker is None:
+            self._masker = Masker()
+        return self._masker
+
+    async def create(self) -> DiskJournal:
+        """A new session. Nothing is on disk before its first message."""
+        now = time()
+        journal = DiskJournal(self.folder / f"{new_session_id(now)}.jsonl", self.masker)
+        journal.append(SessionOpened(now, __version__, str(self.workspace)))
+        return journal
+
+    async def open(self, which: str = LATEST) -> DiskJournal:
+        """Resume a session: by its id or the beginning of it, its title, words of its title or prompts, or the latest.
+
+        SessionLocked when another program has it open; JournalError when there is no such session, or several.
+        """
+        return await in_thread(partial(self._open, which))
+
+    async def fork(self, which: str = LATEST) -> DiskJournal:
+        """A new session that begins with the live history of another one, which is only read."""
+        return await in_thread(lambda: self._open(self.copy(self.read(which))))
+
+    def list(self, limit: int | None = None) -> Sequence[Listed]:
+        """The sessions of this workspace, last used first."""
+        return listed(self.folder, limit)
+
+    def read(self, which: str = LATEST) -> Loaded:
+        """What is on record, without locking or changing anything."""
+        log = self.find(which)
+        try:
+            fd = open_log(log, os.O_RDONLY)
+        except OSError as error:
+            raise _unreadable(log, error) from error
+        try:
+            return load(fd, log)
+        finally:
+            os.close(fd)
+
+    def find(self, which: str = LATEST) -> Path:
+        """The log of the session that is meant. JournalError names those that might be."""
+        return find(self.folder, which)
+
+    def copy(self, original: Loaded, *, source: str = "") -> str:
+        """Write a new session with these events; calls that are open there are not taken over. Gives its id."""
+        now = time()
+        events: list[Durable] = [
+            SessionOpened(now, __version__, str(self.workspace), source or f"session {original.session}"),
+            *(event for event in original.events if not isinstance(event, SessionOpened)),
+            Forked(now, original.session),
+        ]
+        return self.write(events)
+
+    def write(self, events: Iterable[Durable]) -> str:
+        """A new session with these events. Gives its id."""
+        log = self.folder / f"{new_session_id(time())}.jsonl"
+        write_log(log, self.masker, events)
+        return log.stem
+
+    def _open(self, which: str) -> DiskJournal:
+        log = self.find(which)
+        try:
+            fd = open_log(log, os.O_RDWR)
+        except OSError as error:
+            raise _unreadable(log, error) from error
+        try:
+            take_lock(fd, log, time())
+            loaded = load(fd, log)
+            quarantined = repair(fd, log, loaded, time())
+        except BaseException as error:
+            os.close(fd)
+            if isinstance(error, OSError):
+                raise _unreadable(log, error) from error
+            raise
+        if quarantined is not None:
+            loaded.events.append(quarantined)
+        journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
+        if quarantined is not None:
+            journal.append(quarantined)
+        return journal
+
+
+def _unreadable(log: Path, error: OSError) -> JournalError:
+    return JournalError(f"{log} cannot be opened: {error.strerror or error}")

@@ -1,0 +1,121 @@
+"""Bytes at the end of a file, in order. After a failure they are written again, at the same place.
+
+What is not known to be on disk stays in memory. A failed sync says nothing about any byte since the last good one, so
+all of those are written anew.
+"""
+
+import os
+from collections.abc import Callable
+from errno import EACCES, EDQUOT, EFBIG, EMFILE, ENFILE, ENOSPC, EROFS
+from pathlib import Path
+from typing import TypeVar
+
+from callgate.words.errors import JournalError
+
+T = TypeVar("T")
+
+PATIENCE = (0.05, 0.25, 1.0)
+"""Seconds to wait before something that failed is tried again; then it has failed."""
+
+_ADVICE = {
+    ENOSPC: "free some space on that disk",
+    EDQUOT: "free some of your quota",
+    EFBIG: "raise the limit on the size of files (ulimit -f)",
+    EROFS: "make that disk writable",
+    EACCES: "make that folder writable",
+    EMFILE: "raise the limit on open files (ulimit -n)",
+    ENFILE: "close some programs: the system has too many open files",
+}
+_MUCH = 8 << 20
+_fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callable[[float], object], path: Path) -> T:
+    """Try a few times. JournalError says what stands in the way and what to do."""
+    for wait in (*patience, None):
+        try:
+            return work()
+        except OSError as error:
+            if wait is None:
+                advice = _ADVICE.get(error.errno or 0, "see to that")
+                raise JournalError(
+                    f"the record cannot be written: {error.strerror or error} ({path}). "
+                    f"What was acknowledged is safe; {advice}, then go on."
+                ) from error
+            pause(wait)
+    raise AssertionError
+
+
+class Tape:
+    """The end of one open file. ``end`` is where the next byte will stand."""
+
+    def __init__(self, fd: int, offset: int, path: Path) -> None:
+        self.fd = fd
+        self.path = path
+        self.end: int = offset
+        self._written: int = offset
+        self._safe: int = offset
+        self._dirty = False  # something of a failed write may stand behind what is written
+        self._pending: list[bytes] = []
+        self._unsynced: list[bytes] = []
+
+    @property
+    def unsynced(self) -> bool:
+        return self._safe < self.end
+
+    @property
+    def crowded(self) -> bool:
+        """So much is kept in memory that it is time for a sync."""
+        return self.end - self._safe > _MUCH
+
+    def put(self, data: bytes) -> None:
+        self._pending.append(data)
+        self.end += len(data)
+
+    def write(self) -> None:
+        """Hand everything to the system. OSError: nothing of it counts, try again."""
+        if not self._pending:
+            return
+        size = os.fstat(self.fd).st_size
+        if size != self._written:
+            if not self._dirty or size < self._written:
+                raise JournalError(
+                    f"another program changed {self.path}: it has {size:,} bytes and should have {self._written:,}. "
+                    "Close this session and resume it: what is intact will be read."
+                )
+            os.ftruncate(self.fd, self._written)
+        data = memoryview(b"".join(self._pending))
+        done: int = 0
+        self._dirty = True
+        try:
+            while done < len(data):
+                done += os.pwrite(self.fd, data[done:], self._written + done)
+        except OSError:
+            self._cut()
+            raise
+        self._dirty = False
+        self._written += done
+        self._unsynced += self._pending
+        self._pending = []
+
+    def sync(self) -> None:
+        """Wait until everything written is on disk. OSError: it is all to be written again."""
+        if self._safe == self._written:
+            return
+        try:
+            _fdatasync(self.fd)
+        except OSError:
+            self._pending = [*self._unsynced, *self._pending]
+            self._unsynced = []
+            self._written, self._dirty = self._safe, True
+            raise
+        self._safe = self._written
+        self._unsynced = []
+
+    def _cut(self) -> None:
+        """No half line stays behind, if the system lets us; the next try, or the next start, sees to it otherwise."""
+        try:
+            os.ftruncate(self.fd, self._written)
+            self._dirty = False
+        except OSError:
+            pass

@@ -1,0 +1,202 @@
+"""The thread that writes a log: group commit, backpressure, and failures that nobody can miss.
+
+The loop's side only touches memory. The thread's side encodes, writes and syncs; what queued up meanwhile goes out
+together.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Future, get_running_loop
+from collections import deque
+from collections.abc import Awaitable, Iterable
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import NamedTuple, Protocol
+from weakref import finalize
+
+from callgate.transcript.tape import PATIENCE, Tape, patiently
+from callgate.words.errors import JournalError, in_words
+from callgate.words.events import Durable
+
+_BATCH = 1 << 20
+_CROWDED = 4096
+_IDLE_SYNC = 1.0
+_AT_EXIT = 10.0
+
+
+class Lines(Protocol):
+    """What the thread writes. It alone calls this."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def open(self) -> Tape:
+        """The file to write on. Called before the first line, again if it failed."""
+        ...
+
+    def line(self, event: Durable, at: int) -> bytes:
+        """The next line, which will stand at this offset. Must not raise."""
+        ...
+
+    def rest(self) -> None:
+        """Everything is on disk and nobody waits: time for what can wait. Must not raise."""
+        ...
+
+    def close(self) -> None:
+        """The end. Must not raise."""
+        ...
+
+
+class _Waiter(NamedTuple):
+    upto: int
+    loop: AbstractEventLoop
+    future: Future[None]
+
+
+class Writer:
+    def __init__(self, lines: Lines, *, name: str = "", patience: tuple[float, ...] = PATIENCE) -> None:
+        self._lines = lines
+        self._name = name
+        self._patience = patience
+        self._queue: deque[Durable] = deque()
+        self._lock = Lock()  # around the waiters and the failure
+        self._wake, self._stop = Event(), Event()
+        self._thread: Thread | None = None
+        self._tape: Tape | None = None
+        self._appended = 0  # events; counted by the loop
+        self._encoded = self._synced = 0  # counted by the thread
+        self._waiters: list[_Waiter] = []
+        self._crowd: list[_Waiter] = []  # producers that wait for room
+        self._failure: JournalError | None = None
+
+    # ---- the loop's side ----------------------------------------------------------------------------------------
+
+    def append(self, event: Durable) -> None:
+        self._queue.append(event)
+        self._appended += 1
+        if not self._wake.is_set():
+            self._begin()
+
+    def barrier(self) -> Awaitable[None] | None:
+        """None when all that was appended is on disk; otherwise wait for that. JournalError: it cannot be written, for
+        now: asking again is trying again."""
+        return None if self._synced >= self._appended else self._wait(self._waiters)
+
+    def room(self) -> Awaitable[None] | None:
+        """None while the thread keeps up; otherwise wait until it does. Fails like ``barrier``."""
+        if self._failure is None and len(self._queue) < _CROWDED:
+            return None
+        return self._wait(self._crowd)
+
+    def finish(self) -> JournalError | None:
+        """Write what is left and end the thread. Blocks: not for the loop's thread."""
+        if self._thread is not None:
+            _end(self._stop, self._wake, self._thread, None)
+        return self._failure
+
+    def _wait(self, waiters: list[_Waiter]) -> Awaitable[None]:
+        loop = get_running_loop()
+        waiter = _Waiter(self._appended, loop, loop.create_future())
+        with self._lock:
+            self._failure = None
+            waiters.append(waiter)
+        self._begin()
+        return waiter.future
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name=f"callgate-journal {self._name}", daemon=True)
+            # A program that ends without closing its session still gets its record written.
+            finalize(self, _end, self._stop, self._wake, self._thread, _AT_EXIT)
+            self._thread.start()
+        self._wake.set()
+
+    # ---- the thread's side --------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            unsynced = self._tape is not None and self._tape.unsynced
+            woken = self._wake.wait(_IDLE_SYNC if unsynced else None)
+            self._wake.clear()
+            stopping = self._stop.is_set()
+            if self._failure is not None and not stopping:
+                continue  # until somebody asks for another try
+            self._failure = None
+            try:
+                self._work(sync=stopping or not woken)
+            except JournalError as failure:
+                self._fail(failure)
+            except BaseException as error:  # a bug of ours: whoever waits must not wait for ever
+                self._fail(JournalError(f"the record cannot be written: {in_words(error)}"))
+        self._lines.close()
+
+    def _work(self, *, sync: bool) -> None:
+        """Until the queue is empty and nobody waits."""
+        if self._tape is None:
+            if not self._queue:
+                return
+            self._tape = patiently(self._lines.open, self._patience, self._stop.wait, self._lines.path)
+        tape = self._tape
+        while True:
+            self._encode(tape)
+            patiently(tape.write, self._patience, self._stop.wait, tape.path)
+            if sync or self._waiters or tape.crowded:
+                patiently(lambda: _again(tape), self._patience, self._stop.wait, tape.path)
+                self._synced = self._encoded
+                self._release(self._waiters, self._synced)
+            if len(self._queue) <= _CROWDED // 2:
+                self._release(self._crowd, self._appended)
+            if not self._queue:
+                break
+        if not tape.unsynced:
+            self._lines.rest()
+
+    def _encode(self, tape: Tape) -> None:
+        begin = tape.end
+        while self._queue and tape.end - begin < _BATCH:
+            tape.put(self._lines.line(self._queue[0], tape.end))
+            self._queue.popleft()
+            self._encoded += 1
+
+    def _release(self, waiters: list[_Waiter], upto: int, failure: JournalError | None = None) -> None:
+        with self._lock:
+            ready = [each for each in waiters if each.upto <= upto]
+            if not ready:
+                return
+            waiters[:] = [each for each in waiters if each.upto > upto]
+        for loop in {each.loop for each in ready}:
+            futures = [each.future for each in ready if each.loop is loop]
+            try:
+                loop.call_soon_threadsafe(_resolve, futures, failure)
+            except RuntimeError:  # that loop is closed: nobody waits there any more
+                continue
+
+    def _fail(self, failure: JournalError) -> None:
+        with self._lock:
+            self._failure = failure
+        self._release(self._waiters, self._appended, failure)
+        self._release(self._crowd, self._appended, failure)
+
+
+def _again(tape: Tape) -> None:
+    """A sync that failed before has given everything back to be written."""
+    tape.write()
+    tape.sync()
+
+
+def _end(stop: Event, wake: Event, thread: Thread, timeout: float | None) -> None:
+    stop.set()
+    wake.set()
+    thread.join(timeout)
+
+
+def _resolve(futures: Iterable[Future[None]], failure: JournalError | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
+        if failure is None:
+            future.set_result(None)
+        else:
+            future.set_exception(failure)
+            future.exception()  # whoever gave up waiting must not be warned about it

@@ -1,0 +1,162 @@
+"""A session leaves as messages of the AI SDK."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.transcript.share.aisdk import to_ai_sdk
+from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.page import Exported
+from callgate.words.calls import Result
+from callgate.words.events import CallSettled, Compacted, Durable, MessageAdded
+from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
+
+pytestmark = pytest.mark.spec("TRS-12")
+
+DATA = Path(__file__).parents[1] / "data" / "claude"
+
+
+def export(*events: Durable) -> list[dict[str, Any]]:
+    return to_ai_sdk(Exported("s1", "", "", events))
+
+
+def said(role: str, *parts: object, name: str = "m1", model: str | None = None) -> MessageAdded:
+    return MessageAdded(0.0, Message(name, role, tuple(parts), model))  # type: ignore[arg-type]
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def results(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    return [(part["toolCallId"], part["output"]) for m in messages if m["role"] == "tool" for part in m["content"]]
+
+
+def test_a_whole_session_has_the_shape_of_model_messages() -> None:
+    imported = read_claude((DATA / "parallel.jsonl").read_bytes().split(b"\n"))
+    user, assistant, tool, last = to_ai_sdk(Exported("s1", "", "", imported.events))
+    assert user == {"role": "user", "content": [text("How many beds are in plan.txt, and what does the sketch show?")]}
+    assert assistant["role"] == "assistant"
+    assert assistant["content"][:3] == [
+        {
+            "type": "reasoning",
+            "text": "Two files. I can read both at once.",
+            "providerOptions": {"anthropic": {"signature": "c2lnbmVk"}},
+        },
+        text("I look at both files."),
+        {
+            "type": "tool-call",
+            "toolCallId": "toolu_1",
+            "toolName": "Read",
+            "input": {"file_path": "/home/ada/garden/plan.txt"},
+        },
+    ]
+    assert tool["role"] == "tool"
+    assert tool["content"][0] == {
+        "type": "tool-result",
+        "toolCallId": "toolu_1",
+        "toolName": "Read",
+        "output": {"type": "text", "value": "1→four beds\n2→a pond"},
+    }
+    assert [part["type"] for part in tool["content"][1]["output"]["value"]] == ["media"]
+    assert tool["content"][1]["output"]["value"][0]["mediaType"] == "image/png"
+    assert tool["content"][2]["output"]["type"] == "error-text"
+    assert last == {"role": "assistant", "content": [text("There are **four** beds.")]}
+
+
+def test_pictures_and_files_of_a_person_are_parts_and_empty_texts_are_none() -> None:
+    parts = (
+        Text(""),
+        Image("image/png", b"abc"),
+        Resource("a.pdf", None, b"abc", "application/pdf"),
+        Resource("x", "in"),
+    )
+    assert export(said("user", *parts), said("user", Text(""))) == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image", "image": "YWJj", "mediaType": "image/png"},
+                {"type": "file", "data": "YWJj", "mediaType": "application/pdf", "filename": "a.pdf"},
+                text("in"),
+            ],
+        }
+    ]
+
+
+def test_a_signature_goes_only_where_it_is_understood_and_hidden_reasoning_stays_hidden() -> None:
+    hidden = Opaque("anthropic", {"type": "redacted_thinking", "data": "xyz"})
+    (message,) = export(said("assistant", Thinking("hm", "sig"), hidden, Opaque("other", {}), model="other-1"))
+    assert message["content"] == [
+        {"type": "reasoning", "text": "hm"},
+        {"type": "reasoning", "text": "", "providerOptions": {"anthropic": {"redactedData": "xyz"}}},
+    ]
+
+
+def test_each_call_has_one_result_right_after_it_and_stray_results_are_left_out() -> None:
+    messages = export(
+        said("tool", ResultPart("c1", "read", (Text("too early"),))),
+        said(
+            "assistant", CallPart("c1", "read", {}), CallPart("c2", "read", {}), CallPart("c3", "read", {}), name="a1"
+        ),
+        said("user", Text("hurry"), name="u1"),
+        said("tool", ResultPart("c2", "read", (Text("two"),)), ResultPart("c9", "read", (Text("stray"),)), name="r1"),
+        CallSettled(0.0, "c1", Result((Text("one"),))),
+        said("tool", ResultPart("c2", "read", (Text("again"),)), name="r2"),
+    )
+    assert [message["role"] for message in messages] == ["assistant", "tool", "user"]
+    assert results(messages) == [
+        ("c1", {"type": "text", "value": "one"}),
+        ("c2", {"type": "text", "value": "two"}),
+        ("c3", {"type": "error-text", "value": "There is no result of this call on record."}),
+    ]
+
+
+def test_an_id_that_comes_again_is_told_apart() -> None:
+    turn = [
+        said("assistant", CallPart("c", "a", {}), name="a1"),
+        said("tool", ResultPart("c", "a", (Text("1"),)), name="r1"),
+    ]
+    again = [
+        said("assistant", CallPart("c", "a", {}), name="a2"),
+        said("tool", ResultPart("c", "a", (Text("2"),)), name="r2"),
+    ]
+    assert results(export(*turn, *again)) == [
+        ("c", {"type": "text", "value": "1"}),
+        ("c~2", {"type": "text", "value": "2"}),
+    ]
+
+
+def test_a_summary_stands_in_for_what_is_not_there() -> None:
+    whole = export(said("user", Text("a"), name="u1"), Compacted(0.0, "sum"), said("user", Text("b"), name="u2"))
+    assert [message["content"][0]["text"] for message in whole] == ["a", "b"]
+    cut = export(said("user", Text("a"), name="u1"), Compacted(0.0, "sum", "u1"), said("user", Text("b"), name="u2"))
+    assert [message["content"][0]["text"] for message in cut] == ["sum", "a", "b"]
+    alone = export(Compacted(0.0, "sum"), said("user", Text("b"), name="u2"))
+    assert [message["content"][0]["text"] for message in alone] == ["sum", "b"]
+
+
+def test_what_json_or_utf_8_cannot_hold_is_replaced() -> None:
+    bad = "\ud800"
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    messages = export(
+        said("user", Text(f"a{bad}b"), Resource(bad), Image(bad, b"")),
+        said(
+            "assistant", CallPart(bad, bad, {bad: [bad, float("nan")]}), CallPart("d", "x", {"deep": deep}), name="a1"
+        ),
+        said("tool", ResultPart(bad, bad, (Text(bad), Image(bad, b"x")), is_error=True), name="r1"),
+    )
+    written = json.dumps(messages, ensure_ascii=False, allow_nan=False).encode()
+    assert "a\ufffdb".encode() in written
+
+
+def test_calls_and_results_in_the_wrong_place_do_no_harm() -> None:
+    messages = export(
+        said("user", CallPart("c1", "read", {}), Text("hi")),
+        said("assistant", ResultPart("c1", "read", ()), name="a1"),
+        said("tool", Text("no result"), name="r1"),
+    )
+    assert messages == [{"role": "user", "content": [text("hi")]}]

@@ -1,0 +1,284 @@
+"""Transcripts of Claude Code become events that fold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.core.ledger import Ledger
+from callgate.transcript.share.claude import Imported, read_claude
+from callgate.words.decisions import Allow, Deny, arguments_hash
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Compacted,
+    EntryKept,
+    MessageAdded,
+    RunEnded,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.messages import Image, Opaque, Resource, ResultPart, Text, Thinking, Usage
+
+pytestmark = pytest.mark.spec("TRS-12")
+
+DATA = Path(__file__).parents[1] / "data" / "claude"
+
+
+def sample(name: str) -> Imported:
+    return read_claude((DATA / f"{name}.jsonl").read_bytes().split(b"\n"))
+
+
+def read(*entries: dict[str, Any]) -> Imported:
+    return read_claude(json.dumps(entry).encode() for entry in entries)
+
+
+def user(uuid: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user", "content": content}, **more}
+
+
+def model(uuid: str, parent: str | None, name: str, *blocks: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "id": name, "model": "claude-x", "content": list(blocks), **more}
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": message}
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": name, "name": "Bash", "input": arguments}
+
+
+def answer(name: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": name, "content": content, **more}
+
+
+def messages(imported: Imported) -> list[tuple[str, str]]:
+    return [(event.message.role, event.message.id) for event in imported.events if isinstance(event, MessageAdded)]
+
+
+def settled(imported: Imported) -> dict[str, CallSettled]:
+    return {event.call_id: event for event in imported.events if isinstance(event, CallSettled)}
+
+
+def kept(imported: Imported) -> list[Any]:
+    return [
+        event.data.get("uuid") or event.data.get("type") for event in imported.events if isinstance(event, EntryKept)
+    ]
+
+
+def test_the_blocks_of_one_message_and_the_results_of_parallel_calls_come_together() -> None:
+    imported = sample("parallel")
+    assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("tool", "r-1"), ("assistant", "a-6")]
+    said = Ledger(imported.events).messages
+    assert said[1].parts[:2] == (
+        Thinking("Two files. I can read both at once.", "c2lnbmVk"),
+        Text("I look at both files."),
+    )
+    assert [part.id for part in said[1].calls] == ["toolu_1", "toolu_2", "toolu_3"]
+    assert [part.call_id for part in said[2].parts if isinstance(part, ResultPart)] == ["toolu_1", "toolu_2", "toolu_3"]
+    assert said[1].usage == Usage(12, 200, 40, 7)
+    assert said[1].model == "claude-opus-4-5"
+    results = {name: event.result for name, event in settled(imported).items()}
+    assert results["toolu_1"].text == "1→four beds\n2→a pond"
+    assert isinstance(results["toolu_2"].content[0], Image)
+
+
+def test_a_turn_is_told_in_the_order_of_a_session() -> None:
+    events = [event for event in sample("parallel").events if not isinstance(event, EntryKept)]
+    start = next(i for i, event in enumerate(events) if isinstance(event, TurnStarted))
+    assert [type(event) for event in events[start : start + 15]] == [
+        TurnStarted,
+        *(CallArrived, CallDecided, CallStarted) * 2,
+        *(CallArrived, CallDecided),
+        MessageAdded,
+        *(CallSettled,) * 3,
+        MessageAdded,
+        TurnEnded,
+    ]
+    assert [type(event) for event in events[start + 15 :]] == [TurnStarted, MessageAdded, TurnEnded, RunEnded]
+    arrived = next(event for event in events if isinstance(event, CallArrived))
+    assert arrived.arguments_hash == arguments_hash("Read", {"file_path": "/home/ada/garden/plan.txt"})
+    assert (arrived.message_id, arrived.at) == ("a-1", 1772355605.25)
+    ledger = Ledger(events)
+    assert (ledger.turn, ledger.running, ledger.open_turn, ledger.calls) == (2, False, None, {})
+
+
+def test_a_call_that_was_refused_is_denied_and_never_started() -> None:
+    imported = sample("parallel")
+    decided = {event.call_id: event.decision for event in imported.events if isinstance(event, CallDecided)}
+    assert decided["toolu_1"] == Allow("claude-code (imported)")
+    assert isinstance(decided["toolu_3"], Deny)
+    assert settled(imported)["toolu_3"].result.code == "denied"
+    assert "toolu_3" not in {event.call_id for event in imported.events if isinstance(event, CallStarted)}
+
+
+def test_title_and_workspace_are_found_and_other_entries_stay_verbatim_in_their_place() -> None:
+    imported = sample("parallel")
+    assert (imported.title, imported.workspace, imported.skipped) == ("Count the beds", "/home/ada/garden", ())
+    assert kept(imported) == ["summary", "file-history-snapshot", "queue-operation", "t-1", "s-1", "last-prompt"]
+    first = json.loads((DATA / "parallel.jsonl").read_bytes().split(b"\n")[0])
+    assert imported.events[0] == EntryKept(imported.events[0].at, "claude-code", first)
+    assert isinstance(imported.events[3], MessageAdded)
+
+
+def test_the_newest_branch_is_the_conversation_and_what_was_left_is_kept() -> None:
+    imported = sample("branches")
+    assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("user", "u-3"), ("assistant", "a-4")]
+    assert kept(imported) == ["u-2", "a-2", "r-1", "a-3", "m-1", "custom-title"]
+    assert imported.title == "Counting"
+
+
+def test_a_compaction_becomes_a_boundary_after_what_it_summed_up() -> None:
+    imported = sample("compacted")
+    at = next(i for i, event in enumerate(imported.events) if isinstance(event, Compacted))
+    boundary = imported.events[at]
+    assert isinstance(boundary, Compacted)
+    assert (boundary.trigger, boundary.kept) == ("imported", None)
+    assert boundary.summary == "The user wanted beans planted; there were no seeds."
+    assert (boundary.counted.messages, boundary.counted.turns, boundary.counted.usage.output) == (4, 2, 6)
+    before = [event.message.id for event in imported.events[:at] if isinstance(event, MessageAdded)]
+    assert before == ["u-1", "a-1", "r-1", "a-2"]
+    assert kept(imported) == ["s-1"]
+    assert settled(imported)["toolu_1"].result.code == "tool_error"
+
+
+def test_a_call_without_a_result_is_settled_as_unknown_in_words() -> None:
+    result = settled(sample("compacted"))["toolu_2"].result
+    assert (result.code, result.effects, result.is_error) == ("outcome_unknown", "unknown", True)
+    assert "no result" in result.text
+    ledger = Ledger(sample("compacted").events)
+    assert ledger.messages[-1].role == "tool"
+    assert ledger.running
+
+
+def test_side_chains_become_agents_by_their_id_or_their_root() -> None:
+    imported = sample("agents")
+    assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("tool", "r-1"), ("assistant", "a-2")]
+    assert set(imported.agents) == {"5d24b1", "c-1"}
+    assert [message.id for message in Ledger(imported.agents["5d24b1"]).messages] == ["b-1", "b-2", "b-3", "b-4"]
+    assert [message.text for message in Ledger(imported.agents["c-1"]).messages] == ["Warm up", "Warm"]
+
+
+def test_bad_lines_are_skipped_and_named_and_the_rest_is_read() -> None:
+    imported = sample("damaged")
+    assert imported.skipped == (
+        "line 2: not JSON",
+        "line 3: not JSON",
+        "line 6: the same as line 5",
+        "line 7: not an object",
+        "line 11: not JSON",
+    )
+    assert [role for role, _ in messages(imported)] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert {name: event.result.text for name, event in settled(imported).items()} == {
+        "toolu_1": "Sunday",
+        "toolu_1~2": "Sunday \ufffd",
+    }
+    later = [event.at for event in imported.events if isinstance(event, TurnStarted)]
+    assert later[1] == settled(imported)["toolu_1"].at, "a line without a time takes that of the line before"
+
+
+def test_lines_that_are_not_text_or_nested_too_deeply_are_said() -> None:
+    deep = b'{"type":"x","data":' + b"[" * 200 + b"]" * 200 + b"}"
+    hopeless = b"[" * 200_000
+    imported = read_claude([b'{"type":"\xff"}', deep, hopeless, b"\xef\xbb\xbf" + b'{"type":"x"}', b" \r\n"])
+    assert imported.skipped == ("line 1: not UTF-8", "line 2: nested too deeply", "line 3: nested too deeply")
+    assert kept(imported) == ["x"]
+
+
+def test_nothing_gives_nothing() -> None:
+    assert read_claude([]) == Imported((), {}, "", "", ())
+
+
+def test_a_missing_parent_does_not_cost_the_history_before_it() -> None:
+    imported = read(user("u", None, "hello"), model("a", "gone", "m", {"type": "text", "text": "hi"}))
+    assert messages(imported) == [("user", "u"), ("assistant", "a")]
+
+
+def test_parents_in_a_circle_end() -> None:
+    imported = read(user("u", "a", "hello"), model("a", "u", "m", {"type": "text", "text": "hi"}))
+    assert messages(imported) == [("user", "u"), ("assistant", "a")]
+
+
+def test_two_calls_of_one_id_keep_their_own_results() -> None:
+    imported = read(
+        user("u", None, "go"),
+        model("a", "u", "m1", call("t", command="1")),
+        model("b", "a", "m2", call("t", command="2")),
+        user("s", "b", [answer("t", "second")]),
+        user("r", "a", [answer("t", "first")]),
+        user("v", "s", "and then"),
+    )
+    assert {name: event.result.text for name, event in settled(imported).items()} == {"t": "first", "t~2": "second"}
+
+
+def test_a_result_that_answers_no_call_is_kept() -> None:
+    imported = read(user("u", None, "go"), user("r", "u", [answer("nobody", "what")]), user("v", "r", "on"))
+    assert kept(imported) == ["r"]
+    assert messages(imported) == [("user", "u"), ("user", "v")]
+
+
+def test_what_a_person_says_beside_a_result_is_a_message_of_its_own() -> None:
+    imported = read(
+        user("u", None, "go"),
+        model("a", "u", "m", call("t")),
+        user("r", "a", [answer("t", "done"), {"type": "text", "text": "stop here"}]),
+    )
+    assert messages(imported) == [("user", "u"), ("assistant", "a"), ("tool", "r"), ("user", "r~2")]
+
+
+def test_a_cut_off_answer_and_an_error_of_the_program_are_not_whole_answers() -> None:
+    imported = read(
+        user("u", None, "go"),
+        model("a", "u", "m", {"type": "text", "text": "half a"}, stop_reason="max_tokens"),
+        {**model("e", "a", "n", {"type": "text", "text": "API Error"}), "isApiErrorMessage": True},
+    )
+    reasons = [event.reason for event in imported.events if isinstance(event, TurnEnded | RunEnded)]
+    assert reasons == ["truncated", "cut_off"]
+    assert kept(imported) == ["e"]
+
+
+def test_parts_without_a_counterpart_survive_unread() -> None:
+    hidden = {"type": "redacted_thinking", "data": "c2VjcmV0"}
+    paper = {
+        "type": "document",
+        "title": "a.pdf",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+    }
+    broken = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "%%"}}
+    imported = read(
+        user("u", None, [paper, broken, "words"]), model("a", "u", "m", hidden, {"type": "brand_new", "x": 1})
+    )
+    said = Ledger(imported.events).messages
+    assert said[0].parts == (
+        Resource("a.pdf", None, b"%PDF", "application/pdf"),
+        Opaque("anthropic", broken),
+        Text("words"),
+    )
+    assert said[1].parts == (Opaque("anthropic", hidden), Opaque("anthropic", {"type": "brand_new", "x": 1}))
+
+
+def test_arguments_that_are_no_object_and_numbers_json_cannot_hold_do_no_harm() -> None:
+    lines = [
+        b'{"type":"assistant","uuid":"a","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"B","input":[1]},'
+        b'{"type":"tool_use","id":"s","name":"B","input":{"n":1e999,"m":NaN}},{"type":"tool_use"}]}}'
+    ]
+    imported = read_claude(lines)
+    arrived = [event for event in imported.events if isinstance(event, CallArrived)]
+    assert [(event.call_id, event.arguments, event.raw_arguments) for event in arrived] == [
+        ("t", {}, "[1]"),
+        ("s", {"n": "1e999", "m": "NaN"}, None),
+        ("a-2", {}, None),
+    ]
+    assert len(settled(imported)) == 3
+
+
+def test_a_summary_without_a_boundary_follows_what_it_sums_up() -> None:
+    imported = read(
+        user("u", None, "go"),
+        model("a", "u", "m", {"type": "text", "text": "gone"}),
+        user("c", None, "so far", isCompactSummary=True),
+        user("v", "c", "on"),
+    )
+    assert messages(imported) == [("user", "u"), ("assistant", "a"), ("user", "v")]
+    assert [event.summary for event in imported.events if isinstance(event, Compacted)] == ["so far"]

@@ -1,0 +1,169 @@
+"""Whatever a transcript holds, reading it does not fail and every call has one result."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callgate.core.ledger import Ledger
+from callgate.transcript.share.aisdk import to_ai_sdk
+from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.html import to_html
+from callgate.transcript.share.markdown import to_markdown
+from callgate.transcript.share.page import Exported
+from callgate.transcript.share.plain import scrub
+from callgate.words.events import CallArrived, CallSettled, Durable, EntryKept, MessageAdded
+from callgate.words.jsonable import from_json, to_json
+from callgate.words.messages import ResultPart, Text
+
+pytestmark = pytest.mark.spec("TRS-12")
+
+DATA = Path(__file__).parents[1] / "data" / "claude"
+SAMPLES = [path.read_bytes().split(b"\n") for path in sorted(DATA.glob("*.jsonl"))]
+
+names = st.sampled_from(["a", "b", "c", "d", "e"])
+texts = st.text(max_size=8) | st.sampled_from(
+    ["\ud800", "```", "<b>", "The user doesn't want to proceed with this tool use"]
+)
+junk = st.none() | st.booleans() | st.integers() | st.floats() | texts | st.lists(st.integers(), max_size=2)
+uses = st.fixed_dictionaries(
+    {"type": st.just("tool_use"), "id": names | junk, "name": names | junk},
+    optional={"input": st.dictionaries(texts, junk, max_size=2) | junk},
+)
+results = st.fixed_dictionaries(
+    {"type": st.just("tool_result"), "tool_use_id": names | junk},
+    optional={
+        "content": texts | junk | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": texts}), max_size=2),
+        "is_error": st.booleans(),
+    },
+)
+others = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "thinking", "image", "document", "new"])},
+    optional={
+        "text": texts,
+        "thinking": texts,
+        "source": st.dictionaries(st.sampled_from(["type", "data", "media_type"]), texts),
+    },
+)
+blocks = st.lists(uses | results | others | junk, max_size=3) | texts | junk
+entries = st.fixed_dictionaries(
+    {"type": st.sampled_from(["user", "assistant", "assistant", "system", "summary", "attachment"]) | junk},
+    optional={
+        "uuid": names | junk,
+        "parentUuid": names | junk,
+        "logicalParentUuid": names,
+        "isSidechain": st.booleans(),
+        "agentId": st.sampled_from(["x", "y"]),
+        "isMeta": st.booleans(),
+        "isCompactSummary": st.booleans(),
+        "subtype": st.just("compact_boundary"),
+        "timestamp": st.sampled_from(["2026-03-01T09:00:00Z", "0001-01-01T00:00:00+14:00", "soon", ""]) | junk,
+        "summary": texts,
+        "leafUuid": names,
+        "cwd": texts,
+        "message": st.fixed_dictionaries(
+            {"content": blocks}, optional={"id": names | junk, "usage": junk, "stop_reason": texts}
+        )
+        | junk,
+    },
+)
+any_lines = st.lists(entries.map(lambda entry: json.dumps(entry).encode()) | st.binary(max_size=12), max_size=14)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> list[bytes]:
+    """A sample with lines moved, doubled, cut or under another name."""
+    lines = list(draw(st.sampled_from(SAMPLES)))
+    for _ in range(draw(st.integers(0, 6))):
+        at, to = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        match draw(st.sampled_from(["move", "double", "cut", "drop", "rename"])):
+            case "move":
+                lines.insert(to, lines.pop(at))
+            case "double":
+                lines.insert(to, lines[at])
+            case "cut":
+                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
+            case "drop" if len(lines) > 1:
+                del lines[at]
+            case _:
+                name = draw(st.sampled_from([b"u-1", b"a-1", b"a-2", b"r-1", b"toolu_1", b"msg_1"]))
+                other = draw(st.sampled_from([b"u-1", b"a-3", b"r-1", b"toolu_2", b"msg_2", b"gone"]))
+                lines[at] = lines[at].replace(name, other)
+    if draw(st.booleans()):
+        lines = draw(st.permutations(lines))
+    return lines
+
+
+def check(events: Iterable[Durable]) -> None:
+    events = tuple(events)
+    ledger = Ledger(events)
+    assert not ledger.calls
+    assert ledger.open_turn is None
+    arrived = [event.call_id for event in events if isinstance(event, CallArrived)]
+    assert Counter(arrived) == Counter(event.call_id for event in events if isinstance(event, CallSettled))
+    assert len(arrived) == len(set(arrived))
+    ids = [message.id for message in ledger.messages]
+    assert len(ids) == len(set(ids))
+    for before, message in zip([None, *ledger.messages], ledger.messages, strict=False):
+        results = [part.call_id for part in message.parts if isinstance(part, ResultPart)]
+        assert results == ([part.id for part in before.calls] if before is not None else [])
+        assert bool(results) == (message.role == "tool")
+    assert not (ledger.messages and ledger.messages[-1].calls)
+    for event in events:
+        written = json.dumps(to_json(event), ensure_ascii=False, allow_nan=False).encode()
+        assert from_json(Durable, json.loads(written)) == event
+
+
+def check_exports(events: tuple[Durable, ...]) -> None:
+    exported = Exported("s", "title", "", events)
+    to_markdown(exported).encode()
+    to_html(exported).encode()
+    said = to_ai_sdk(exported)
+    json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+    calls: list[Any] = []
+    for message in said:
+        results = [part["toolCallId"] for part in message["content"] if part["type"] == "tool-result"]
+        assert results == calls
+        calls = [part["toolCallId"] for part in message["content"] if part["type"] == "tool-call"]
+    assert not calls
+
+
+@given(any_lines | mutated())
+def test_any_lines_are_read_folded_written_and_exported(lines: list[bytes]) -> None:
+    imported = read_claude(lines)
+    for events in (imported.events, *imported.agents.values()):
+        check(events)
+        check_exports(events)
+
+
+@given(mutated())
+def test_every_result_in_a_readable_line_is_somewhere(lines: list[bytes]) -> None:
+    imported = read_claude(lines)
+    everything = [event for events in (imported.events, *imported.agents.values()) for event in events]
+    told = {
+        (part.call_id.partition("~")[0], "".join(item.text for item in part.content if isinstance(item, Text)))
+        for event in everything
+        if isinstance(event, MessageAdded)
+        for part in event.message.parts
+        if isinstance(part, ResultPart)
+    }
+    kept = [event.data for event in everything if isinstance(event, EntryKept)]
+    skipped = {int(words.split()[1].rstrip(":")) for words in imported.skipped}
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and number not in skipped:
+            entry = json.loads(scrub(json.dumps(json.loads(line), ensure_ascii=False)))
+            assert entry in kept or told.issuperset(_results(entry))
+
+
+def _results(entry: Any) -> Iterator[tuple[str, str]]:
+    content = entry.get("message", {}).get("content")
+    for block in content if isinstance(content, list) else ():
+        if block["type"] == "tool_result":
+            given = block["content"]
+            texts = [given] if isinstance(given, str) else [item.get("text", "") for item in given]
+            yield block["tool_use_id"], "".join(texts)
