@@ -48,11 +48,16 @@ class Line(NamedTuple):
     target: str | None = None
 
 
-class _Segment(NamedTuple):
-    line: Line
-    leaf: str | None  # of the time it was written
-    start: int
-    end: int
+class _Segment:
+    """Neighbouring lines of one kind. ``leaf`` is that of the time they were written."""
+
+    __slots__ = ("end", "leaf", "line", "start")
+
+    def __init__(self, line: Line, leaf: str | None, start: int, end: int) -> None:
+        self.line = line
+        self.leaf = leaf
+        self.start = start
+        self.end = end
 
 
 class Chain:
@@ -82,24 +87,26 @@ class Chain:
 
     def add(self, line: Line, start: int, end: int) -> bool:
         """Take a line that is on the log, in the order of the log. False: a message with this id is there already."""
-        leaf = self.leaf
-        if line.kind in (MESSAGE, BOUNDARY) and line.parent is not None and line.parent not in self._parents:
-            line = line._replace(parent=leaf)  # lost: the history goes on from what is there
-        if line.kind == MESSAGE:
-            assert line.id is not None
-            if line.id in self._parents:
-                return False
-            self._parents[line.id] = line.parent
-            self.leaf = line.id
-        elif line.kind == REWOUND:
+        kind, leaf = line.kind, self.leaf
+        if kind == FACT:
+            last = self._segments[-1] if self._segments else None
+            if last is not None and last.end == start and last.leaf == leaf and last.line == line:
+                last.end = end
+                return True
+        elif kind == REWOUND:
             self.leaf = self._parents.get(line.target or "", leaf)
-        elif line.kind == BRANCHED and line.target in self._parents:
-            self.leaf = line.target
-        last = self._segments[-1] if self._segments else None
-        if last is not None and line.kind == FACT and last.line == line and last.end == start and last.leaf == leaf:
-            self._segments[-1] = last._replace(end=end)
+        elif kind == BRANCHED:
+            self.leaf = line.target if line.target in self._parents else leaf
         else:
-            self._segments.append(_Segment(line, leaf, start, end))
+            if line.parent is not None and line.parent not in self._parents:
+                line = line._replace(parent=leaf)  # lost: the history goes on from what is there
+            if kind == MESSAGE:
+                assert line.id is not None
+                if line.id in self._parents:
+                    return False
+                self._parents[line.id] = line.parent
+                self.leaf = line.id
+        self._segments.append(_Segment(line, leaf, start, end))
         return True
 
     def where(self, message_id: str) -> tuple[int, int] | None:

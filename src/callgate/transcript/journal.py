@@ -19,7 +19,7 @@ from callgate.transcript.loader import Loaded, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.masking import Masker
 from callgate.transcript.reader import Damage
-from callgate.transcript.summary import Summary
+from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
 from callgate.transcript.writer import Writer
 from callgate.words.errors import JournalError, StateError
@@ -53,7 +53,7 @@ class DiskJournal:
 
     @property
     def about(self) -> Summary:
-        return self._lines.about
+        return self._lines.tally.summary()
 
     def append(self, event: Durable) -> None:
         if self._closed:
@@ -116,7 +116,7 @@ class _Lines:
 
     def __init__(self, log: Path, masker: Masker, loaded: Loaded | None, fd: int) -> None:
         self.path = log
-        self.about = Summary() if loaded is None else loaded.about
+        self.tally = Tally() if loaded is None else loaded.tally
         self._fd = fd
         self._chain = Chain() if loaded is None else loaded.chain
         n, prev = (0, START) if loaded is None else (loaded.n, loaded.sum)
@@ -134,7 +134,7 @@ class _Lines:
         data = self._encoder.encode(event, place)
         self._end = at + len(data)
         self._chain.add(place, at, self._end)
-        self.about = self.about.folded(event)
+        self.tally.fold(event)
         self._moved = self._moved or isinstance(event, _MOVES)
         return data
 
@@ -161,10 +161,9 @@ class _Lines:
 
     def read_live(self) -> Sequence[Durable]:
         events = read_live(self._fd, self._chain.live())
-        about = Summary(first_prompt=self.about.first_prompt)
+        self.tally = Tally(Summary(first_prompt=self.tally.summary().first_prompt))
         for event in events:
-            about = about.folded(event)
-        self.about = about
+            self.tally.fold(event)
         self._write_index()
         return events
 
@@ -178,7 +177,7 @@ class _Lines:
 
     def _write_index(self) -> None:
         live = tuple(self._chain.live())
-        index = Index(self._end, self._encoder.n, self._encoder.prev, self._chain.leaf, live, self.about)
+        index = Index(self._end, self._encoder.n, self._encoder.prev, self._chain.leaf, live, self.tally.summary())
         write_index(self.path, index)
         self._indexed, self._moved = self._end, False
 

@@ -1,5 +1,6 @@
 """From a file to the events that are live, and all that is needed to write on."""
 
+import gc
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,9 +9,9 @@ from callgate.core.chain import FACT, MESSAGE, Chain
 from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.reader import Damage, Raw, Reader
-from callgate.transcript.summary import Summary, prompt_of
+from callgate.transcript.summary import Summary, Tally, prompt_of
 from callgate.words.errors import JournalError
-from callgate.words.events import Durable, LinesQuarantined, MessageAdded
+from callgate.words.events import Durable, LinesQuarantined, MessageAdded, TurnStarted
 from callgate.words.messages import Message
 
 _SUM_AND_END = len('0123456789abcdef0123456789abcdef"}\n')
@@ -24,7 +25,7 @@ class Loaded:
         self.size = os.fstat(fd).st_size
         self.chain = Chain()
         self.events: list[Durable] = []
-        self.about = Summary()
+        self.tally = Tally()
         self.n = 0
         self.sum = START
         self.end = 0
@@ -39,6 +40,10 @@ class Loaded:
         known = {each for event in self.events if isinstance(event, LinesQuarantined) for each in event.ranges}
         return [each for each in self.damages if (each.offset, each.length) not in known]
 
+    @property
+    def about(self) -> Summary:
+        return self.tally.summary()
+
     def index(self) -> Index:
         return Index(self.end, self.n, self.sum, self.chain.leaf, tuple(self.chain.live()), self.about)
 
@@ -46,14 +51,18 @@ class Loaded:
 def load(fd: int, log: Path) -> Loaded:
     """Read what is live. JournalError only if nothing can be read at all: damage is in ``damages``."""
     index = read_index(log)
+    collecting = gc.isenabled()
+    gc.disable()  # hundreds of thousands of objects to keep: the collector would look at them again and again
     try:
         loaded = None if index is None else _from_index(fd, log.stem, index)
         loaded = loaded or whole(fd, log.stem)
         loaded.ended = loaded.end == 0 or os.pread(fd, 1, loaded.end - 1) == b"\n"
     except OSError as error:
         raise JournalError(f"{log} cannot be read: {error.strerror or error}") from error
-    for event in loaded.events:  # so that the chain knows the open turn and its calls
-        loaded.chain.place(event)
+    finally:
+        if collecting:
+            gc.enable()
+    _know_open_turn(loaded)
     return loaded
 
 
@@ -62,7 +71,7 @@ def summarize(fd: int, log: Path) -> Summary:
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = Loaded(fd, log.stem)
-        tail.about = index.about
+        tail.tally = Tally(index.about)
         if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), moving=False):
             return tail.about
     return load(fd, log).about
@@ -100,7 +109,7 @@ def whole(fd: int, session: str) -> Loaded:
     loaded.damages = reader.damages
     if first is not None:  # how it began is shown also when that is not live any more
         begun = read_message(fd, (first.start, first.end))
-        loaded.about = Summary(first_prompt="" if begun is None else prompt_of(begun))
+        loaded.tally = Tally(Summary(first_prompt="" if begun is None else prompt_of(begun)))
     for raw in Reader(fd).lines(loaded.chain.live()):
         _keep(loaded, read_line(raw.data, raw.sum))
     return loaded
@@ -117,7 +126,7 @@ def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
         return None
     if reader.damages or loaded.chain.leaf != index.leaf:
         return None
-    loaded.n, loaded.sum, loaded.end, loaded.about = index.n, index.sum, index.upto, index.about
+    loaded.n, loaded.sum, loaded.end, loaded.tally = index.n, index.sum, index.upto, Tally(index.about)
     if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), moving=False):
         return None
     loaded.damages = reader.damages
@@ -146,7 +155,14 @@ def _keep(loaded: Loaded, entry: Entry) -> None:
         loaded.unknown += 1
     else:
         loaded.events.append(entry.event)
-        loaded.about = loaded.about.folded(entry.event)
+        loaded.tally.fold(entry.event)
+
+
+def _know_open_turn(loaded: Loaded) -> None:
+    """So that what follows about its calls hangs on its message."""
+    starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))
+    for event in loaded.events[next(starts, 0) :]:
+        loaded.chain.place(event)
 
 
 def _fits(fd: int, index: Index) -> bool:

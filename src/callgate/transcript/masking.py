@@ -67,7 +67,7 @@ _TOKENS = (
     ("openrouter", "sk-or-v1-", r"[\w-]{20,}"),
     ("openai", "sk-", r"[A-Za-z0-9]{20,}"),
     ("google", "AIza", r"[\w-]{35}(?![\w-])"),
-    ("google", "GOCSPX- ya29.", r"[\w-]{20,}"),
+    ("google", "GOCSPX- ya29.a0", r"[\w-]{20,}"),
     ("aws", "AKIA ASIA", rf"[A-Z0-9]{{16}}{_END}"),
     ("github", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,}"),
     ("github", "github_pat_", r"\w{50,}"),

@@ -29,16 +29,17 @@ class Damage:
 
 
 class Raw(NamedTuple):
-    """A line without its line end, and its sum if it is intact. ``end`` is behind the line end."""
+    """An intact line without its line end, and its sum. ``end`` is behind the line end."""
 
     start: int
     end: int
     data: bytes
-    sum: str = ""
+    sum: str
 
 
-def raw_lines(fd: int, start: int, end: int) -> Iterator[Raw]:
-    """Whatever stands between line ends; the last may lack one (then ``end`` is that of its data)."""
+def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """Whatever stands between line ends: its beginning, the offset behind it, its bytes. The last may lack a line
+    end."""
     at = position = start
     rest: list[bytes] = []  # joined once: a file of one endless line must not take for ever
     while position < end:
@@ -46,17 +47,18 @@ def raw_lines(fd: int, start: int, end: int) -> Iterator[Raw]:
         if not chunk:  # cut short by somebody while we read
             break
         position += len(chunk)
-        first, *pieces = chunk.split(b"\n")
-        rest.append(first)
-        for piece in pieces:
-            data = b"".join(rest)
-            rest = [piece]
-            after = at + len(data) + 1
-            yield Raw(at, after, data)
-            at = after
+        pieces = chunk.split(b"\n")
+        rest.append(pieces[0])
+        if len(pieces) > 1:
+            pieces[0] = b"".join(rest)
+            rest = [pieces.pop()]
+            for data in pieces:
+                after = at + len(data) + 1
+                yield at, after, data
+                at = after
     data = b"".join(rest)
     if data:
-        yield Raw(at, at + len(data), data)
+        yield at, at + len(data), data
 
 
 class Reader:
@@ -68,20 +70,19 @@ class Reader:
 
     def lines(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Raw]:
         """The intact lines of these parts of the file."""
-        for start, end in ranges:
-            for raw in raw_lines(self._fd, start, end):
-                data = raw.data
+        for begin, end in ranges:
+            for start, after, data in raw_lines(self._fd, begin, end):
                 if data[-1:] == b"\r":
                     data = data[:-1]
-                if data[:3] == _BOM and raw.start == 0:
+                if start == 0 and data[:3] == _BOM:
                     self.damages.append(Damage(0, 3, "a byte order mark"))
-                    data, raw = data[3:], raw._replace(start=3)
+                    start, data = 3, data[3:]
                 try:
-                    yield Raw(raw.start, raw.end, data, checked(data))
+                    yield Raw(start, after, data, checked(data))
                 except BadLine as why:
-                    yield from self._salvaged(raw, data, str(why))
+                    yield from self._salvaged(start, data, str(why))
 
-    def _salvaged(self, raw: Raw, data: bytes, why: str) -> Iterator[Raw]:
+    def _salvaged(self, start: int, data: bytes, why: str) -> Iterator[Raw]:
         """Whole records inside a line that is none; what is around them is damage. A blank line is neither."""
         done = 0
         for found in _END.finditer(data):
@@ -90,11 +91,11 @@ class Reader:
                 record = data[begin : found.end()]
                 summed = _sum_of(record)
                 if summed is not None:
-                    self._damage(raw.start + done, data[done:begin], why)
-                    yield Raw(raw.start + begin, raw.start + found.end(), record, summed)
+                    self._damage(start + done, data[done:begin], why)
+                    yield Raw(start + begin, start + found.end(), record, summed)
                     done = found.end()
                     break
-        self._damage(raw.start + done, data[done:], why)
+        self._damage(start + done, data[done:], why)
 
     def _damage(self, offset: int, lost: bytes, why: str) -> None:
         if lost.strip():

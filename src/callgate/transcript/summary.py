@@ -1,7 +1,8 @@
 """What a list of sessions shows of one, folded from its live events."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
 
 from callgate.words.events import (
     Branched,
@@ -49,58 +50,91 @@ class Summary:
         """The title a person gave, or how it began."""
         return self.title or self.first_prompt or "(no prompt yet)"
 
-    def folded(self, event: Durable) -> "Summary":
-        changes = _changes(self, event)
-        if event.at > self.updated_at:
-            changes["updated_at"] = event.at
-        return replace(self, **changes) if changes else self
+
+_FIELDS = tuple(field.name for field in fields(cast(Any, Summary)))
 
 
-def _changes(now: Summary, event: Durable) -> dict[str, Any]:
-    match event:
-        case MessageAdded():
-            return _message(now, event)
-        case TurnStarted():
-            return {"unfinished": True}
-        case TurnEnded():
-            return {"asking": False}
-        case RunEnded():
-            return {"unfinished": False, "asking": False}
-        case Compacted():
-            return {"unfinished": event.running, "messages": event.counted.messages}
-        case Rewound() | Branched():
-            return {"messages": event.counted.messages}
-        case QuestionAsked():
-            return {"asking": True}
-        case QuestionAnswered():
-            return {"asking": False}
-        case SessionOpened():
-            return {"created_at": event.at, "workspace": event.workspace, "source": event.source}
-        case MetadataSet(key="title"):
-            return {"title": str(event.value or "")}
-        case MetadataSet(key="tags"):
-            return {"tags": tuple(map(str, event.value or ()))}
-        case ModeSet():
-            return {"mode": event.mode}
-        case ModelSet():
-            return {"model": event.model}
-        case _:
-            return {}
+class Tally:
+    """A summary in the making. Mutable, because every line of a log passes through here."""
 
+    def __init__(self, so_far: Summary | None = None) -> None:
+        so_far = so_far or Summary()
+        self.now: dict[str, Any] = {name: getattr(so_far, name) for name in _FIELDS}
 
-def _message(now: Summary, event: MessageAdded) -> dict[str, Any]:
-    message = event.message
-    changes: dict[str, Any] = {"messages": now.messages + 1}
-    if message.role == "user":
-        text = prompt_of(message)
-        changes |= {"last_prompt": text, "unfinished": True}
-        if not now.first_prompt:
-            changes["first_prompt"] = text
-    elif message.model:
-        changes["model"] = message.model
-    return changes
+    def fold(self, event: Durable) -> None:
+        now = self.now
+        if event.at > now["updated_at"]:
+            now["updated_at"] = event.at
+        step = _STEPS.get(event.__class__)
+        if step is not None:
+            step(now, event)
+
+    def summary(self) -> Summary:
+        return Summary(**self.now)
 
 
 def prompt_of(message: Message) -> str:
     """Its beginning, on one line."""
     return " ".join(message.text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
+
+
+_Now = dict[str, Any]
+_Step = Callable[[_Now, Any], None]
+
+
+def _sets(**changes: Any) -> _Step:
+    return lambda now, _event: now.update(changes)
+
+
+def _copies(*names: str) -> _Step:
+    return lambda now, event: now.update({name: getattr(event, name) for name in names})
+
+
+def _message(now: _Now, event: MessageAdded) -> None:
+    message = event.message
+    now["messages"] += 1
+    if message.role == "user":
+        now["last_prompt"] = prompt_of(message)
+        now["first_prompt"] = now["first_prompt"] or now["last_prompt"]
+        now["unfinished"] = True
+    elif message.model:
+        now["model"] = message.model
+
+
+def _metadata(now: _Now, event: MetadataSet) -> None:
+    if event.key == "title":
+        now["title"] = str(event.value or "")
+    elif event.key == "tags":
+        now["tags"] = tuple(map(str, event.value or ()))
+
+
+def _moved(now: _Now, event: Rewound | Branched) -> None:
+    now["messages"] = event.counted.messages
+
+
+def _compacted(now: _Now, event: Compacted) -> None:
+    now["messages"] = event.counted.messages
+    now["unfinished"] = event.running
+
+
+def _opened(now: _Now, event: SessionOpened) -> None:
+    now["created_at"] = event.at
+    now["workspace"] = event.workspace
+    now["source"] = event.source
+
+
+_STEPS: dict[type, _Step] = {
+    MessageAdded: _message,
+    TurnStarted: _sets(unfinished=True),
+    TurnEnded: _sets(asking=False),
+    RunEnded: _sets(unfinished=False, asking=False),
+    QuestionAsked: _sets(asking=True),
+    QuestionAnswered: _sets(asking=False),
+    Compacted: _compacted,
+    Rewound: _moved,
+    Branched: _moved,
+    SessionOpened: _opened,
+    MetadataSet: _metadata,
+    ModeSet: _copies("mode"),
+    ModelSet: _copies("model"),
+}
