@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.transcript.masking import RULES, Masker, Rule
-from callgate.words.jsonable import to_json
 from callgate.words.messages import CallPart, Image, Message, Text
 
 WORDS = (
@@ -72,7 +71,6 @@ def test_a_noun_is_masked_in_all_its_parts_and_only_once(masker: Masker, one: st
     if masked is not message:
         assert masked != message
     assert masked.text == masker.text(one)
-    assert not masker.finds(json.dumps(to_json(masked.parts[:2])))
 
 
 @pytest.mark.spec("TRS-13")

@@ -223,6 +223,10 @@ class Gate(Protocol):
         ...
 
 
+Drafted = tuple[tuple[int, str], ...]
+"""Pieces of text of a message, each with the number of calls before it."""
+
+
 class Journal(Protocol):
     """The append-only record of one session. One writer; only the loop's thread calls it."""
 
@@ -246,6 +250,14 @@ class Journal(Protocol):
 
     def read(self) -> Iterable[Durable]:
         """What is live on record, oldest first. Called once, at the beginning."""
+        ...
+
+    def draft(self, message_id: str, text: Drafted) -> None:
+        """Keep what has streamed so far of a message that will be appended as a whole. Only an attempt: never fails."""
+        ...
+
+    def drafted(self, message_id: str) -> Drafted:
+        """The last draft of this message that was kept before the program started."""
         ...
 
     async def live(self) -> Sequence[Durable]:

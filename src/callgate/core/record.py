@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from callgate.core.chain import live_events
 from callgate.core.ledger import FOLD, Ledger
-from callgate.core.ports import Journal, Maybe
+from callgate.core.ports import Drafted, Journal, Maybe
 from callgate.words.errors import in_words
 from callgate.words.events import Durable, Event, MessageAdded, Noted, Passing
 from callgate.words.messages import Message
@@ -20,6 +20,7 @@ class MemoryJournal:
     def __init__(self, events: Iterable[Durable] = (), *, session: str = "") -> None:
         self.events: list[Durable] = list(events)
         self.session = session
+        self._drafts: dict[str, Drafted] = {}
 
     def append(self, event: Durable) -> None:
         self.events.append(event)
@@ -32,6 +33,12 @@ class MemoryJournal:
 
     def read(self) -> Iterable[Durable]:
         return live_events(self.events)
+
+    def draft(self, message_id: str, text: Drafted) -> None:
+        self._drafts = {message_id: text}
+
+    def drafted(self, message_id: str) -> Drafted:
+        return self._drafts.get(message_id, ())
 
     async def live(self) -> Sequence[Durable]:
         return live_events(self.events)
@@ -52,13 +59,26 @@ on what it hears. Must not block. One that raises is heard of and not called aga
 class Record:
     """The one writer."""
 
-    __slots__ = ("_append", "_barrier", "_delivering", "_listeners", "_pending", "_scheduled", "ledger", "room")
+    __slots__ = (
+        "_append",
+        "_barrier",
+        "_delivering",
+        "_listeners",
+        "_pending",
+        "_scheduled",
+        "draft",
+        "drafted",
+        "ledger",
+        "room",
+    )
 
     def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
         self.ledger = ledger
         self._append = journal.append
         self._barrier = journal.barrier
         self.room = journal.room
+        self.draft = journal.draft
+        self.drafted = journal.drafted
         self._listeners = tuple(listeners)
         self._pending: list[Event] = []
         self._scheduled = False

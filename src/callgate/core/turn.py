@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any, cast
 
 from callgate.core import outcomes
+from callgate.core.draft import Draft, with_text
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
@@ -171,6 +173,7 @@ class Turn:
     async def _read(self, intake: Intake) -> None:
         """Feed the stream through; calls start while it is still going."""
         record, clock, executor = self._record, self._clock, self._executor
+        draft = Draft(clock, partial(record.draft, intake.message_id))
         stream = self._kit.model.stream(self._request())
         try:
             if not hasattr(stream, "__aiter__"):
@@ -184,10 +187,12 @@ class Turn:
                         executor.add(seen)
                     else:
                         executor.add(seen.call, refused=seen.result)
+                    draft.calls += 1
                     crowded = record.room()
                     if crowded is not None:
                         await crowded
                 elif isinstance(seen, TextDelta):
+                    draft.add(seen.text)
                     record.tell(TextStreamed(clock.now(), intake.message_id, seen.text))
                 elif seen.text:
                     record.tell(ThinkingStreamed(clock.now(), intake.message_id, seen.text))
@@ -198,6 +203,7 @@ class Turn:
         except Exception as error:
             self._error = ModelError(in_words(error))
         finally:
+            draft.stop()
             await _close(stream)
 
     def _request(self) -> Request:
@@ -226,10 +232,10 @@ class Turn:
             else:
                 self._executor.recall(call, updated=entry.updated)
         if ledger.open_message is None:
-            assert ledger.open_turn is not None
-            if entries:
-                parts = tuple(call_part(ledger, entry.id, entry.raw_arguments) for entry in entries)
-                message = Message(ledger.open_turn.message_id, "assistant", parts)
+            calls = [call_part(ledger, entry.id, entry.raw_arguments) for entry in entries]
+            parts = with_text(calls, self._record.drafted(self._message_id))
+            if parts:
+                message = Message(self._message_id, "assistant", parts)
                 self._record.write(MessageAdded(self._clock.now(), message, "cut_off"))
             return "cut_off"
         return ledger.open_message.stop_reason or "cut_off"

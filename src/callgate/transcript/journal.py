@@ -12,8 +12,10 @@ from pathlib import Path
 from time import time
 
 from callgate.core.chain import Chain
+from callgate.core.ports import Drafted
 from callgate.host.threads import in_thread
 from callgate.transcript.codec import START, Encoder
+from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
 from callgate.transcript.index import Index, write_index
 from callgate.transcript.loader import Loaded, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
@@ -37,6 +39,7 @@ class DiskJournal:
         self.path = log
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
         self._events: Sequence[Durable] = () if loaded is None else loaded.events
+        self._draft = ("", ()) if loaded is None else read_draft(log)
         self._lines = _Lines(log, masker, loaded, fd)
         self._writer = Writer(self._lines, name=log.stem)
         self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
@@ -77,6 +80,15 @@ class DiskJournal:
         """What was live when it was opened. Once: the events are not kept."""
         events, self._events = self._events, ()
         return events
+
+    def draft(self, message_id: str, text: Drafted) -> None:
+        if self._held is None and not self._closed:
+            self._lines.draft = (message_id, text)
+            self._writer.nudge()
+
+    def drafted(self, message_id: str) -> Drafted:
+        found, text = self._draft
+        return text if found == message_id else ()
 
     async def live(self) -> Sequence[Durable]:
         if self._held is not None:
@@ -123,6 +135,9 @@ class _Lines:
         self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
         self._end = self._indexed = 0 if loaded is None else loaded.end
         self._moved = False
+        self._masker = masker
+        self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
+        self._drafted = draft_path(log).exists()
 
     def open(self) -> Tape:
         if self._fd < 0:
@@ -136,7 +151,16 @@ class _Lines:
         self._chain.add(place, at, self._end)
         self.tally.fold(event)
         self._moved = self._moved or isinstance(event, _MOVES)
+        if self._drafted and isinstance(event, MessageAdded):
+            drop_draft(self.path)
+            self._drafted = False
         return data
+
+    def aside(self) -> None:
+        draft, self.draft = self.draft, None
+        if draft is not None and draft[0] not in self._chain and draft[1]:
+            write_draft(self.path, self._masker, *draft)
+            self._drafted = True
 
     def rest(self) -> None:
         if self._moved or self._end - self._indexed >= _INDEX_EVERY:

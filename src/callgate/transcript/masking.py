@@ -95,11 +95,13 @@ _TOKENS = (
     ("age", "AGE-SECRET-KEY-", rf"[A-Z0-9]{{58}}{_END}"),
 )
 
-_QUOTES = r"""["'\\\s]{0,12}"""
+# What may stand between a name and its value; in JSON a line end is a backslash and a letter.
+_BLANKS = r"(?:\\+[nrt]|[ \t\r\n])"
+_QUOTES = rf"""(?:{_BLANKS}|["'\\])*+"""
 _PRIVATE_KEY = (
     r"()-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:"
     r"(?=(?s:.){0,400}?[A-Za-z0-9+/]{24})[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,60}-----"
-    r"|(?:\s|\\+[nrt])*+[A-Za-z0-9+/]{32,}(?:[A-Za-z0-9+/=\s]|\\+[nrt])*+)"  # cut off before its end
+    rf"|{_BLANKS}*+[A-Za-z0-9+/=]{{32,}}+(?:{_BLANKS}++[A-Za-z0-9+/=]{{20,}}+)*)"  # cut off before its end
 )
 _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[\w.\[-])"""
@@ -115,7 +117,7 @@ _SPECIAL = (
         "authorization",
         ("uthorization",),
         re.compile(
-            rf"([Aa]uthorization{_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot)\s{{1,4}})"
+            rf"([Aa]uthorization{_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot){_BLANKS}++)"
             r"(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}",
             re.ASCII,
         ),
@@ -206,8 +208,11 @@ class Masker:
     def finds(self, text: str) -> bool:
         """Whether there is something to mask in the JSON of a log line, whatever escapes it is written with. Bytes are
         base64 there and cannot be judged from outside: what has some goes through ``noun``."""
-        return self._suspects(text) and (
-            any(value in text for value in self._values) or any(rule.found(text) for rule in RULES)
+        if not self._suspects(text):
+            return False
+        unmasked = MASK.split(text)[::2]
+        return any(value in part for value in self._values for part in unmasked) or any(
+            rule.found(text) for rule in RULES
         )
 
     def text(self, text: str) -> str:

@@ -38,6 +38,10 @@ class Lines(Protocol):
         """The next line, which will stand at this offset. Must not raise."""
         ...
 
+    def aside(self) -> None:
+        """What may be lost. Called whenever the thread is awake. Must not raise."""
+        ...
+
     def rest(self) -> None:
         """Everything is on disk and nobody waits: time for what can wait. Must not raise."""
         ...
@@ -88,6 +92,10 @@ class Writer:
             return None
         return self._wait(self._crowd)
 
+    def nudge(self) -> None:
+        """There is something to do aside."""
+        self._begin()
+
     def finish(self) -> JournalError | None:
         """Write what is left and end the thread. Blocks: not for the loop's thread."""
         if self._thread is not None:
@@ -125,6 +133,7 @@ class Writer:
             self._failure = None
             try:
                 self._work(sync=stopping or not woken)
+                self._lines.aside()
             except JournalError as failure:
                 self._fail(failure)
             except BaseException as error:  # a bug of ours: whoever waits must not wait for ever

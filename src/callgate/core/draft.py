@@ -1,0 +1,47 @@
+"""What has streamed of a message that is not there yet, kept so that a crash does not take it."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from callgate.core.ports import Clock, Drafted, Timer
+from callgate.words.messages import CallPart, Part, Text
+
+BATCH_SECONDS = 0.1
+
+
+class Draft:
+    """Hands the text so far to ``keep``, at most every 100 ms. Each piece says how many calls stood before it."""
+
+    def __init__(self, clock: Clock, keep: Callable[[Drafted], None]) -> None:
+        self._clock = clock
+        self._keep = keep
+        self._pieces: list[tuple[int, list[str]]] = []
+        self._timer: Timer | None = None
+        self.calls = 0
+
+    def add(self, text: str) -> None:
+        if not self._pieces or self._pieces[-1][0] != self.calls:
+            self._pieces.append((self.calls, []))
+        self._pieces[-1][1].append(text)
+        if self._timer is None:
+            self._timer = self._clock.call_later(BATCH_SECONDS, self._flush)
+
+    def stop(self) -> None:
+        """The message itself is there now, or nothing more will come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._keep(tuple((calls, "".join(texts)) for calls, texts in self._pieces))
+
+
+def with_text(calls: Sequence[CallPart], drafted: Iterable[tuple[int, str]]) -> tuple[Part, ...]:
+    """A message of these calls, with the text that is known put where it stood."""
+    texts = list(drafted)
+    parts: list[Part] = []
+    for at, call in enumerate(calls):
+        parts += [Text(text) for before, text in texts if before == at]
+        parts.append(call)
+    parts += [Text(text) for before, text in texts if before >= len(calls)]
+    return tuple(parts)
