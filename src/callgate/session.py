@@ -20,7 +20,6 @@ from callgate.core.reply import AT_REST, Reply
 from callgate.core.turn import Equipment
 from callgate.standalone import (
     Tools,
-    artifacts_of,
     as_gate,
     as_host,
     as_toolbox,
@@ -111,7 +110,7 @@ class Session:
             model=self._models.get(self._ledger.model or "", model),
             toolbox=as_toolbox(tools),
             gate=as_gate(gate),
-            host=as_host(host, root, artifacts_of(journal)),
+            host=as_host(host, root, journal),
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),

@@ -20,6 +20,7 @@ from callgate.host.local import LocalHost
 from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
 from callgate.tools.toolbox import Toolbox as ToolList
+from callgate.transcript.journal import DiskJournal
 from callgate.words.decisions import Confirmation, Mode
 from callgate.words.errors import UsageError
 
@@ -44,21 +45,19 @@ def as_gate(gate: Gate | None) -> Gate:
     return gate or DecisionGate()
 
 
-def artifacts_of(journal: Journal) -> Path | None:
-    """Where a session that is kept keeps what is too big for its record."""
-    folder = getattr(journal, "folder", None)
-    return folder / "artifacts" if isinstance(folder, Path) else None
-
-
-def as_host(host: Host | None, root: str | PathLike[str] | None, data: Path | None = None) -> Host:
-    """The host given, or the local one with ``root`` as its workspace and its artifacts in ``data``."""
+def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journal | None = None) -> Host:
+    """The host given, or the local one with ``root`` as its workspace. A session that is kept has its artifacts beside
+    its record, and no secrets in either."""
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
         return host
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
-    return LocalHost(None if root is None else Path(root), data)
+    place = None if root is None else Path(root)
+    if isinstance(journal, DiskJournal):
+        return LocalHost(place, journal.folder / "artifacts", clean=journal.masker.noun)
+    return LocalHost(place)
 
 
 def check_model_shape(model: Model) -> Model:

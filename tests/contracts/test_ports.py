@@ -1,5 +1,6 @@
 """Every implementation of a port we ship keeps the promises of that port."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ from callgate.testing import (
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Prefixed, Renamed
+from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet
 
 
@@ -140,3 +142,7 @@ def test_the_gate() -> None:
 
 def test_the_memory_journal() -> None:
     run_virtual(check_journal(MemoryJournal))
+
+
+def test_the_journal_on_disk(tmp_path: Path) -> None:
+    asyncio.run(check_journal(Store(tmp_path, tmp_path / "data").create))

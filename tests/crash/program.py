@@ -1,11 +1,12 @@
 """A real program with a session on disk, for tests that kill it, starve it and start it again.
 
-    program.py run|resume|hold <data> <world> [--plan 10|100] [--on-error exit|wait] [--file-size N] [--files]
+    program.py run|resume|hold <data> <world> [--plan 10|100] [--on-error exit|wait] [--file-size N] [--files] [--child]
 
 It says what happens in lines on its standard output, each written at once:
 
     ack <fact> <id>    this is on disk: somebody outside has been told of it
     error <words>      the record cannot be written
+    child <pid>        it started another program, which outlives it
     waiting            it waits for a line on its standard input
     nothing            there is no session to resume
     end <status>       how the session was left
@@ -20,15 +21,19 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from subprocess import DEVNULL
 from time import time
 
 from callgate import Answer, Prompt, Run, Session, tool
+from callgate.core.ports import Tool
 from callgate.core.view import faults
 from callgate.testing import ScriptedModel, Turn, say, turn
 from callgate.testing.script import raw_call
+from callgate.tools.traits import Given
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet, FileChange
@@ -48,8 +53,6 @@ from callgate.words.model import Request
 from callgate.words.traits import Locks, writes
 
 SESSION = "session-1"
-NOT_RUN = ("Never started", "Not started")
-ANSWER_AGAIN = "Outcome unknown"
 EFFECTS = {"look": "none", "stamp": "idempotent", "bump": "mutating", "edit": "mutating"}
 
 Step = Sequence[tuple[str, str]]
@@ -68,6 +71,11 @@ def plan_of(size: int) -> Sequence[Sequence[Step]]:
         tuple(tuple((kind, f"{kind[0]}{prompt}{step}{at}") for at, kind in enumerate(kinds)) for step in range(2))
         for prompt in range(size // 10)
     )
+
+
+def not_run(told: str) -> bool:
+    """Whether this result says that the call was never begun."""
+    return told.startswith(("Never started", "Not started", "JournalError")) or "It was not started." in told
 
 
 def tell(line: str) -> None:
@@ -94,18 +102,18 @@ def key_of(event: object) -> str | None:
 # ---- the world --------------------------------------------------------------------------------------------------
 
 
-def place(arguments: Mapping[str, object]) -> Locks:
-    """Every item has its own place, so the calls of one message run side by side."""
-    return writes(f"places/{arguments['item']}")
+def place(arguments: Given) -> Locks:
+    """Every item has its own, so the calls of one message run side by side."""
+    return writes(f"places/{arguments.item}")
 
 
-def tools_in(world: Path) -> list[object]:
+def tools_in(world: Path) -> list[Tool]:
     @tool(effects="none")
     def look(item: str) -> str:
         """Look at something."""
         return f"saw {item}"
 
-    @tool(effects="idempotent", locks=lambda a: writes(f"places/{a.item}"))
+    @tool(effects="idempotent", locks=place)
     def stamp(item: str, run: Run) -> str:
         """Do something once per key, however often it is called."""
         tell(f"ack started {run.call_id}")
@@ -116,7 +124,7 @@ def tools_in(world: Path) -> list[object]:
             os.close(fd)
         return f"stamped {item}"
 
-    @tool(effects="mutating", locks=lambda a: writes(f"places/{a.item}"))
+    @tool(effects="mutating", locks=place)
     def bump(item: str, run: Run) -> str:
         """Do something every time it is called."""
         tell(f"ack started {run.call_id}")
@@ -128,7 +136,7 @@ def tools_in(world: Path) -> list[object]:
     def shown(item: str) -> ChangeSet:
         return ChangeSet(f"write {item}", (FileChange(f"places/{item}", None, item.encode()),))
 
-    @tool(effects="mutating", locks=lambda a: writes(f"places/{a.item}"), preview=shown)
+    @tool(effects="mutating", locks=place, preview=shown)
     def edit(item: str, run: Run) -> str:
         """Write a file after showing it."""
         tell(f"ack started {run.call_id}")
@@ -164,7 +172,7 @@ def play(plan: Sequence[Sequence[Step]], request: Request) -> Turn:
     prompts = sum(message.role == "user" for message in messages)
     told = answered(messages)
     for step in plan[prompts - 1]:
-        missing = [(name, item) for name, item in step if told.get(item, NOT_RUN[0]).startswith(NOT_RUN)]
+        missing = [(name, item) for name, item in step if item not in told or not_run(told[item])]
         if missing:
             calls = [raw_call(name, {"item": item}, id=f"c-{item}") for name, item in missing]
             return turn(say(f"Now {', '.join(item for _, item in missing)}."), *calls)
@@ -179,8 +187,8 @@ class Program:
         self._options = options
         self._plan = plan_of(options.plan)
         self._world = Path(options.world)
+        self._listening = ThreadPoolExecutor(1)
         self._store = Store(workspace=self._world, data=options.data)
-        self._tools_without_effects: set[str] = set()
 
     async def run(self) -> int:
         try:
@@ -190,17 +198,17 @@ class Program:
             return 0 if "no session" in str(error) else 3
         plan = self._plan
         model = ScriptedModel(otherwise=partial(play, plan))
-        session = Session(model, tools_in(self._world), root=self._world, journal=journal)  # type: ignore[arg-type]
+        session = Session(model, tools_in(self._world), root=self._world, journal=journal)
         session.listen(partial(self._hear, session))
         try:
-            code = await self._work(session)
+            await self._work(session)
             status = session.status
             await session.aclose()
         except JournalError as error:
             tell(f"error {error}")
             return 3
         tell(f"end {status}")
-        return code
+        return 0
 
     async def _journal(self) -> DiskJournal:
         if self._options.mode == "resume":
@@ -210,16 +218,18 @@ class Program:
         journal.append(SessionOpened(time(), "0", str(self._world)))
         return journal
 
-    async def _work(self, session: Session) -> int:
+    async def _work(self, session: Session) -> None:
         self._starve()
         if session.status == "paused":
             await self._until_idle(session, Continue())
         done = sum(message.role == "user" for message in session.messages)
         for number in range(done, len(self._plan)):
             await self._until_idle(session, Prompt(f"prompt {number + 1}"))
+            if self._options.child:
+                child = await asyncio.create_subprocess_exec("sleep", "1000", stdout=DEVNULL, stderr=DEVNULL)
+                tell(f"child {child.pid}")
             if self._options.mode == "hold":
                 await self._wait()
-        return 0
 
     async def _until_idle(self, session: Session, sent: Prompt | Continue) -> None:
         while True:
@@ -253,7 +263,7 @@ class Program:
 
     async def _wait(self) -> None:
         tell("waiting")
-        if not await asyncio.to_thread(sys.stdin.readline):
+        if not await asyncio.get_running_loop().run_in_executor(self._listening, sys.stdin.readline):
             os._exit(4)
 
     def _starve(self) -> None:
@@ -282,6 +292,7 @@ def main() -> int:
     parser.add_argument("--on-error", choices=("exit", "wait"), default="exit")
     parser.add_argument("--file-size", type=int)
     parser.add_argument("--files", action="store_true")
+    parser.add_argument("--child", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     (Path(options.world) / "stamps").mkdir(parents=True, exist_ok=True)

@@ -886,3 +886,18 @@ def test_a_preview_that_is_interrupted_has_changed_nothing() -> None:
     result = run_virtual(main())
     assert result is not None
     assert (result.code, result.effects) == ("cancelled_by_user", "none")
+
+
+@pytest.mark.spec("TRN-4", "TRS-3")
+def test_an_interrupt_while_the_prompt_is_being_written_asks_no_model() -> None:
+    async def main() -> tuple[str, int]:
+        model = ScriptedModel(otherwise=turn(pause(3600.0), say("never")))
+        journal = SlowJournal((1.0,))
+        async with Session(model, [], host=MemoryHost(clock=VirtualClock()), journal=journal) as session:
+            session.post(Prompt("Go."))
+            await passing(0.5)
+            session.post(Interrupt())
+            await passing(5.0)
+            return session.status, len(model.requests)
+
+    assert run_virtual(main()) == ("idle", 0)

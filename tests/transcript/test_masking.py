@@ -115,7 +115,7 @@ def test_it_is_found_behind_escapes_and_in_json_of_json(kept: str, secret: str, 
 @pytest.mark.spec("TRS-13")
 @each_token
 def test_it_is_found_in_bytes(kept: str, secret: str, kind: str) -> None:
-    data = b"\xff\xfe\x00"[2:] + f"key: {kept}{secret}\n".encode() + b"\xff\x00"
+    data = b"\x00" + f"key: {kept}{secret}\n".encode() + b"\xff\x00"
     change = ChangeSet("Edit", (FileChange(".env", None, data), FileChange("a", data, b"")))
     masked = NOBODY.noun(change)
     assert masked.files[0].after == masked.files[1].before
@@ -188,6 +188,7 @@ def test_what_only_looks_a_little_like_a_secret_stays(text: str) -> None:
     ("text", "masked"),
     [
         ("postgres://ada:secret@db:5432/x", "postgres://ada:[masked:password]@db:5432/x"),
+        ("http://u:pw@münchen.example/", "http://u:[masked:password]@münchen.example/"),
         ("redis://:p%40ss@cache", "redis://:[masked:password]@cache"),
         ("https://u:p@ss@word@host/x?y=1", "https://u:[masked:password]@host/x?y=1"),
         ("a http://u:päss@h, b", "a http://u:[masked:password]@h, b"),
@@ -263,6 +264,7 @@ def test_a_name_tells_that_a_value_is_secret(name: str) -> None:
         ("AUTH", "disabled"),
         ("AUTH_MODE", "read-only"),
         ("MAX_TOKENS", "100000000"),
+        ("AUTH_SERVER", "192.168.100.100:8443"),
         ("AUTH_HOST", "login.example.com:8443"),
         ("TOKEN_URL", "https://login.example.com/oauth/token"),
         ("API_KEY", "${OTHER_API_KEY}"),
@@ -370,6 +372,7 @@ def test_files_in_utf_16_are_searched_too() -> None:
     for coding in ("utf-16-le", "utf-16-be"):
         masked = NOBODY.noun(f"\ufeffkey={KEY}\r\n".encode(coding))
         assert masked.decode(coding) == "\ufeffkey=sk-ant-[masked:anthropic]\r\n"
+    assert NOBODY.noun(b"\xff\xfe." + KEY.encode()).endswith(b"sk-ant-[masked:anthropic]")
 
 
 def test_what_a_record_can_only_show_as_its_repr_is_searched_as_that() -> None:

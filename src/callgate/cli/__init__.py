@@ -47,17 +47,26 @@ def _run(words: list[str]) -> int:
     given = read_arguments(words)
     if isinstance(given, int):
         return given
+    options = given.options
     if given.command == "demo":
         from callgate.cli.demo import demo  # brings asyncio and the whole runtime
 
-        return demo(given.speed, given.form)
+        return demo(options.speed, options.form)
+    if given.command == "tools validate":
+        return _validate(options.file)
+    from callgate.cli.session.commands import COMMANDS  # brings the room of the transcripts
+
+    return COMMANDS[given.command](options)
+
+
+def _validate(file: str | None) -> int:
     from callgate.cli.validate import validate_lines  # brings the JSON Schema compiler
 
-    if given.file in (None, "-"):
+    if file in (None, "-"):
         if sys.stdin.isatty():
             _say("reading JSON lines from the keyboard; Ctrl-D ends")
         return validate_lines(sys.stdin.buffer, sys.stdout)
-    with open(given.file, "rb") as lines:
+    with open(file, "rb") as lines:
         return validate_lines(lines, sys.stdout)
 
 

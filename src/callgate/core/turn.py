@@ -148,6 +148,8 @@ class Turn:
         written = self._record.write_first(TurnStarted(self._clock.now(), self._number, message_id))
         if written is not None:
             await written  # what was said so far is on record before the model is asked
+            if self._interrupted:
+                return "cut_off"
         intake = Intake(message_id, self._ledger)
         self._reader = asyncio.get_running_loop().create_task(self._read(intake))
         try:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -17,15 +18,26 @@ _LONGEST_PATH = 4096  # no system opens a longer one, and resolving it part by p
 
 
 class LocalHost:
-    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept."""
+    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept.
 
-    def __init__(self, root: Path | None = None, data: Path | None = None, clock: Clock | None = None) -> None:
+    ``clean`` takes out of an artifact what must not reach the disk.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        data: Path | None = None,
+        clock: Clock | None = None,
+        *,
+        clean: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._root = os.path.realpath(root or Path.cwd())
         self._data = None if data is None else data.absolute()
         self._data_lock = Lock()
         self._clock: Clock = clock or LoopClock()
         self._locks = LockTable()
         self._threads = Threads()
+        self._clean = clean
 
     @property
     def root(self) -> Path:
@@ -87,6 +99,8 @@ class LocalHost:
             return False
 
     def _keep(self, name: str, data: bytes) -> str:
+        if self._clean is not None:
+            data = self._clean(data)
         folder = self._data_folder()
         path = folder / _file_name(name)
         try:

@@ -237,24 +237,26 @@ def _csv_cell(name: str, value: Any) -> str:
 
 _COLUMNS: tuple[tuple[str, int, Callable[[AuditRow], str]], ...] = (
     ("time", 20, lambda row: _iso(row.at)),
-    ("tool", 8, lambda row: row.tool),
+    ("tool", 14, lambda row: row.tool),
     ("decision", 8, lambda row: row.decision),
-    ("by", 8, lambda row: row.by),
-    ("outcome", 8, lambda row: row.outcome),
-    ("reason", 24, lambda row: row.reason),
-    ("answer", 6, lambda row: row.question),
-    ("hash", 8, lambda row: row.arguments_hash[:12] + ("…" if len(row.arguments_hash) > 12 else "")),
-    ("door", 4, lambda row: row.door),
+    ("by", 24, lambda row: row.by),
+    ("outcome", 12, lambda row: row.outcome),
+    ("reason", 30, lambda row: row.reason),
+    ("answer", 10, lambda row: row.question),
+    ("hash", 13, lambda row: row.arguments_hash[:12] + ("…" if len(row.arguments_hash) > 12 else "")),
+    ("door", 8, lambda row: row.door),
     ("effects", 7, lambda row: row.effects),
-    ("call", 8, lambda row: row.call_id),
+    ("call", 12, lambda row: row.call_id),
     ("edited", 6, lambda row: "yes" if row.edited else ""),
     ("took", 7, lambda row: "" if row.duration_ms is None else _lasted(row.duration_ms)),
     ("n", 4, lambda row: str(row.n)),
     ("decided", 20, lambda row: "" if row.decided_at is None else _iso(row.decided_at)),
     ("started", 20, lambda row: "" if row.started_at is None else _iso(row.started_at)),
-    ("message", 8, lambda row: row.message_id),
+    ("message", 12, lambda row: row.message_id),
 )
-"""Name, columns below which it is left out, cell; the most important first."""
+"""Name, room in which most of its cells fit, cell; the most important first."""
+_ALWAYS = 5
+_LEAST = 8
 _LEFT_TO_RIGHT = (
     *("n", "time", "call", "message", "tool", "hash", "edited", "decision", "by", "answer", "door", "decided"),
     *("started", "outcome", "effects", "took", "reason"),
@@ -280,20 +282,31 @@ def as_table(rows: Sequence[AuditRow], width: int) -> str:
 
 
 def _fitted(wanted: Mapping[str, int], width: int) -> dict[str, int]:
-    """The columns that have room, each with its share: first what it needs at least, then what it would like."""
-    given: dict[str, int] = {}
-    left = width + len(_GAP)
-    for name, least, _ in _COLUMNS:
-        need = min(wanted[name], max(least, len(name))) + len(_GAP)
-        if need > left and given:
-            break
-        given[name] = min(need, left) - len(_GAP)
-        left -= need
-    for name in given:
-        more = max(0, min(wanted[name] - given[name], left))
-        given[name] += more
-        left -= more
+    """The columns that have room, each with its share. A few are always there, however narrow; a further one only when
+    none before it has to suffer. What is left over goes to all that would like it."""
+    needs = [(name, min(wanted[name], room)) for name, room, _ in _COLUMNS]
+    given, left = _in_turn(needs, width)
+    if len(given) < _ALWAYS:
+        narrow = [(name, min(need, _LEAST) if name != "time" else need) for name, need in needs[:_ALWAYS]]
+        given, left = _in_turn(narrow, width)
+    while left > 0 and (hungry := [name for name in given if given[name] < wanted[name]]):
+        for name in hungry[:left]:
+            given[name] += 1
+            left -= 1
     return given
+
+
+def _in_turn(needs: Iterable[tuple[str, int]], width: int) -> tuple[dict[str, int], int]:
+    """As many as fit, one after the other, and the room that is left."""
+    given: dict[str, int] = {}
+    left = width
+    for name, need in needs:
+        gap = len(_GAP) if given else 0
+        if need + gap > left and given:
+            break
+        given[name] = min(need, left)
+        left -= given[name] + gap
+    return given, left
 
 
 def _line(cells: Iterable[tuple[str, int]]) -> str:

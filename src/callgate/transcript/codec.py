@@ -66,12 +66,13 @@ class Head(NamedTuple):
 
 
 class Encoder:
-    """Makes the lines of one session, one after the other."""
+    """Makes the lines of one session, one after the other. ``event`` is what the last one says: without secrets."""
 
     def __init__(self, session: str, masker: Masker, *, n: int = 0, prev: str = START) -> None:
         self.session = session
         self.n = n
         self.prev = prev
+        self.event: Durable | None = None
         self._masker = masker
 
     def encode(self, event: Durable, line: Line) -> bytes:
@@ -94,10 +95,11 @@ class Encoder:
 
     def _data(self, event: Durable) -> str:
         text = _written(event)
+        self.event = event
         if not self._masker.finds(text) and not _has_bytes(event):
             return text
-        masked = self._masker.noun(event)
-        return text if masked is event else _written(masked)
+        self.event = self._masker.noun(event)
+        return text if self.event is event else _written(self.event)
 
 
 def read_line(raw: bytes, summed: str | None = None) -> Entry:

@@ -55,6 +55,10 @@ class DiskJournal:
         return self.path.with_suffix("")
 
     @property
+    def masker(self) -> Masker:
+        return self._lines.masker
+
+    @property
     def about(self) -> Summary:
         return self._lines.tally.summary()
 
@@ -135,7 +139,7 @@ class _Lines:
         self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
         self._end = self._indexed = 0 if loaded is None else loaded.end
         self._moved = False
-        self._masker = masker
+        self.masker = masker
         self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
         self._drafted = draft_path(log).exists()
 
@@ -149,7 +153,7 @@ class _Lines:
         data = self._encoder.encode(event, place)
         self._end = at + len(data)
         self._chain.add(place, at, self._end)
-        self.tally.fold(event)
+        self.tally.fold(self._encoder.event or event)
         self._moved = self._moved or isinstance(event, _MOVES)
         if self._drafted and isinstance(event, MessageAdded):
             drop_draft(self.path)
@@ -159,7 +163,7 @@ class _Lines:
     def aside(self) -> None:
         draft, self.draft = self.draft, None
         if draft is not None and draft[0] not in self._chain and draft[1]:
-            write_draft(self.path, self._masker, *draft)
+            write_draft(self.path, self.masker, *draft)
             self._drafted = True
 
     def rest(self) -> None:

@@ -104,7 +104,7 @@ _PRIVATE_KEY = (
     rf"|{_BLANKS}*+[A-Za-z0-9+/=]{{32,}}+(?:{_BLANKS}++[A-Za-z0-9+/=]{{20,}}+)*)"  # cut off before its end
 )
 _URL_PASSWORD = (
-    r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[\w.\[-])"""
+    r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
 _SPECIAL = (
     Rule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
@@ -137,7 +137,7 @@ _SPECIAL = (
         ("AccountKey=", "AccessKey="),
         re.compile(r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}", re.ASCII),
     ),
-    Rule("telegram", (":AA",), re.compile(r"((?<!\d))\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
+    Rule("telegram", (":AA",), re.compile(r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
     Rule("slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)),
     Rule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
 )
@@ -201,9 +201,10 @@ class Masker:
         self._values = {each: self._values[each] for each in sorted(self._values, key=len, reverse=True)}
         sieves = {each: _sieved(each) for each in self._values}
         # Any place where such a sieve stands covers a whole gram that begins at a multiple of the step.
-        long = [sieve for sieve in sieves.values() if len(sieve) >= _STEP + _GRAM - 1]
+        least = _STEP + _GRAM - 1
+        long = [sieve for sieve in sieves.values() if len(sieve) >= least]
         self._grams = frozenset(sieve[i : i + _GRAM] for sieve in long for i in range(_STEP))
-        self._others = tuple(each for each, sieve in sieves.items() if sieve not in long)
+        self._others = tuple(each for each, sieve in sieves.items() if len(sieve) < least)
 
     def finds(self, text: str) -> bool:
         """Whether there is something to mask in the JSON of a log line, whatever escapes it is written with. Bytes are
@@ -281,10 +282,8 @@ class Masker:
 
     def _masked_bytes(self, data: bytes) -> bytes:
         for mark, coding in ((BOM_UTF16_LE, "utf-16-le"), (BOM_UTF16_BE, "utf-16-be")):
-            if data.startswith(mark):
-                wide = data.decode(coding, "surrogatepass") if len(data) % 2 == 0 else ""
-                masked = self.text(wide)
-                return data if masked == wide else masked.encode(coding, "surrogatepass")
+            if data.startswith(mark) and len(data) % 2 == 0:
+                data = self.text(data.decode(coding, "surrogatepass")).encode(coding, "surrogatepass")
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def _suspects(self, text: str) -> bool:
@@ -316,7 +315,7 @@ _SECRET_NAME = re.compile(
 _WORD = r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14})"
 _HARMLESS = re.compile(
     rf"{_WORD}(?:[ _.-]{_WORD})?"  # disabled, read-only
-    r"|\d{1,11}|[\d.:]{1,21}|0x[0-9a-f]{1,8}"  # numbers, versions, addresses
+    r"|\d{1,11}|(?=\d*[.:])[\d.:]{1,21}"  # numbers, versions, addresses
     r"|(?:~|\.{1,2})[\\/].*|[A-Za-z]:[\\/].*|[\w.-]+\.(?:pem|key|json|ya?ml|toml|ini|conf|cfg|txt|env|crt|pub|p12|sock)"
     r"|(?:[a-z0-9-]+\.)+[a-z]{2,10}(?::\d+)?"  # hosts
     r"|\$\{?\w+\}?|<[^<>]*>|\*+",  # references and placeholders

@@ -1,7 +1,7 @@
 """Promises of a Tool, a Toolbox, a Gate and a Journal."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -12,8 +12,8 @@ from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Deny, Mode, arguments_hash
-from callgate.words.events import Durable, Noted
-from callgate.words.messages import Text
+from callgate.words.events import Durable, MessageAdded, Noted, Rewound
+from callgate.words.messages import Message, Text
 from callgate.words.traits import Effects, Traits
 
 T = TypeVar("T")
@@ -96,20 +96,33 @@ def _case(effects: Effects, mode: Mode) -> Case:
     return Case("call_1", tool, "Check", arguments, hashed, tool.traits(arguments), mode=mode)
 
 
-async def check_journal(make: Callable[[], Journal]) -> None:
-    """``make`` gives an empty journal."""
-    journal = make()
-    promise(list(journal.read()) == [], "a new journal is empty")
-    events: list[Durable] = [Noted(float(number), f"note {number}") for number in (3, 1, 2)]
+async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> None:
+    """``make`` gives a journal without messages."""
+    journal = await _when(make())
+    promise(not any(isinstance(event, MessageAdded) for event in journal.read()), "nothing was said in a new journal")
+    said = [MessageAdded(float(n), Message(f"m{n}", "user", (Text(f"{n}"),))) for n in range(3)]
+    notes = [Noted(float(number), f"note {number}") for number in (3, 1, 2)]
+    events: list[Durable] = [*said, *notes, notes[0]]
     for event in events:
         promise(journal.append(event) is None, "append() does not wait: it is no coroutine")
+    await _when(journal.room())
     await _when(journal.barrier())
-    promise(list(journal.read()) == events, "read() gives everything appended, oldest first")
-    promise(list(journal.read()) == events, "reading takes nothing away")
-    journal.append(events[0])
+    promise(_last(await journal.live(), events), "live() gives everything appended in order, equal events apart")
     await _when(journal.barrier())
-    await _when(journal.barrier())
-    promise(list(journal.read()) == [*events, events[0]], "equal events are kept apart, after a barrier too")
+    promise(_last(await journal.live(), events), "reading takes nothing away")
+    promise(await journal.recall("m1") == said[1].message, "recall() finds a message by its id")
+    promise(await journal.recall("?") is None, "recall() of what was never said is None")
+    moved = Rewound(9.0, "m2")
+    journal.append(moved)
+    promise(said[2] not in await journal.live(), "after a rewind the message is not live")
+    promise(said[1] in await journal.live(), "what was said before it still is")
+    promise(await journal.recall("m2") == said[2].message, "what is not live is still on record")
+    journal.draft("m9", ((0, "half a sent"),))
+    await journal.aclose()
+
+
+def _last(events: Sequence[Durable], wanted: Sequence[Durable]) -> bool:
+    return list(events[-len(wanted) :]) == list(wanted)
 
 
 async def _when(value: T | Awaitable[T]) -> T:

@@ -1,0 +1,332 @@
+"""The sessions on disk for the commands that look after them: found, listed, shown, shared, checked, cleaned up.
+
+The doors know this module and none of what is behind it. Everything here blocks.
+"""
+
+import os
+import re
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from json import dumps
+from os import PathLike
+from pathlib import Path
+from time import time
+from typing import Literal
+
+from callgate._version import __version__
+from callgate.host.files import write_new
+from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
+from callgate.transcript.catalogue import Listed, listed
+from callgate.transcript.entries import all_entries
+from callgate.transcript.find import LATEST
+from callgate.transcript.gc import Cleaned, Removed, collect, remove_session
+from callgate.transcript.journal import write_log
+from callgate.transcript.loader import load
+from callgate.transcript.lock import Holder, holder_of, open_log, read_holder
+from callgate.transcript.reader import Damage
+from callgate.transcript.recent import recent
+from callgate.transcript.share.aisdk import to_ai_sdk
+from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.html import to_html
+from callgate.transcript.share.markdown import to_markdown
+from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
+from callgate.transcript.share.plain import pretty_json
+from callgate.transcript.share.stories import CallStory
+from callgate.transcript.store import Store
+from callgate.transcript.summary import Summary, prompt_of
+from callgate.transcript.verify import Fault, Verified, verify
+from callgate.words.decisions import Question
+from callgate.words.errors import JournalError
+from callgate.words.events import (
+    CallSettled,
+    Durable,
+    EntryKept,
+    MessageAdded,
+    MetadataSet,
+    QuestionAnswered,
+    QuestionAsked,
+    SessionOpened,
+)
+from callgate.words.noun import noun
+
+__all__ = [
+    "Archive",
+    "Audited",
+    "AuditRow",
+    "CallStory",
+    "Cleaned",
+    "Damage",
+    "Fault",
+    "Holder",
+    "Listed",
+    "Mark",
+    "Removed",
+    "Said",
+    "Shown",
+    "Summary",
+    "TakenIn",
+    "Verified",
+    "as_csv",
+    "as_json",
+    "as_table",
+    "moment",
+    "pretty_json",
+    "read_page",
+    "write_file",
+]
+
+Shape = Literal["markdown", "html", "ai-sdk"]
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SUFFIX = ".jsonl"
+
+
+@noun
+class Shown:
+    """The live part of a session, or the end of it. ``questions`` wait for an answer."""
+
+    session: str
+    about: Summary
+    events: tuple[Durable, ...]
+    damages: tuple[Damage, ...]
+    unknown: int
+    questions: tuple[Question, ...]
+
+
+@noun
+class TakenIn:
+    """A transcript that became a session here. ``kept`` entries are no part of the conversation; ``skipped`` says which
+    lines could not be read."""
+
+    session: str
+    title: str
+    workspace: str
+    messages: int
+    calls: int
+    kept: int
+    agents: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+@noun
+class Audited:
+    session: str
+    rows: tuple[AuditRow, ...]
+    faults: int
+
+
+class Archive:
+    """The sessions of one workspace first, those of the others where an id says so."""
+
+    def __init__(self, workspace: str | PathLike[str] | None = None, data: str | PathLike[str] | None = None) -> None:
+        self._store = Store(workspace, data)
+
+    # ---- found --------------------------------------------------------------------------------------------------
+
+    def here(self) -> Sequence[Listed]:
+        """The sessions of this workspace, last used first."""
+        return self._store.list()
+
+    def everywhere(self) -> Sequence[Listed]:
+        """Those of all workspaces."""
+        found: list[Listed] = []
+        for folder in self._projects():
+            try:
+                found += listed(folder)
+            except JournalError as error:
+                found.append(Listed(folder.name, str(folder), 0, Summary(), str(error)))
+        return sorted(found, key=lambda each: (each.about.updated_at, each.session), reverse=True)
+
+    def find(self, which: str | None) -> Path:
+        """The log that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or a file
+        (a name with a slash, or one that ends in .jsonl)."""
+        if which is None or which == LATEST:
+            return self._latest()
+        if "/" in which or os.sep in which or which.endswith(_SUFFIX):
+            return Path(which)
+        exact = [folder / f"{which}{_SUFFIX}" for folder in (self._store.folder, *self._projects())]
+        for log in exact:
+            if which and os.path.lexists(log):
+                return log
+        try:
+            return self._store.find(which)
+        except JournalError:
+            others = [log for log in self._logs() if len(which) >= 4 and log.stem.startswith(which)]
+            if len(others) == 1:
+                return others[0]
+            if others:
+                names = ", ".join(log.stem for log in others[:5])
+                raise JournalError(
+                    f"several sessions could be meant by {which!r}: {names}; say more of the id"
+                ) from None
+            raise
+
+    def _latest(self) -> Path:
+        try:
+            return self._store.find(LATEST)
+        except JournalError as error:
+            if any(self._logs()):
+                raise JournalError(f"{error}; `callgate session list --all` shows those of other folders") from None
+            raise
+
+    def _projects(self) -> list[Path]:
+        try:
+            with os.scandir(self._store.data / "projects") as entries:
+                return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+        except FileNotFoundError:
+            return []
+
+    def _logs(self) -> list[Path]:
+        return [log for folder in self._projects() for log in sorted(folder.glob(f"*{_SUFFIX}"))]
+
+    # ---- shown --------------------------------------------------------------------------------------------------
+
+    def show(self, which: str | None, tail: int | None = None) -> Shown:
+        """What is live, or the last messages of it (results belong to the message with their calls)."""
+        log = self.find(which)
+        with _opened(log) as fd:
+            if tail is None:
+                loaded = load(fd, log)
+                events, about, damages = tuple(loaded.events), loaded.about, tuple(loaded.damages)
+                unknown = loaded.unknown
+            else:
+                end = recent(fd, log, tail, lambda message: message.role != "tool")
+                events, about, damages, unknown = end.events, end.about, end.damages, 0
+        return Shown(log.stem, about, events, damages, unknown, _open_questions(events))
+
+    def export(self, which: str | None, shape: Shape) -> str:
+        shown = self.show(which)
+        about = shown.about
+        exported = Exported(shown.session, about.title or about.first_prompt, about.workspace, shown.events)
+        if shape == "ai-sdk":
+            return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
+        return to_html(exported) if shape == "html" else to_markdown(exported)
+
+    def audit(self, which: str | None) -> Audited:
+        """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not
+        what was written, so that something may be missing."""
+        log = self.find(which)
+        with _opened(log) as fd:
+            rows = audit_rows((entry.n, entry.event) for entry in all_entries(fd) if entry.event is not None)
+            found = verify(fd)
+        return Audited(log.stem, tuple(rows), len(found.faults) + found.more)
+
+    # ---- taken in -----------------------------------------------------------------------------------------------
+
+    def take_in(self, lines: Iterable[bytes], name: str) -> TakenIn:
+        """A Claude Code transcript as a new session of this workspace. JournalError when there is nothing in it."""
+        read = read_claude(lines)
+        said = [event.message for event in read.events if isinstance(event, MessageAdded)]
+        if not said:
+            skipped = f"; {len(read.skipped)} lines could not be read, {read.skipped[0]}" if read.skipped else ""
+            raise JournalError(f"{name} holds no conversation of Claude Code{skipped}")
+        now = time()
+        source = f"claude-code {name}" + (f" ({read.workspace})" if read.workspace else "")
+        head: list[Durable] = [SessionOpened(now, __version__, str(self._store.workspace), source)]
+        if read.title:
+            head.append(MetadataSet(now, "title", read.title))
+        session = self._store.write([*head, *read.events])
+        log = self._store.folder / f"{session}{_SUFFIX}"
+        try:
+            for agent, events in read.agents.items():
+                opened = SessionOpened(now, __version__, str(self._store.workspace), f"{source}, agent {agent}")
+                self._write_agent(log, agent, [opened, *events])
+        except BaseException:
+            remove_session(log)
+            raise
+        kept = sum(1 for event in read.events if isinstance(event, EntryKept))
+        calls = sum(len(message.calls) for message in said)
+        agents = tuple(read.agents)
+        return TakenIn(session, read.title, read.workspace, len(said), calls, kept, agents, read.skipped)
+
+    def _write_agent(self, log: Path, agent: str, events: Sequence[Durable]) -> None:
+        # The id comes from a stranger's file: as a name it must not lead anywhere else.
+        name = (
+            agent if _SAFE_NAME.fullmatch(agent) else f"agent-{sha256(agent.encode(errors='replace')).hexdigest()[:16]}"
+        )
+        place = log.with_suffix("") / "agents" / f"{name}{_SUFFIX}"
+        write_log(place, self._store.masker, events)
+        said = [event.message for event in events if isinstance(event, MessageAdded)]
+        prompt = self._store.masker.text(prompt_of(said[0])) if said else ""
+        about = {"agent": agent, "session": log.stem, "source": "claude-code", "messages": len(said), "prompt": prompt}
+        write_new(place.with_suffix(".json"), (dumps(about, indent=2) + "\n").encode(), 0o600)
+
+    # ---- looked after -------------------------------------------------------------------------------------------
+
+    def verify(self, which: str | None, head: str | None = None) -> Sequence[tuple[Path, Verified]]:
+        """One log and those of its agents."""
+        log = self.find(which)
+        is_file = which is not None and log == Path(which)
+        with _opened(log) as fd:
+            found = [(log, verify(fd, session=None if is_file else log.stem, head=head))]
+        return [*found, *(_verified(agent) for agent in _agents(log))]
+
+    def verify_all(self) -> Generator[tuple[Path, Verified]]:
+        """Every log in the data folder, one after the other."""
+        for log in self._logs():
+            yield _verified(log)
+            for agent in _agents(log):
+                yield _verified(agent)
+
+    def clean(self, older_than: float | None, *, dry_run: bool) -> Cleaned:
+        return collect(self._store.data, now=time(), older_than=older_than, dry_run=dry_run)
+
+    def holder(self, which: str | None) -> tuple[Path, Holder | None, Holder]:
+        """Whose the session is: who holds it now, if anybody, and who left a name."""
+        log = self.find(which)
+        try:
+            return log, holder_of(log), read_holder(log)
+        except OSError as error:
+            raise _unreadable(log, error) from error
+
+
+def write_file(path: Path, data: bytes, *, replace: bool) -> None:
+    """For its owner alone. A file that exists is replaced as a whole, or not at all: FileExistsError."""
+    if not replace or not os.path.lexists(path):
+        write_new(path, data, 0o600)
+    elif path.is_symlink() or path.is_file():
+        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        write_new(draft, data, 0o600)
+        os.replace(draft, path)
+    else:  # a terminal, a pipe
+        path.write_bytes(data)
+
+
+def _verified(log: Path) -> tuple[Path, Verified]:
+    try:
+        return log, verify(log, session=log.stem)
+    except (OSError, JournalError) as error:
+        why = str(error) if isinstance(error, JournalError) else str(error.strerror or error)
+        return log, Verified(log.stem, 0, "", (Fault(0, None, 0, f"unreadable: {why}"),), 0)
+
+
+def _agents(log: Path) -> list[Path]:
+    return sorted((log.with_suffix("") / "agents").glob(f"*{_SUFFIX}"))
+
+
+def _open_questions(events: Iterable[Durable]) -> tuple[Question, ...]:
+    waiting: dict[str, Question] = {}
+    for event in events:
+        if isinstance(event, QuestionAsked):
+            waiting[event.question.call_id] = event.question
+        elif isinstance(event, QuestionAnswered):
+            waiting.pop(event.confirmation.call_id, None)
+        elif isinstance(event, CallSettled):
+            waiting.pop(event.call_id, None)
+    return tuple(waiting.values())
+
+
+@contextmanager
+def _opened(log: Path) -> Generator[int]:
+    try:
+        fd = open_log(log, os.O_RDONLY)
+    except OSError as error:
+        raise _unreadable(log, error) from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _unreadable(log: Path, error: OSError) -> JournalError:
+    return JournalError(f"{log} cannot be opened: {error.strerror or error}")

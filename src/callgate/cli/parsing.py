@@ -1,0 +1,116 @@
+"""How this command line reads words: parsers whose faults are one line that says what to do next."""
+
+import argparse
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import NoReturn
+
+from callgate.cli.terminal import safe
+
+USAGE = 2
+DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
+
+
+class Parser(argparse.ArgumentParser):
+    """One command, or a group of commands."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
+
+    def refuse(self, word: str) -> NoReturn:
+        close = get_close_matches(word, re.findall(r"--[a-z][a-z-]*", self.format_help()), n=1)
+        self.error(f"{word} is not known here" + (f", did you mean {close[0]}" if close else ""))
+
+
+class Group:
+    """Commands of one name: ``commands`` holds parsers and further groups by their word."""
+
+    def __init__(self, parser: Parser, *, dest: str) -> None:
+        self.parser = parser
+        self.commands: dict[str, Parser | Group] = {}
+        self._common = Parser(add_help=False)
+        self._common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
+        self._parsers = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands")
+
+    def command(self, name: str, what: str, description: str, *, more: str = "") -> Parser:
+        """A new command; ``what`` is its line in the help of the group, ``more`` stands below its own."""
+        made = self._new(name, what, description, more)
+        self.commands[name] = made
+        return made
+
+    def group(self, name: str, what: str, description: str) -> "Group":
+        made = Group(self._new(name, what, description, ""), dest=f"{name}_command")
+        self.commands[name] = made
+        return made
+
+    def find(self, words: Sequence[str]) -> "tuple[str, Parser | Group]":
+        """The command that these words lead to, or the group where they end or something else than a word begins. A
+        misspelt command ends the program."""
+        at, path = self, ""
+        for word in words:
+            if word.startswith("-"):
+                if word in ("-h", "--help", "--version"):
+                    break
+                continue
+            found = at.commands.get(word)
+            if found is None:
+                close = get_close_matches(word, at.commands, n=1, cutoff=0.5)
+                hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(at.commands)}"
+                at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{hint}\n")
+            path = f"{path} {word}".strip()
+            if isinstance(found, Parser):
+                return path, found
+            at = found
+        return path, at
+
+    def _new(self, name: str, what: str, description: str, more: str) -> Parser:
+        return self._parsers.add_parser(
+            name,
+            help=what,
+            description=description,
+            epilog=more or None,
+            parents=[self._common],
+            allow_abbrev=False,
+        )
+
+
+# ---- values -------------------------------------------------------------------------------------------------------
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text)):
+        raise ArgumentTypeError(f"must be a whole number above 0, not {text!r}")
+    return int(text)
+
+
+_UNITS = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+
+
+def age(text: str) -> float:
+    """Seconds: 12h, 30d, 6w."""
+    found = re.fullmatch(r"(\d{1,6})([hdw])", text, re.ASCII)
+    if found is None:
+        raise ArgumentTypeError(f"is a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def checksum(text: str) -> str:
+    """A sum as a log has it."""
+    if re.fullmatch(r"[0-9a-f]{32}", text) is None:
+        raise ArgumentTypeError(f"is a head that verify printed, 32 hexadecimal digits, not {text!r}")
+    return text
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in names:
+            close = get_close_matches(text, names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+            raise ArgumentTypeError(f"there is no {text!r}; {hint}")
+        return text
+
+    return check
+

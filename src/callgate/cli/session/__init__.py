@@ -1,0 +1,1 @@
+"""``callgate session …`` and ``callgate audit``: the sessions on disk."""

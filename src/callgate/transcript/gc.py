@@ -1,0 +1,243 @@
+"""Cleaning up: what programs that died left behind, and whole sessions that nobody used for long.
+
+Nothing is removed that somebody has open, or that may just be in the making; nothing that this program did not put
+there, and nothing behind a symbolic link.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from callgate.transcript.drafts import draft_path
+from callgate.transcript.index import index_path
+from callgate.transcript.lock import holder_of, lock_path, open_log, take_lock
+from callgate.transcript.repair import broken_path
+from callgate.words.errors import JournalError, SessionLocked
+from callgate.words.noun import noun
+
+FRESH = 3600.0
+"""Seconds: a file younger than this may still be in the making."""
+
+_CATALOGUE = "sessions.catalogue"
+_OF_LOG = re.compile(r"(.+)(\.index|\.lock|\.draft|\.jsonl\.broken)")
+_DRAFT = re.compile(r".+\.\d+\.tmp")
+_SESSION = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+
+
+@noun
+class Removed:
+    """``session`` is set for a whole session; otherwise it was litter."""
+
+    path: str
+    size: int
+    why: str
+    session: str = ""
+    used_at: float = 0.0
+
+
+@noun
+class Cleaned:
+    """``kept`` are old and in use; ``failed`` could not be removed, and say why."""
+
+    removed: tuple[Removed, ...]
+    kept: tuple[Removed, ...]
+    failed: tuple[Removed, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.removed)
+
+
+def collect(data: Path, *, now: float, older_than: float | None = None, dry_run: bool = False) -> Cleaned:
+    """Clean up a data folder. With ``older_than``, sessions last written to so many seconds ago go too."""
+    work = _Collection(now, dry_run)
+    for folder in _entries(data / "projects"):
+        try:
+            if S_ISDIR(_status(folder).st_mode):
+                work.project(folder, older_than)
+        except OSError as error:
+            work.failed.append(Removed(str(folder), 0, _why(error)))
+    return Cleaned(tuple(work.removed), tuple(work.kept), tuple(work.failed))
+
+
+def remove_session(log: Path) -> int:
+    """The log and all that belongs to it; gives the bytes. Whoever calls holds its lock."""
+    size = 0
+    # The log goes first: what an interruption leaves behind is litter, and not a session without its parts.
+    for path in _parts(log):
+        size += _remove(path)
+    return size
+
+
+def _parts(log: Path) -> tuple[Path, ...]:
+    return log, index_path(log), draft_path(log), lock_path(log), broken_path(log), log.with_suffix("")
+
+
+class _Collection:
+    def __init__(self, now: float, dry_run: bool) -> None:
+        self.removed: list[Removed] = []
+        self.kept: list[Removed] = []
+        self.failed: list[Removed] = []
+        self._now = now
+        self._dry_run = dry_run
+        self._gone: set[Path] = set()
+
+    def project(self, folder: Path, older_than: float | None) -> None:
+        if older_than is not None:
+            for path in _entries(folder):
+                if path.suffix == ".jsonl" and S_ISREG(_status(path).st_mode):
+                    self._session(path, older_than)
+        self._litter(folder)
+
+    def _session(self, log: Path, older_than: float) -> None:
+        used_at = _status(log).st_mtime
+        if self._now - used_at <= older_than:
+            return
+        parts = _parts(log)
+        found = Removed(str(log), sum(map(_size, parts)), "not used for long", log.stem, used_at)
+        try:
+            with self._unused(log):
+                # It was looked at before it was locked.
+                if self._now - _status(log).st_mtime > older_than:
+                    if not self._dry_run:
+                        remove_session(log)
+                    self._gone.update(parts)
+                    self.removed.append(found)
+        except (JournalError, OSError) as error:
+            left = self.kept if isinstance(error, SessionLocked) else self.failed
+            left.append(Removed(found.path, found.size, _why(error), log.stem, used_at))
+
+    def _litter(self, folder: Path) -> None:
+        for path in _entries(folder):
+            if path in self._gone:
+                continue
+            try:
+                self._one(path, _status(path))
+            except (JournalError, OSError) as error:
+                self.failed.append(Removed(str(path), 0, _why(error)))
+        self._folder(folder)
+
+    def _one(self, path: Path, status: os.stat_result) -> None:
+        fresh = self._now - status.st_mtime < FRESH
+        if S_ISDIR(status.st_mode):
+            if _SESSION.fullmatch(path.name) and not self._exists(path.with_suffix(".jsonl")) and not fresh:
+                self._take(path, "the folder of a session that is gone")
+        elif not S_ISREG(status.st_mode):
+            return
+        elif path.suffix == ".jsonl":
+            if status.st_size == 0 and not fresh:
+                self._empty(path)
+        elif _DRAFT.fullmatch(path.name):
+            if not fresh:
+                self._take(path, "a file that was never finished")
+        elif (of := _OF_LOG.fullmatch(path.name)) is not None:
+            log = path.with_name(f"{of[1]}.jsonl")
+            if not self._exists(log):
+                self._take(path, "its session is gone")
+            elif of[2] == ".lock":
+                self._stale_name(path, log)
+
+    def _empty(self, log: Path) -> None:
+        with suppress(SessionLocked), self._unused(log):
+            if _status(log).st_size == 0:
+                self._take(log, "an empty log", size=0)
+                self._gone.add(log)
+                for path in (index_path(log), lock_path(log)):
+                    if os.path.lexists(path):
+                        self._take(path, "its session is gone")
+                        self._gone.add(path)
+
+    def _stale_name(self, path: Path, log: Path) -> None:
+        with suppress(SessionLocked):
+            size = _size(path)
+            with self._unused(log):
+                self._take(path, "the name of a program that died", size=size)
+
+    def _folder(self, folder: Path) -> None:
+        """A project without any session goes as well, its list included."""
+        left = [path for path in _entries(folder) if not (self._dry_run and path in self._gone)]
+        if any(path.name != _CATALOGUE for path in left):
+            return
+        if left or self._now - _status(folder).st_mtime >= FRESH or any(each.parent == folder for each in self._gone):
+            for path in left:
+                self._take(path, "the list of a project without sessions")
+            if not self._dry_run:
+                with suppress(OSError):  # somebody was faster
+                    folder.rmdir()
+
+    def _take(self, path: Path, why: str, *, size: int | None = None) -> None:
+        size = _size(path) if size is None else size
+        if not self._dry_run:
+            _remove(path)
+        self._gone.add(path)
+        self.removed.append(Removed(str(path), size, why))
+
+    def _exists(self, log: Path) -> bool:
+        return log not in self._gone and os.path.lexists(log)
+
+    @contextmanager
+    def _unused(self, log: Path) -> Generator[None]:
+        """While nobody has the session open, its agents included. SessionLocked says who has."""
+        for each in (log.with_suffix("") / "agents").glob("*.jsonl"):
+            self._refuse_used(each)
+        if self._dry_run:
+            self._refuse_used(log)
+            yield
+            return
+        fd = open_log(log, os.O_RDWR)
+        try:
+            take_lock(fd, log, self._now)
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    lock_path(log).unlink()
+        finally:
+            os.close(fd)
+
+    def _refuse_used(self, log: Path) -> None:
+        holder = holder_of(log)
+        if holder is not None:
+            raise SessionLocked(f"session {log.stem} is open in {holder}", pid=holder.pid, since=holder.since)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(Path(entry.path) for entry in os.scandir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def _status(path: Path) -> os.stat_result:
+    return path.stat(follow_symlinks=False)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder; nothing there has none."""
+    try:
+        status = _status(path)
+        if not S_ISDIR(status.st_mode):
+            return status.st_size
+        return sum(_size(each) for each in _entries(path))
+    except OSError:
+        return 0
+
+
+def _remove(path: Path) -> int:
+    size = _size(path)
+    try:
+        if S_ISDIR(_status(path).st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except FileNotFoundError:
+        return 0
+    return size
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, JournalError) else f"{getattr(error, 'strerror', None) or error}"

@@ -1,0 +1,566 @@
+"""Sessions on disk: what is there after a restart, and what the model is told about it."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Answer, Continue, JournalError, Prompt, Session, Store, Toolbox, tool
+from callgate.core.ports import Model, Run
+from callgate.core.view import faults
+from callgate.host.threads import in_thread
+from callgate.testing import Latch, PlainTool, ScriptedModel, call, pause, say, turn
+from callgate.transcript.journal import DiskJournal
+from callgate.words.errors import SessionLocked
+from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked
+from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip
+from callgate.words.messages import Message, ResultPart, Text
+from callgate.words.traits import Traits, shared
+
+_copies = count(1)
+
+UNKNOWN = "Outcome unknown: it had started when the program ended. Check before repeating it."
+
+
+class Keep:
+    """A store in a temporary folder, and tools that wait until they are let go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = Store(folder, folder / "data")
+        self.held = Latch("held", Traits("mutating", shared))
+        self.safe = Latch("safe", Traits("idempotent", shared))
+        self.look = Latch("look", Traits("none", shared))
+        self.ran: list[tuple[str, int, str]] = []
+
+    async def note(self, arguments: Mapping[str, Any], run: Run) -> str:
+        self.ran.append((str(arguments.get("what", "")), run.attempt, run.idempotency_key))
+        return f"noted {arguments.get('what', '')}"
+
+    def tools(self) -> Any:
+        free = [PlainTool(name, self.note, traits=Traits(effects, shared)) for name, effects in EFFECTS.items()]
+        return Toolbox(self.held, self.safe, self.look, *free)
+
+    async def session(self, model: Model, journal: DiskJournal | None = None, **options: Any) -> Session:
+        return Session(model, self.tools(), journal=journal or await self.store.create(), **options)
+
+    def crashed(self) -> "Keep":
+        """The folder as a power cut would leave it right now."""
+        copy = Keep(self.folder)
+        data = self.folder / f"crashed{next(_copies)}"
+        shutil.copytree(self.store.data, data)
+        copy.store = Store(self.folder, data)
+        return copy
+
+
+EFFECTS: dict[str, Any] = {"note": "mutating", "key": "idempotent", "read": "none"}
+
+
+@pytest.fixture
+def keep(tmp_path: Path) -> Keep:
+    return Keep(tmp_path)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def results(messages: tuple[Message, ...]) -> dict[str, str]:
+    parts = (part for message in messages for part in message.parts if isinstance(part, ResultPart))
+    return {part.call_id: "".join(each.text for each in part.content if isinstance(each, Text)) for part in parts}
+
+
+async def on_disk(journal: Any) -> None:
+    waiting = journal.barrier()
+    if waiting is not None:
+        await waiting
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """For what another thread does: its file is the only sign of it."""
+    while not holds():
+        await in_thread(lambda: None)
+
+
+@pytest.mark.spec("TRS-2")
+def test_a_session_without_a_message_leaves_nothing_behind(keep: Keep) -> None:
+    async def main() -> None:
+        async with await keep.session(ScriptedModel(), mode="plan") as session:
+            session.post(SetTitle("Nothing said"))
+            assert session.title == "Nothing said"
+        assert not keep.store.data.exists()
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-2", "TRS-9")
+def test_what_was_set_before_the_first_message_is_there_after_a_restart(keep: Keep) -> None:
+    async def main() -> None:
+        async with await keep.session(ScriptedModel(turn(say("Hello.")))) as session:
+            session.post(SetTitle("  A talk "))
+            session.post(SetTags(("a", "b")))
+            session.post(SetMode("plan"))
+            await session.send(Prompt("hi"))
+        async with await keep.session(ScriptedModel(), await keep.store.open()) as again:
+            assert (again.title, again.tags, again.mode) == ("A talk", ("a", "b"), "plan")
+            assert again.id == session.id
+        async with await keep.session(ScriptedModel(), await keep.store.open(), mode="default") as careful:
+            assert careful.mode == "default"
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-3")
+def test_the_prompt_is_on_disk_before_the_model_is_asked(keep: Keep) -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        journal = await keep.store.create()
+
+        def answer(_request: Any) -> Any:
+            seen.append(journal.path.read_text())
+            return turn(say("Yes."))
+
+        async with await keep.session(ScriptedModel(answer), journal) as session:
+            await session.send(Prompt("is it there?"))
+
+    run(main())
+    assert "is it there?" in seen[0]
+    assert "turn_started" in seen[0]
+
+
+@pytest.mark.spec("TRS-3", "TRS-7")
+def test_each_call_is_told_as_what_is_known_about_it_and_only_safe_ones_run_again(keep: Keep) -> None:
+    calls = turn(call("read", what="r"), call("held"), call("safe"), call("look"), call("key", what="k"))
+
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(calls, otherwise=turn(say("stop"))), journal, mode="bypass") as one:
+            one.post(Prompt("go"))
+            await keep.held.entered()
+            await keep.safe.entered()
+            await keep.look.entered()
+            await on_disk(journal)
+            after = keep.crashed()
+            one.post(Interrupt())
+        after.safe.open()
+        after.look.open()
+        model = ScriptedModel(otherwise=turn(say("I see.")))
+        resumed = await after.session(model, await after.store.open())
+        async with resumed as two:
+            assert two.status == "paused"
+            heard = await two.send(Continue())
+            told = results(two.messages)
+            assert (
+                told["call_2"] == "Outcome unknown: it had started when the program ended. Check before repeating it."
+            )
+            assert "noted r" in told["call_1"]
+            assert [event.result.code for event in heard if isinstance(event, CallSettled)].count(
+                "outcome_unknown"
+            ) == 1
+            assert faults(list(model.requests[-1].messages)) == []
+            assert two.messages[-1].text == "I see."
+        said = (event for event in after.store.read().events if isinstance(event, MessageAdded))
+        written = results(tuple(event.message for event in said))
+        assert written == told, "what the model is told is on record"
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7")
+def test_a_repeat_after_a_crash_has_the_same_key_and_counts_its_attempts(keep: Keep) -> None:
+    seen: list[tuple[str, int]] = []
+    inside = asyncio.Event()
+
+    async def once(_arguments: Mapping[str, Any], run_: Run) -> str:
+        seen.append((run_.idempotency_key, run_.attempt))
+        if len(seen) == 1:
+            inside.set()
+            await asyncio.Event().wait()
+        return "done"
+
+    async def main() -> None:
+        tools = Toolbox(PlainTool("once", once, traits=Traits("idempotent")))
+        journal = await keep.store.create()
+        async with Session(ScriptedModel(turn(call("once"))), tools, journal=journal, mode="bypass") as session:
+            session.post(Prompt("go"))
+            await inside.wait()
+            await on_disk(journal)
+            after = keep.crashed()
+            session.post(Interrupt())
+        model = ScriptedModel(otherwise=turn(say("ok")))
+        async with Session(model, tools, journal=await after.store.open(), mode="bypass") as again:
+            await again.send(Continue())
+            assert results(again.messages) == {"call_1": "done"}
+        (first, one), (second, two) = seen
+        assert first == second == f"{session.id}/a1/call_1"
+        assert (one, two) == (1, 2)
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7")
+def test_in_a_message_that_was_not_whole_unstarted_calls_never_start(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        half = turn(call("note", what="n"), call("look"), pause(3600))
+        async with await keep.session(ScriptedModel(half), journal, mode="bypass") as session:
+            session.post(Prompt("go"))
+            await keep.look.entered()
+            await on_disk(journal)
+            after = keep.crashed()
+            session.post(Interrupt())
+        model = ScriptedModel(otherwise=turn(say("ok")))
+        async with await after.session(model, await after.store.open()) as again:
+            await again.send(Continue())
+            told = results(again.messages)
+            assert told["call_1"].startswith("Never started: the program ended while the message was still arriving.")
+            assert told["call_2"].startswith("Outcome unknown")
+            assert after.ran == []
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7", "TRS-10")
+def test_an_open_question_is_asked_again_and_its_answer_is_taken_once(keep: Keep) -> None:
+    async def main() -> None:
+        model = ScriptedModel(turn(call("note", what="x"), call("note", what="y")))
+        journal = await keep.store.create()
+        async with await keep.session(model, journal) as session:
+            await session.send(Prompt("go"))
+            assert session.status == "waiting_confirmation"
+            first = session.questions[0]
+            after = keep.crashed()
+            session.post(Interrupt())
+        async with await after.session(ScriptedModel(otherwise=turn(say("ok"))), await after.store.open()) as again:
+            assert (again.status, again.questions) == ("paused", ())
+            asked = [event.question for event in await again.send(Continue()) if isinstance(event, QuestionAsked)]
+            assert asked[0].arguments == first.arguments
+            events = await again.send(Answer(asked[0].yes()))
+            twice = [event async for event in again.send(Answer(asked[0].yes()))]
+            assert any(isinstance(event, InputRefused) for event in twice)
+            for question in again.questions:
+                events += await again.send(Answer(question.no("not now")))
+            assert [what for what, _, _ in after.ran] == ["x"]
+            assert results(again.messages)["call_1"] == "noted x"
+            assert "not now" in results(again.messages)["call_2"]
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-10")
+def test_a_prompt_without_an_answer_is_paused_and_continue_asks_the_model(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(turn(pause(3600), say("never"))), journal) as session:
+            session.post(Prompt("what is it?"))
+            await until(lambda: journal.path.exists() and "turn_started" in journal.path.read_text())
+            after = keep.crashed()
+            session.post(Interrupt())
+        assert after.store.list()[0].about.unfinished
+        async with await after.session(ScriptedModel(turn(say("This."))), await after.store.open()) as again:
+            assert again.status == "paused"
+            await again.send(Continue())
+            assert [message.text for message in again.messages] == ["what is it?", "This."]
+            assert again.status == "idle"
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-3", "TRS-7")
+def test_text_that_had_streamed_before_a_crash_is_in_the_history(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        scene = turn(
+            say("Let me look at this. "), call("look"), say("And then at that, because it matters. "), pause(3600)
+        )
+        async with await keep.session(ScriptedModel(scene), journal) as session:
+            session.post(Prompt("go"))
+            await keep.look.entered()
+            draft = journal.path.with_suffix(".draft")
+            await until(lambda: "matters" in (draft.read_text() if draft.exists() else ""))
+            await on_disk(journal)
+            after = keep.crashed()
+            session.post(Interrupt())
+        assert not draft.exists(), "the message itself is on record"
+        async with await after.session(ScriptedModel(otherwise=turn(say("ok"))), await after.store.open()) as again:
+            await again.send(Continue())
+            said = again.messages[1]
+            assert [type(part).__name__ for part in said.parts] == ["Text", "CallPart", "Text"]
+            assert said.text.startswith("Let me look at this. And then at that,")
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-6", "TRS-9")
+def test_a_second_writer_is_told_who_holds_the_session_and_may_fork_it(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(turn(say("one")), turn(say("two"))), journal) as session:
+            await session.send(Prompt("first"))
+            with pytest.raises(SessionLocked, match="fork") as refused:
+                await keep.store.open()
+            assert refused.value.pid == os.getpid()
+            assert refused.value.since is not None
+            await on_disk(journal)
+            before = keep.store.find(session.id).read_bytes()
+            async with await keep.session(ScriptedModel(turn(say("other"))), await keep.store.fork()) as fork:
+                assert [message.text for message in fork.messages] == ["first", "one"]
+                await fork.send(Prompt("second"))
+            assert keep.store.find(session.id).read_bytes() == before
+            await session.send(Prompt("second"))
+            assert [message.text for message in session.messages][-1] == "two"
+        opened = await keep.store.open(session.id)
+        await opened.aclose()
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-9")
+def test_calls_that_are_open_in_the_original_are_not_run_by_a_fork(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        both = turn(call("held"), call("note", what="asked"))
+        async with await keep.session(ScriptedModel(both), journal) as session:
+            await session.send(Prompt("go"))
+            model = ScriptedModel(otherwise=turn(say("fine")))
+            async with await keep.session(model, await keep.store.fork()) as fork:
+                assert fork.status == "paused"
+                await fork.send(Continue())
+                assert all("forked from" in text for text in results(fork.messages).values())
+                assert faults(list(model.requests[-1].messages)) == []
+            assert keep.ran == []
+            session.post(Interrupt())
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-1", "TRS-9")
+def test_a_rewound_branch_is_left_and_can_be_gone_back_to(keep: Keep) -> None:
+    async def main() -> None:
+        script = ScriptedModel(turn(say("A")), turn(say("B")), turn(say("C")), turn(say("D")))
+        async with await keep.session(script) as session:
+            await session.send(Prompt("one"))
+            await session.send(Prompt("two"))
+            two = session.messages[-2].id
+            b = session.messages[-1].id
+            await session.send(Rewind(two))
+            await session.send(Prompt("three"))
+            assert [message.text for message in session.messages] == ["one", "A", "three", "C"]
+        async with await keep.session(script, await keep.store.open()) as again:
+            assert [message.text for message in again.messages] == ["one", "A", "three", "C"]
+            await again.send(Branch(b))
+            assert [message.text for message in again.messages] == ["one", "A", "two", "B"]
+            await again.send(Prompt("four"))
+        async with await keep.session(script, await keep.store.open()) as last:
+            assert [message.text for message in last.messages] == ["one", "A", "two", "B", "four", "D"]
+            ids = [message.id for message in last.messages]
+            assert len(set(ids)) == len(ids)
+
+    run(main())
+
+
+@pytest.mark.spec("CMP-1")
+def test_a_compaction_puts_a_summary_before_the_kept_tail_and_deletes_nothing(keep: Keep) -> None:
+    async def summarize(messages: Any, instructions: str) -> str:
+        return f"{len(messages)} messages, {instructions}"
+
+    async def main() -> None:
+        model = ScriptedModel(turn(call("read", what="r")), turn(say("A")), turn(say("B")), turn(say("C")))
+        async with await keep.session(model, summarize=summarize) as session:
+            await session.send(Prompt("one"))
+            await session.send(Prompt("two"))
+            first = session.messages[0].id
+            await session.send(Compact("briefly", keep=4))
+            sent = [message.id for message in session.messages]
+            assert sent == ["a1", "r1", "a2", "u5", "a3"], "not split between a call and its result"
+        async with await keep.session(model, await keep.store.open(), summarize=summarize) as again:
+            await again.send(Prompt("three"))
+            texts = [message.text for message in model.requests[-1].messages]
+            assert texts[0] == "6 messages, briefly"
+            assert texts[-1] == "three"
+            assert faults(list(model.requests[-1].messages)) == []
+            await again.send(Rewind(first))
+            assert again.messages == ()
+            await again.send(Branch("a2"))
+            assert again.messages[0].text == "one", "before the boundary all is still there"
+
+    run(main())
+
+
+@pytest.mark.spec("CMP-1")
+def test_a_summary_that_fails_changes_nothing(keep: Keep) -> None:
+    async def summarize(_messages: Any, _instructions: str) -> str:
+        raise RuntimeError("no words")
+
+    async def main() -> None:
+        async with await keep.session(ScriptedModel(turn(say("A"))), summarize=summarize) as session:
+            await session.send(Prompt("one"))
+            (refused,) = [event for event in await session.send(Compact()) if isinstance(event, InputRefused)]
+            assert "no words" in refused.reason
+            assert len(session.messages) == 2
+
+    run(main())
+
+
+def test_snipped_messages_are_not_sent_also_after_a_restart(keep: Keep) -> None:
+    async def main() -> None:
+        model = ScriptedModel(turn(say("A")), turn(say("B")), turn(say("C")))
+        async with await keep.session(model) as session:
+            await session.send(Prompt("one"))
+            await session.send(Prompt("two"))
+            await session.send(Snip((session.messages[0].id, session.messages[1].id)))
+            (refused,) = [event for event in await session.send(Snip(("?",))) if isinstance(event, InputRefused)]
+            assert "?" in refused.reason
+        async with await keep.session(model, await keep.store.open()) as again:
+            await again.send(Prompt("three"))
+            assert [message.text for message in model.requests[-1].messages] == ["two", "B", "three"]
+
+    run(main())
+
+
+SECRET = "sk-ant-api03-" + "aB3dE6gH9" * 10
+
+
+@pytest.mark.spec("TRS-13")
+def test_secrets_are_in_no_file_and_a_call_that_held_one_is_not_taken_up_again(
+    keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery-staple")
+
+    async def leak(_arguments: Mapping[str, Any], _run: Run) -> str:
+        return "the token is correct-horse-battery-staple"
+
+    async def main() -> None:
+        note = PlainTool("note", keep.note, traits=Traits("mutating", shared))
+        tools = Toolbox(keep.held, PlainTool("leak", leak, traits=Traits("none")), note)
+        journal = await keep.store.create()
+        scene = turn(say(f"use {SECRET} now"), call("leak"), call("held"), call("note", what=SECRET))
+        async with Session(ScriptedModel(scene), tools, journal=journal) as session:
+            await session.send(Prompt(f"my key is {SECRET}"))
+            await on_disk(journal)
+            after = keep.crashed()
+            session.post(Interrupt())
+        everything = b"".join(path.read_bytes() for path in keep.folder.rglob("*") if path.is_file())
+        assert SECRET.encode() not in everything
+        assert b"correct-horse-battery-staple" not in everything
+        assert b"[masked" in everything
+        async with Session(ScriptedModel(otherwise=turn(say("ok"))), tools, journal=await after.store.open()) as again:
+            await again.send(Continue())
+            for question in again.questions:
+                await again.send(Answer(question.no()))
+            assert "held a secret" in results(again.messages)["call_3"]
+        assert keep.ran == []
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-4")
+def test_a_record_that_cannot_be_written_pauses_the_session_and_continue_tries_again(
+    keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = [False]
+    real = os.pwrite
+
+    def pwrite(fd: int, data: bytes, offset: int) -> int:
+        if full[0]:
+            real(fd, bytes(data[:5]), offset)
+            raise OSError(28, "No space left on device")
+        return real(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr("callgate.transcript.writer.PATIENCE", ())
+
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(turn(say("A")), turn(say("B"))), journal, mode="bypass") as session:
+            await session.send(Prompt("one"))
+            await on_disk(journal)
+            sound = journal.path.read_bytes()
+            full[0] = True
+            with pytest.raises(JournalError, match="free some space"):
+                await session.send(Prompt("two"))
+            assert session.status == "paused"
+            assert journal.path.read_bytes() == sound, "no half line"
+            full[0] = False
+            await session.send(Continue())
+            assert [message.text for message in session.messages] == ["one", "A", "two", "B"]
+        assert keep.store.read().damages == []
+        assert len([line for line in journal.path.read_bytes().splitlines() if json.loads(line)]) > 5
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-5")
+def test_damage_is_kept_beside_the_log_and_on_record(keep: Keep) -> None:
+    async def main() -> None:
+        async with await keep.session(ScriptedModel(turn(say("A")), turn(say("B")))) as session:
+            await session.send(Prompt("one"))
+        log = keep.store.find()
+        lines = log.read_bytes().split(b"\n")
+        lines[3] = lines[3][:-7] + b"#######"
+        log.write_bytes(b"\n".join(lines) + b'{"v":1,"n":99,"to')
+        journal = await keep.store.open()
+        assert [damage.why for damage in journal.damages] == [
+            "its checksum does not fit" if lines[3].endswith(b'"}') else "it does not end as a line should",
+            "it does not end as a line should",
+        ]
+        async with await keep.session(ScriptedModel(turn(say("B"))), journal) as again:
+            assert again.messages[0].text == "one"
+            await again.send(Prompt("two"))
+            assert again.messages[-1].text == "B"
+        broken = log.with_name(f"{log.name}.broken")
+        assert b"#######" in broken.read_bytes()
+        assert broken.stat().st_mode & 0o777 == 0o600
+        assert "lines_quarantined" in log.read_text()
+        assert keep.store.read().new_damages == []
+
+    run(main())
+
+
+def test_an_unknown_session_is_refused_in_words_that_help(keep: Keep) -> None:
+    async def main() -> None:
+        with pytest.raises(JournalError, match="no session of this workspace"):
+            await keep.store.open()
+        async with await keep.session(ScriptedModel(turn(say("A")), turn(say("A")))) as session:
+            await session.send(Prompt("fix the parser"))
+            session.post(SetTitle("Parser work"))
+        async with await keep.session(ScriptedModel(turn(say("A")))) as other:
+            await other.send(Prompt("write the parser docs"))
+        assert keep.store.find("parser work").stem == session.id
+        assert keep.store.find("docs write").stem == other.id
+        assert keep.store.find(session.id[:-2]).stem == session.id
+        with pytest.raises(JournalError, match="several sessions"):
+            keep.store.find("parser")
+        with pytest.raises(JournalError, match=r"did you mean 'Parser work'\?"):
+            keep.store.find("Parser wrok")
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-13")
+def test_artifacts_of_a_kept_session_lie_beside_its_log_and_hold_no_secrets(keep: Keep) -> None:
+    @tool(effects="none")
+    def long() -> str:
+        """Say much."""
+        return f"{SECRET} " + "x" * 100_000
+
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with Session(ScriptedModel(turn(call("long")), turn(say("ok"))), [long], journal=journal) as session:
+            await session.send(Prompt("go"))
+        (artifact,) = (journal.folder / "artifacts").iterdir()
+        assert artifact.stat().st_size > 100_000
+        assert SECRET not in artifact.read_text()
+
+    run(main())
