@@ -72,7 +72,6 @@ __all__ = [
     "as_table",
     "moment",
     "pretty_json",
-    "read_page",
     "write_file",
 ]
 
@@ -91,6 +90,14 @@ class Shown:
     damages: tuple[Damage, ...]
     unknown: int
     questions: tuple[Question, ...]
+
+    @property
+    def exported(self) -> Exported:
+        return Exported(self.session, self.about.title or self.about.first_prompt, self.about.workspace, self.events)
+
+    def page(self) -> Sequence[Said | Mark]:
+        """As people read it."""
+        return read_page(self.exported)
 
 
 @noun
@@ -195,9 +202,7 @@ class Archive:
         return Shown(log.stem, about, events, damages, unknown, _open_questions(events))
 
     def export(self, which: str | None, shape: Shape) -> str:
-        shown = self.show(which)
-        about = shown.about
-        exported = Exported(shown.session, about.title or about.first_prompt, about.workspace, shown.events)
+        exported = self.show(which).exported
         if shape == "ai-sdk":
             return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
         return to_html(exported) if shape == "html" else to_markdown(exported)

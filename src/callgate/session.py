@@ -337,6 +337,8 @@ class Session:
             return "this session has no function that writes a summary: pass summarize"
         if not ledger.messages:
             return "there is nothing to summarize"
+        if ledger.open_turn is not None:
+            return "a turn was left unfinished: send Continue first"
         kept = kept_from(ledger.messages, sent.keep)
         try:
             summary = await self._summarize(ledger.history(), sent.instructions)

@@ -113,4 +113,3 @@ def one_of(*names: str) -> Callable[[str], str]:
         return text
 
     return check
-

@@ -11,6 +11,7 @@ from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Statu
 from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Mode, Question
 from callgate.words.errors import StateError
 from callgate.words.events import (
+    GOES_ON,
     Branched,
     CallArrived,
     CallDecided,
@@ -202,6 +203,7 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
 
 def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
     ledger.open_turn = ledger.open_message = None
+    ledger.running = event.reason in GOES_ON
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
 
 

@@ -62,8 +62,12 @@ class Store:
         """
         return await in_thread(partial(self._open, which))
 
-    async def fork(self, which: str = LATEST) -> DiskJournal:
-        """A new session that begins with the live history of another one, which is only read."""
+    async def fork(self, which: str | DiskJournal = LATEST) -> DiskJournal:
+        """A new session that begins with the live history of another one, which is only read. One that is open in this
+        program is named by its journal, so that nothing of it is still on its way."""
+        if isinstance(which, DiskJournal):
+            await which.live()
+            which = which.session
         return await in_thread(lambda: self._open(self.copy(self.read(which))))
 
     def list(self, limit: int | None = None) -> Sequence[Listed]:

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from callgate.words.events import (
+    GOES_ON,
     Branched,
     Compacted,
     Durable,
@@ -108,6 +109,11 @@ def _metadata(now: _Now, event: MetadataSet) -> None:
         now["tags"] = tuple(map(str, event.value or ()))
 
 
+def _turn_ended(now: _Now, event: TurnEnded) -> None:
+    now["asking"] = False
+    now["unfinished"] = event.reason in GOES_ON
+
+
 def _moved(now: _Now, event: Rewound | Branched) -> None:
     now["messages"] = event.counted.messages
 
@@ -126,7 +132,7 @@ def _opened(now: _Now, event: SessionOpened) -> None:
 _STEPS: dict[type, _Step] = {
     MessageAdded: _message,
     TurnStarted: _sets(unfinished=True),
-    TurnEnded: _sets(asking=False),
+    TurnEnded: _turn_ended,
     RunEnded: _sets(unfinished=False, asking=False),
     QuestionAsked: _sets(asking=True),
     QuestionAnswered: _sets(asking=False),

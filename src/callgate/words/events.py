@@ -20,7 +20,10 @@ RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "c
 """Why the agent stopped working; see the loop."""
 
 TurnReason = Literal["answered", "calls", "truncated", "interrupted", "stopped", "model_error"]
-"""Why a turn ended; ``calls`` and ``truncated`` are the two after which the next request follows by itself."""
+"""Why a turn ended."""
+
+GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated")
+"""Those after which the next request follows by itself."""
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 

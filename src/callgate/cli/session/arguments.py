@@ -102,7 +102,9 @@ def _add_verify(session: Group) -> None:
     )
     _add_which(parser)
     parser.add_argument("--all", action="store_true", help="every session of every folder")
-    parser.add_argument("--head", type=checksum, metavar="SUM", help="a head noted earlier: it must be in the log still")
+    parser.add_argument(
+        "--head", type=checksum, metavar="SUM", help="a head noted earlier: it must be in the log still"
+    )
 
 
 def _add_gc(session: Group) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from callgate.archive import write_file
 from callgate.cli.terminal import Line, can_redraw, painted, plain, safe, size_of
@@ -17,9 +17,10 @@ UNLIMITED = 100_000
 
 def out() -> TextIO:
     """Standard output, on which any text can be written: what it has no sign for is spelled out."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    return sys.stdout
+    stream = cast(TextIO, sys.stdout)
+    if hasattr(stream, "reconfigure"):
+        cast(TextIOWrapper, stream).reconfigure(errors="backslashreplace")
+    return stream
 
 
 def columns(stream: TextIO) -> int:

@@ -1,19 +1,20 @@
-"""``callgate session show``: what was said and done, for a terminal."""
+"""``callgate session show``: what was said and done, for a terminal. Every text is made harmless where it is shown."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from json import dumps
+from typing import Any
 
-from callgate.archive import Archive, CallStory, Mark, Said, Shown, moment, pretty_json, read_page
-from callgate.archive import Exported as Exported
+from callgate.archive import Archive, CallStory, Mark, Said, Shown, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, safe, signs_for
 from callgate.words.calls import Status
 from callgate.words.jsonable import to_json
-from callgate.words.messages import CallPart, Content, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
 
-_LINES = 20  # of a result or a thought
+_LINES = 20  # shown of a result or a thought
 _WIDE = 400  # columns of one line of it
+_SHORT = 100  # columns of arguments on one line
 
 
 def show(options: Namespace) -> int:
@@ -25,8 +26,140 @@ def show(options: Namespace) -> int:
         for event in shown.events:
             put_json(to_json(event), stream)
         return 0
-    view = _View(signs_for(stream), columns(stream))
     put(_header(shown, options.tail), stream)
-    for entry in read_page(shown.events):
+    view = _View(signs_for(stream), columns(stream), {question.call_id for question in shown.questions})
+    for entry in shown.page():
         put(view.entry(entry), stream)
     return 0
+
+
+def _warnings(shown: Shown) -> Iterator[str]:
+    """What one should know before reading on."""
+    for question in shown.questions:
+        yield f"a question waits: may {question.tool} run? {question.reason}".rstrip()
+    if shown.about.unfinished and not shown.questions:
+        yield "the last turn was left unfinished; the session goes on from there when it is resumed"
+    if shown.damages:
+        total = sum(each.length for each in shown.damages)
+        places = ", ".join(f"{each.offset} ({each.length} bytes: {each.why})" for each in shown.damages[:5])
+        more = f" and {len(shown.damages) - 5} more" if len(shown.damages) > 5 else ""
+        yield (
+            f"{counted(total, 'damaged byte')} skipped, at offset {places}{more}; "
+            f"`callgate session verify {shown.session}` says more"
+        )
+    if shown.unknown:
+        yield f"{counted(shown.unknown, 'line')} of a newer version left out"
+
+
+def _header(shown: Shown, tail: int | None) -> Iterator[Line]:
+    about = shown.about
+    yield (Span(about.title or about.first_prompt or "(no prompt yet)", "bold"),)
+    facts = [f"session {shown.session}", about.workspace, about.model, counted(about.messages, "message")]
+    if about.updated_at:
+        facts.append(f"last used {moment(about.updated_at)}")
+    yield (Span(" · ".join(fact for fact in facts if fact), "dim"),)
+    if about.source:
+        yield (Span(f"from {about.source}", "dim"),)
+    for warning in _warnings(shown):
+        yield Span("! ", "yellow"), Span(warning, "yellow")
+    if tail is not None:
+        yield (Span(f"the last {counted(tail, 'message')}:" if tail > 1 else "the last message:", "dim"),)
+
+
+class _View:
+    """``waiting`` are the calls that a question is open for."""
+
+    def __init__(self, signs: Signs, room: int, waiting: set[str]) -> None:
+        self._signs = signs
+        self._room = min(room, _WIDE)
+        self._waiting = waiting
+
+    def entry(self, entry: Said | Mark) -> Iterator[Line]:
+        yield ()
+        if isinstance(entry, Mark):
+            yield self._title(entry.kind, "cyan", moment(entry.at))
+            yield from self._text(entry.text)
+            if entry.body:
+                yield from self._cut(entry.body, "    ")
+            return
+        message = entry.message
+        style = "bold cyan" if message.role == "user" else "bold green"
+        more = [moment(entry.at), message.id, message.model or ""]
+        if entry.snipped:
+            more.append("snipped: the model no longer sees it")
+        yield self._title(message.role, style, *more)
+        for part in message.parts:
+            if isinstance(part, CallPart):
+                yield from self._call(entry.calls[part.id])
+            else:
+                yield from self._part(part)
+
+    def _title(self, name: str, style: str, *more: str) -> Line:
+        about = f" {self._signs.dash} ".join(fact for fact in more if fact)
+        return Span(f"{self._signs.bar * 2} {name} ", style), Span(about, "dim")
+
+    def _part(self, part: Part) -> Iterator[Line]:
+        match part:
+            case Text():
+                yield from self._text(part.text)
+            case Thinking():
+                yield (Span("  thinking", "dim"),)
+                yield from self._cut(part.text, "    ")
+            case Image():
+                yield (Span(f"  [image, {part.media_type}, {counted(len(part.data), 'byte')}]", "dim"),)
+            case Resource():
+                yield (Span(f"  [resource {part.uri}]", "dim"),)
+                if part.text is not None:
+                    yield from self._cut(part.text, "    ")
+            case Opaque():
+                yield (Span(f"  [a part only {part.provider} can read]", "dim"),)
+            case CallPart() | ResultPart():
+                yield (Span(f"  [{part.name}]", "dim"),)
+
+    def _call(self, call: CallStory) -> Iterator[Line]:
+        sign, style = self._sign(call)
+        raw = call.raw_arguments if call.raw_arguments is not None and not call.arguments else None
+        yield Span(f"  {sign} ", style), Span(call.name, "bold"), Span(f" {call.id}", "dim")
+        yield from self._arguments(call.arguments, raw)
+        if call.changed_to is not None:
+            yield (Span("      changed to", "dim"),)
+            yield from self._arguments(call.changed_to, None)
+        for words in call.decided:
+            yield (Span(f"      {clip(safe(words), self._room, self._signs.mark)}", "dim"),)
+        code = "waits for an answer" if call.id in self._waiting else call.code.replace("_", " ")
+        yield (Span(f"      {code}", style),)
+        for item in call.content:
+            if isinstance(item, Text):
+                yield from self._cut(item.text, "        ")
+            else:
+                yield from self._part(item)
+
+    def _sign(self, call: CallStory) -> tuple[str, str]:
+        if call.id in self._waiting:
+            return self._signs.asks, "yellow"
+        if call.status is Status.SUCCESS:
+            return self._signs.ok, "green"
+        ended = call.status in (Status.ERROR, Status.CANCELLED)
+        return (self._signs.bad, "red") if ended else (self._signs.waits, "yellow")
+
+    def _arguments(self, arguments: Mapping[str, Any], raw: str | None) -> Iterator[Line]:
+        short = raw if raw is not None else dumps(arguments, ensure_ascii=False, default=repr)
+        if len(short) <= _SHORT:
+            yield (Span(f"      {short}"),)
+        else:
+            yield from self._cut(short if raw is not None else pretty_json(arguments), "      ", "")
+
+    def _text(self, text: str) -> Iterator[Line]:
+        """All of it; the terminal breaks lines that are too long."""
+        for line in text.removesuffix("\n").split("\n"):
+            yield (Span(line.removesuffix("\r")),)
+
+    def _cut(self, text: str, indent: str, style: str = "dim") -> Iterator[Line]:
+        """The beginning of something long, and how much is left out."""
+        lines = text.removesuffix("\n").split("\n")
+        for line in lines[:_LINES]:
+            # Cut first: what is far behind the last column need not be looked at.
+            shown = clip(safe(line[: 2 * _WIDE].removesuffix("\r")), self._room - len(indent), self._signs.mark)
+            yield (Span(f"{indent}{shown}", style),)
+        if len(lines) > _LINES:
+            yield (Span(f"{indent}{self._signs.mark} {counted(len(lines) - _LINES, 'more line')}", "dim"),)

@@ -1,0 +1,65 @@
+"""``callgate session export`` and ``import``, ``callgate audit``: sessions as files."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from callgate.archive import Archive, TakenIn, as_csv, as_json, as_table
+from callgate.cli.session.output import columns, counted, hand_over, out, put, say
+from callgate.cli.terminal import Span
+
+_SHOWN = 10
+
+
+def export(options: Namespace) -> int:
+    hand_over(Archive().export(options.which, options.format), options.output, force=options.force)
+    return 0
+
+
+def take_in(options: Namespace) -> int:
+    if options.file == "-":
+        if sys.stdin.isatty():
+            say("reading a transcript from the keyboard; Ctrl-D ends")
+        taken = Archive().take_in(sys.stdin.buffer, "standard input")
+    else:
+        with open(options.file, "rb") as lines:
+            taken = Archive().take_in(lines, str(Path(options.file).absolute()))
+    put([(Span(line),) for line in _told(taken)], out())
+    return 0
+
+
+def _told(taken: TakenIn) -> list[str]:
+    counts = [counted(taken.messages, "message"), counted(taken.calls, "call")]
+    if taken.agents:
+        counts.append(counted(len(taken.agents), "agent"))
+    if taken.kept:
+        counts.append(f"{counted(taken.kept, 'other entry').replace('entrys', 'entries')} kept as they are")
+    lines = [taken.session, f"  {', '.join(counts)}"]
+    if taken.title:
+        lines.append(f"  title: {taken.title}")
+    if taken.workspace and taken.workspace != str(Path.cwd()):
+        lines.append(f"  recorded in {taken.workspace}")
+    if taken.skipped:
+        lines.append(f"  skipped {counted(len(taken.skipped), 'line')}:")
+        lines += [f"    {each}" for each in taken.skipped[:_SHOWN]]
+        if len(taken.skipped) > _SHOWN:
+            lines.append(f"    and {len(taken.skipped) - _SHOWN} more")
+    return lines
+
+
+def audit(options: Namespace) -> int:
+    audited = Archive().audit(options.which)
+    if options.format == "json":
+        text = as_json(audited.rows)
+    elif options.format == "csv":
+        text = as_csv(audited.rows)
+    else:
+        text = as_table(audited.rows, columns(sys.stdout))
+    hand_over(text, options.output, force=options.force)
+    if audited.faults:
+        sys.stdout.flush()
+        say(
+            f"the log of session {audited.session} is not what was written, in {counted(audited.faults, 'place')}, so "
+            f"something may be missing here; `callgate session verify {audited.session}` says where"
+        )
+    return 1 if audited.faults else 0
