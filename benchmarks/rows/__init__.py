@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from benchmarks.rows import calls, gap, imports, latency, memory, turns
+from benchmarks.rows import calls, gap, imports, latency, memory, record, turns
 
 ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "calls": calls.rows,
@@ -13,4 +13,5 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "turns": turns.rows,
     "import": imports.rows,
     "memory": memory.rows,
+    **record.ROWS,
 }

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from unittest.mock import patch
@@ -44,7 +45,9 @@ def rows(size: Size) -> list[Row]:
     rate = f"{1e3 / entry:,.0f} entries a second; an fdatasync alone takes {sync:.3g} ms"
     work = f"durable entry, {PRODUCERS} wait at once: wall"
     slow = f"loop held up while fdatasync takes {SLOW * 1e3:g} ms: wall"
-    calm = f"longest gap of a ticker in the calmest of {len(gaps)} rounds; half of them had {median(gaps):.3g} ms or more"
+    calm = (
+        f"longest gap of a ticker in the calmest of {len(gaps)} rounds; half of them had {median(gaps):.3g} ms or more"
+    )
     return [
         Row("append", work, "ms", entry, yardstick, entry / yardstick, LIMIT, spread(entries), rate),
         Row("append_wait", "  99 of 100 are acknowledged within", "ms", late, sync, late / sync),
@@ -142,4 +145,4 @@ async def _longest_gap(log: Path) -> float:
         await _acknowledged(journal, SLOW_SYNCS * PRODUCERS)
         await journal.aclose()
     ticking.cancel()
-    return max(after - before for before, after in zip(ticks, ticks[1:], strict=False)) * 1e3
+    return max(after - before for before, after in pairwise(ticks)) * 1e3

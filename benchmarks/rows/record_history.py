@@ -35,7 +35,7 @@ def rewound(live: int) -> Iterator[Durable]:
         yield from turns(number, 1)
         branch = live + 1 + (number - 1) * DEAD
         yield from turns(branch, DEAD)
-        yield Rewound(BEGAN + branch, f"u{branch}", Counted(3 * number * (1 + DEAD), number))
+        yield Rewound(BEGAN + branch + DEAD, f"u{branch}", Counted(3 * number * (1 + DEAD), number))
 
 
 def compacted(live: int) -> Iterator[Durable]:

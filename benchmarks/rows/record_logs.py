@@ -49,7 +49,7 @@ class Amounts:
     entries: int = 30_000
     """Appended and waited for."""
     syncs: int = 300
-    """Of the disk alone; and a tenth of them while it is slow."""
+    """Of the disk alone."""
     sessions: int = 10_000
     prompts: int = 40
     """With ten calls each."""

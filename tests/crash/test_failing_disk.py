@@ -2,17 +2,19 @@
 
 import random
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.crash.stage import Facts, Stage, check_crashed, check_finished, check_resumed
-from tests.crash.tracing import WRITING, Ran, need_strace
+from tests.crash.tracing import Place, Ran, need_strace
 
 pytestmark = pytest.mark.usefixtures("strace")
 
 PARTS = 4
-ONCE = (("ENOSPC", 14), ("EIO", 15), ("EIO", 44))
+ERRORS = ("ENOSPC", "EIO")
+ONCE = (("ENOSPC", Place("pwrite64", 1)), ("EIO", Place("fdatasync", 1)), ("EIO", Place("fdatasync", 20)))
 
 
 @pytest.fixture
@@ -29,11 +31,10 @@ def check_error(ran: Ran) -> None:
         assert ";" in error or "?" in error, f"no advice: {error}"
 
 
-def fail_and_resume(folder: Path, error: str, number: int, *, lasting: bool, plan: int = 10) -> Ran:
-    """The call with that number fails, or all from there on. Afterwards the disk is well again."""
+def fail_and_resume(folder: Path, *faults: str, plan: int = 10) -> Ran:
+    """Run with these faults. Afterwards the disk is well again."""
     stage = Stage(folder, plan=plan)
-    when = f"{number}+" if lasting else str(number)
-    ran = stage.run("run", faults=[f"{','.join(WRITING)}:error={error}:when={when}"])
+    ran = stage.run("run", faults=faults)
     before = stage.bytes()
     left = Facts(before)  # fails on half a line
     if ran.code == 0:
@@ -45,30 +46,29 @@ def fail_and_resume(folder: Path, error: str, number: int, *, lasting: bool, pla
     return ran
 
 
-def most_calls(folder: Path) -> int:
-    return Stage(folder).run("run", faults=[]).most
-
-
-def sweep(folder: Path, cases: list[tuple[str, int]], *, lasting: bool) -> None:
-    for error, number in cases:
-        place = folder / f"{error}{number}"
+def sweep(folder: Path, cases: Iterable[tuple[Place, list[str]]]) -> None:
+    for place, faults in cases:
         try:
-            fail_and_resume(place, error, number, lasting=lasting)
+            fail_and_resume(folder / str(place), *faults)
         except BaseException as failure:
-            failure.add_note(f"{error} at call {number}{' and after' if lasting else ''}: {place}")
+            failure.add_note(f"{faults}; see {folder / str(place)}")
             raise
 
 
+def places_of(folder: Path) -> list[Place]:
+    return Stage(folder).run("run", faults=[]).places
+
+
 @pytest.mark.spec("TRS-4")
-@pytest.mark.parametrize(("error", "number"), ONCE)
-def test_a_write_that_fails_once_is_retried_and_nobody_notices(tmp_path: Path, error: str, number: int) -> None:
-    ran = fail_and_resume(tmp_path / "it", error, number, lasting=False)
+@pytest.mark.parametrize(("error", "place"), ONCE, ids=str)
+def test_a_write_that_fails_once_is_retried_and_nobody_notices(tmp_path: Path, error: str, place: Place) -> None:
+    ran = fail_and_resume(tmp_path / "it", place.fail(error))
     assert (ran.code, ran.errors) == (0, [])
 
 
 @pytest.mark.spec("TRS-4")
 def test_a_disk_that_stays_full_stops_the_session_with_advice(tmp_path: Path) -> None:
-    ran = fail_and_resume(tmp_path / "it", "ENOSPC", 30, lasting=True)
+    ran = fail_and_resume(tmp_path / "it", "pwrite64:error=ENOSPC:when=12+")
     assert ran.code == 3
     assert "No space left on device" in ran.errors[0]
     assert "What was acknowledged is safe; free some space on that disk, then go on." in ran.errors[0]
@@ -79,8 +79,8 @@ def test_a_disk_that_stays_full_stops_the_session_with_advice(tmp_path: Path) ->
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
 def test_any_write_may_fail_once(tmp_path: Path, error: str, part: int) -> None:
-    numbers = range(1 + part, most_calls(tmp_path / "count") + 1, PARTS)
-    sweep(tmp_path, [(error, number) for number in numbers], lasting=False)
+    places = places_of(tmp_path / "count")[part::PARTS]
+    sweep(tmp_path, [(place, [place.fail(error)]) for place in places])
 
 
 @pytest.mark.slow
@@ -88,5 +88,16 @@ def test_any_write_may_fail_once(tmp_path: Path, error: str, part: int) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_any_write_may_be_the_last_that_succeeds(tmp_path: Path, part: int) -> None:
     draw = random.Random(part)
-    numbers = draw.sample(range(1, most_calls(tmp_path / "count") + 1), 12)
-    sweep(tmp_path, [(draw.choice(("ENOSPC", "EIO")), number) for number in numbers], lasting=True)
+    places = draw.sample(places_of(tmp_path / "count"), 12)
+    sweep(tmp_path, [(place, [f"{place.fail(draw.choice(ERRORS))}+"]) for place in places])
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TRS-4")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_disk_may_break_for_good(tmp_path: Path, part: int) -> None:
+    """Neither writing nor cutting nor syncing succeeds any more."""
+    draw = random.Random(part)
+    all_calls = ",".join(("pwrite64", "fdatasync", "ftruncate", "fsync", "unlink"))
+    numbers = draw.sample(range(1, 30), 6)
+    sweep(tmp_path, [(Place("pwrite64", n), [f"{all_calls}:error=EIO:when={n}+"]) for n in numbers])

@@ -1,6 +1,7 @@
 """Faults at a chosen system call of a real program, by strace; and what the program did to its files, as strace saw it.
 
-``when=N`` counts per thread and only calls on the given paths, so N is a number among what the journal's thread does.
+strace counts the calls of each name in each thread, and only those on the given paths: ``pwrite64`` number 7 is the
+seventh of the journal's thread, which makes them all.
 """
 
 import os
@@ -8,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -36,6 +38,23 @@ class Syscall(NamedTuple):
         return int(found[1])
 
 
+class Place(NamedTuple):
+    """The so-manieth call of that name."""
+
+    call: str
+    number: int
+
+    def kill(self) -> str:
+        """Instead of making it, die."""
+        return f"{self.call}:signal=SIGKILL:when={self.number}"
+
+    def fail(self, error: str) -> str:
+        return f"{self.call}:error={error}:when={self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.call}-{self.number}"
+
+
 class Ran(NamedTuple):
     """A program that ended: its code (negative: the signal), what it said, what each thread called."""
 
@@ -53,9 +72,10 @@ class Ran(NamedTuple):
         return [line.removeprefix("error ") for line in self.said if line.startswith("error ")]
 
     @property
-    def most(self) -> int:
-        """How many calls the busiest thread made: up to there a fault has somebody to hit."""
-        return max(map(len, self.threads), default=0)
+    def places(self) -> list[Place]:
+        """Where a fault has something to hit: every call of the thread that made most."""
+        counted = Counter(call.name for call in max(self.threads, key=len))
+        return [Place(name, number) for name, times in counted.items() for number in range(1, times + 1)]
 
     def __str__(self) -> str:
         return f"code {self.code}, said {self.said[-12:]}, stderr: {self.wrong[-2_000:]}"

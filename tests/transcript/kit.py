@@ -127,10 +127,12 @@ class Written:
 
 
 def talk(pairs: int = 3) -> Written:
-    """A plain conversation: u1, a1, u2, a2 …"""
+    """A plain conversation, each answer a turn: u1, a1, u2, a2 …"""
     log, last = Written().add("session_opened", data={"version": "1", "workspace": "/w"}), None
     for n in range(1, pairs + 1):
-        log.says(f"u{n}", last, f"prompt {n}").says(f"a{n}", f"u{n}", f"answer {n}", "assistant")
+        log.says(f"u{n}", last, f"prompt {n}").add("turn_started", None, f"a{n}", {"turn": n, "message_id": f"a{n}"})
+        log.says(f"a{n}", f"u{n}", f"answer {n}", "assistant")
+        log.add("turn_ended", None, f"a{n}", {"turn": n, "reason": "answered"})
         log.add("run_ended", None, f"a{n}", {"reason": "done"})
         last = f"a{n}"
     return log
