@@ -31,6 +31,7 @@ def test_the_thread_of_the_loop_never_writes_and_never_syncs(tmp_path: Path, mod
     calls = (*WRITING, "rename", *WAITING)
     ran = traced(stage.command(mode), tmp_path / "trace", calls=calls, faults=[slow])
     assert ran.said[-1:] == ("end idle",), ran
+    assert ran.hit
     check_finished(stage, Facts(stage.bytes()))
     loops = [thread for thread in ran.threads if any(call.name in WAITING for call in thread)]
     assert len(loops) == 1

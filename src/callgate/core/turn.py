@@ -33,6 +33,7 @@ from callgate.words.model import (
     RequestLimits,
     StopReason,
     TextDelta,
+    ThinkingDelta,
     ToolChoice,
 )
 from callgate.words.noun import noun
@@ -174,8 +175,8 @@ class Turn:
 
     async def _read(self, intake: Intake) -> None:
         """Feed the stream through; calls start while it is still going."""
-        record, clock, executor = self._record, self._clock, self._executor
-        draft = Draft(clock, partial(record.draft, intake.message_id))
+        executor, room = self._executor, self._record.room
+        draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
         stream = self._kit.model.stream(self._request())
         try:
             if not hasattr(stream, "__aiter__"):
@@ -184,20 +185,17 @@ class Turn:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
-                if isinstance(seen, ToolCall | Refused):
-                    if isinstance(seen, ToolCall):
-                        executor.add(seen)
-                    else:
-                        executor.add(seen.call, refused=seen.result)
-                    draft.calls += 1
-                    crowded = record.room()
-                    if crowded is not None:
-                        await crowded
-                elif isinstance(seen, TextDelta):
-                    draft.add(seen.text)
-                    record.tell(TextStreamed(clock.now(), intake.message_id, seen.text))
-                elif seen.text:
-                    record.tell(ThinkingStreamed(clock.now(), intake.message_id, seen.text))
+                if isinstance(seen, ToolCall):
+                    executor.add(seen)
+                elif isinstance(seen, Refused):
+                    executor.add(seen.call, refused=seen.result)
+                else:
+                    self._show(seen, draft)
+                    continue
+                draft.calls += 1
+                crowded = room()
+                if crowded is not None:
+                    await crowded
         except ModelError as error:
             self._error = error
         except (StateError, JournalError):  # ours, not the model's
@@ -207,6 +205,13 @@ class Turn:
         finally:
             draft.stop()
             await _close(stream)
+
+    def _show(self, seen: TextDelta | ThinkingDelta, draft: Draft) -> None:
+        if isinstance(seen, TextDelta):
+            draft.add(seen.text)
+            self._record.tell(TextStreamed(self._clock.now(), self._message_id, seen.text))
+        elif seen.text:
+            self._record.tell(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
 
     def _request(self) -> Request:
         kit = self._kit

@@ -90,51 +90,56 @@ class View:
         self.messages: list[Message] = []
         self.replaced: dict[tuple[str, str], tuple[Content, ...]] = {}
         self._snipped: set[str] = set()
-        self._restart()
+        self._begin_anew(None)
 
-    def _restart(self) -> None:
+    def _begin_anew(self, summary: Message | None) -> None:
+        self._summary = summary
         self._at: dict[str, int] = {}  # message id → position
-        self._steps: list[Step] = []
-        self._named: dict[str, int] = {}  # ids given to calls → the last number tried behind each
-        self._open: dict[str, list[tuple[int, int]]] = {}  # call id as said → step and place, the next to answer last
-        self._resend()
-
-    def _resend(self) -> None:
-        self._sent: list[Message] = []  # a new list: a History that was handed out keeps the old one
-        self._done = 0  # steps that are in it
+        self._sound = True  # nothing to repair so far: what is said is what is sent
+        self._wanted: list[str] = []  # while it is sound, the calls of the last message
+        self._used: set[str] = set()  # while it is sound, the ids of all calls
+        self._sent: list[Message] = [] if summary is None else [summary]
 
     def add(self, message: Message) -> None:
         self._at.setdefault(message.id, len(self.messages))
         self.messages.append(message)
-        self._fold(message)
+        if not self._sound:
+            self._fold(message)
+        elif not self._follows(message):
+            self._look_closely()
 
     def compact(self, summary: Message, kept: str | None) -> None:
         """From now on: the summary, then the messages from ``kept`` on; none if it is None or not known."""
         at = None if kept is None else self._at.get(kept)
         tail = [] if at is None else self.messages[at:]
         self.messages = []
-        self._restart()
-        self._fold(summary)
+        self._begin_anew(summary)
         for message in tail:
             self.add(message)
         self._snipped.intersection_update(self._at)
         self.replaced = {key: content for key, content in self.replaced.items() if key[0] in self._at}
+        if self._snipped or self.replaced:
+            self._look_closely()
 
     def snip(self, message_ids: Iterable[str]) -> None:
         """These messages are not sent any more, and neither is the other half of a pair of call and result."""
         known = {message_id for message_id in message_ids if message_id in self._at}
         if not known <= self._snipped:
             self._snipped |= known
-            self._resend()
+            self._look_closely()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
         """Send this in place of a result, for good: later replacements of it change nothing."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
-            self._resend()
+            self._look_closely()
 
     def history(self) -> History:
         """What a model is sent now; it never changes afterwards, and has no ``faults``."""
+        if self._sound and not self._wanted:
+            return History(self._sent)
+        if self._sound:
+            self._look_closely()
         steps = self._steps
         # The last step may still get its results: what stands in for them until then is not kept.
         settled = len(steps) - bool(steps and None in steps[-1].answers)
@@ -145,6 +150,43 @@ class View:
             sent = list(sent)
             self._send(steps[-1], sent)
         return History(sent if sent or not self.messages else [REMOVED])
+
+    def _follows(self, message: Message) -> bool:
+        """Whether it can be sent as it is, right behind what was sent; nearly always so, and then it is cheap."""
+        calls: list[str] = []
+        results: list[str] = []
+        for part in message.parts:
+            if isinstance(part, CallPart):
+                calls.append(part.id)
+            elif isinstance(part, ResultPart):
+                results.append(part.call_id)
+        if not message.parts or results != self._wanted:
+            return False
+        if message.role == "tool":
+            if len(results) != len(message.parts):
+                return False
+        elif (not self._sent and message.role != "user") or (calls and message.role != "assistant") or results:
+            return False
+        if calls and (len(set(calls)) < len(calls) or not self._used.isdisjoint(calls)):
+            return False
+        self._used.update(calls)
+        self._wanted = calls
+        self._sent.append(message)
+        return True
+
+    def _look_closely(self) -> None:
+        """Pair every call with its result by hand."""
+        self._sound = False
+        self._steps: list[Step] = []
+        self._named: dict[str, int] = {}  # ids given to calls → the last number tried behind each
+        self._open: dict[str, list[tuple[int, int]]] = {}  # call id as said → step and place, the next to answer last
+        self._resend()
+        for message in self.messages if self._summary is None else (self._summary, *self.messages):
+            self._fold(message)
+
+    def _resend(self) -> None:
+        self._sent = []  # a new list: a History that was handed out keeps the old one
+        self._done = 0  # steps that are in it
 
     # ---- which result belongs to which call ---------------------------------------------------------------------
 

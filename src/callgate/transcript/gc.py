@@ -89,8 +89,9 @@ class _Collection:
     def project(self, folder: Path, older_than: float | None) -> None:
         if older_than is not None:
             for path in _entries(folder):
-                if path.suffix == ".jsonl" and S_ISREG(_status(path).st_mode):
-                    self._session(path, older_than)
+                with suppress(FileNotFoundError):  # somebody else cleans up too
+                    if path.suffix == ".jsonl" and S_ISREG(_status(path).st_mode):
+                        self._session(path, older_than)
         self._litter(folder)
 
     def _session(self, log: Path, older_than: float) -> None:
@@ -117,6 +118,8 @@ class _Collection:
                 continue
             try:
                 self._one(path, _status(path))
+            except FileNotFoundError:
+                continue
             except (JournalError, OSError) as error:
                 self.failed.append(Removed(str(path), 0, _why(error)))
         self._folder(folder)
@@ -142,14 +145,13 @@ class _Collection:
                 self._stale_name(path, log)
 
     def _empty(self, log: Path) -> None:
+        # Looked at before: taking the lock leaves a name of our own.
+        beside = [(path, _size(path)) for path in (index_path(log), lock_path(log)) if os.path.lexists(path)]
         with suppress(SessionLocked), self._unused(log):
             if _status(log).st_size == 0:
-                self._take(log, "an empty log", size=0)
-                self._gone.add(log)
-                for path in (index_path(log), lock_path(log)):
-                    if os.path.lexists(path):
-                        self._take(path, "its session is gone")
-                        self._gone.add(path)
+                self._take(log, "an empty log")
+                for path, size in beside:
+                    self._take(path, "its session is gone", size=size)
 
     def _stale_name(self, path: Path, log: Path) -> None:
         with suppress(SessionLocked):

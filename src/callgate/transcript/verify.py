@@ -7,7 +7,7 @@ removed, moved, repeated or torn, and where.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
@@ -72,11 +72,14 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
             check.fault(None, start, "an empty line, which no log has", len(data))
             continue
         ended = end - start > len(data)
-        for piece in _pieces(source, start, end, data):
+        pieces = _pieces(source, start, end, data)
+        for piece in pieces:
             if isinstance(piece, Damage):
                 check.damage(piece, _number(source, piece), ended)
             else:
                 check.line(piece, ended)
+        if all(isinstance(piece, Raw) and len(piece.data) < len(data.removesuffix(b"\r")) for piece in pieces):
+            check.fault(None, start, "something else than a line end is around a line, or nothing at all", len(data))
     check.name_repeated(source, size)
     faults = tuple(sorted(check.faults, key=lambda fault: (fault.line, fault.offset)))
     cut = sum(length for _, length in check.recorded)
@@ -258,16 +261,14 @@ class _Read(NamedTuple):
     quarantined: tuple[tuple[int, int], ...]
 
 
-def _pieces(fd: int, start: int, end: int, data: bytes) -> Iterator[Raw | Damage]:
+def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage]:
     """The line itself, or whatever the reader makes of it, in order."""
     try:
-        yield Raw(start, end, data, checked(data))
-        return
+        return [Raw(start, end, data, checked(data))]
     except BadLine:
-        pass
-    reader = Reader(fd)
-    found = list(reader.lines([(start, end)]))
-    yield from sorted([*found, *reader.damages], key=lambda each: each.start if isinstance(each, Raw) else each.offset)
+        reader = Reader(fd)
+        found = list(reader.lines([(start, end)]))
+    return sorted([*found, *reader.damages], key=lambda each: each.start if isinstance(each, Raw) else each.offset)
 
 
 def _number(fd: int, damage: Damage) -> int | None:

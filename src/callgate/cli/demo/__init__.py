@@ -4,27 +4,23 @@ import asyncio
 import signal
 import sys
 import tempfile
-import time
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, chdir, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
-from callgate import Answer, Confirmation, Event, Prompt, Question, Session
+from callgate import CallgateError, Prompt, Session
 from callgate.cli.arguments import Form
 from callgate.cli.demo.board import Board
 from callgate.cli.demo.facts import Fact, World, facts
+from callgate.cli.demo.killed.facts import facts_of_lives
+from callgate.cli.demo.killed.play import play_killed
 from callgate.cli.demo.script import FILES, PROMPT, Stage, rules
-from callgate.cli.demo.tools import make_tools
-from callgate.cli.demo.views import FRAME, View, view_for
-from callgate.words.errors import CallgateError
-from callgate.words.events import TurnEnded
-from callgate.words.inputs import Input
-from callgate.words.traits import Traits
-
-THINKS = 1.0
+from callgate.cli.demo.show import Show
+from callgate.cli.demo.tools import make_tools, traits_in
+from callgate.cli.demo.views import view_for
 
 
 def demo(speed: float, form: Form) -> int:
@@ -54,64 +50,17 @@ def _write_anything(out: TextIO) -> None:
 async def _play(speed: float, form: Form, out: TextIO) -> list[Fact]:
     stage, processes = Stage(speed), list[Process]()
     tools = {each.spec.name: each for each in make_tools(stage, processes)}
-
-    def traits_of(name: str, arguments: Mapping[str, Any]) -> Traits | None:
-        with suppress(CallgateError):
-            return tools[name].traits(arguments) if name in tools else None
-        return None
-
-    board = Board(traits_of)
+    board = Board(traits_in(tools))
     view = view_for(form, board, out, speed)
-    show = _Show(board, view)
-    async with _ends_on_sigterm(), asyncio.timeout(30 + 15 / speed):
+    show = Show(board, view, speed)
+    async with _ends_on_sigterm(), asyncio.timeout(45 + 20 / speed):
         view.opened()
         async with Session(stage.model(), tools.values(), gate=rules()) as session:
-            sent: Input | None = Prompt(PROMPT)
-            while sent is not None:
-                await show.watch(session, sent)
-                sent = await _answer(session, stage, view)
-    found = list(facts(board, World(show.files, processes)))
-    view.closed(found)
+            await show.play(session, Prompt(PROMPT))
+        lives = await play_killed(stage, form, out, calls=len(board.rows))
+    found = [*facts(board, World(show.files, processes)), *facts_of_lives(lives)]
+    view.closed(found, board.heard + lives.board.heard)
     return [fact for fact in found if not fact.holds]
-
-
-class _Show:
-    """Tells the board and the view what happens, and looks at the files after each turn."""
-
-    def __init__(self, board: Board, view: View) -> None:
-        self.files: dict[int, Mapping[str, bytes]] = {}
-        self._board = board
-        self._view = view
-
-    async def watch(self, session: Session, sent: Input) -> None:
-        reply = session.send(sent)
-        with suppress(StopAsyncIteration):
-            while True:
-                try:
-                    async with asyncio.timeout(FRAME):
-                        event = await anext(reply)
-                except TimeoutError:
-                    self._view.tick()
-                else:
-                    self._hear(event)
-
-    def _hear(self, event: Event) -> None:
-        self._board.hear(event)
-        if isinstance(event, TurnEnded):
-            self.files[event.turn] = {name: Path(name).read_bytes() for name in FILES}
-        self._view.heard(event)
-
-
-async def _answer(session: Session, stage: Stage, view: View) -> Answer | None:
-    """The person of this play: thinks for a while and says yes."""
-    if not session.questions:
-        return None
-    question: Question = session.questions[0]
-    until = time.monotonic() + THINKS / stage.speed
-    while time.monotonic() < until:
-        view.tick()
-        await asyncio.sleep(min(FRAME, THINKS / stage.speed))
-    return Answer(Confirmation(question.call_id, "yes", question.arguments_hash, by="script", at=time.time()))
 
 
 @asynccontextmanager

@@ -42,6 +42,7 @@ class Row:
     settled_nth: int | None = None
     released_nth: int | None = None
     allowed_nth: int | None = None
+    attempt: int = 0
     result: Result | None = None
 
     @property
@@ -49,7 +50,10 @@ class Row:
         return f"{self.name} {self.subject}".rstrip()
 
     def elapsed(self, now: float) -> float | None:
-        return None if self.started_at is None else max(0.0, (self.settled_at or now) - self.started_at)
+        """None as well where nobody saw the end."""
+        if self.started_at is None or (self.result is not None and self.result.code == "outcome_unknown"):
+            return None
+        return max(0.0, (self.settled_at or now) - self.started_at)
 
 
 @dataclass(slots=True)
@@ -79,12 +83,18 @@ class Act:
         return "whole" if self.stop in WHOLE else "cut off"
 
 
-class Board:
-    """``traits_of`` gives the traits of a call, or None for a tool that is not there."""
+TraitsOf = Callable[[str, Mapping[str, Any]], Traits | None]
 
-    def __init__(self, traits_of: Callable[[str, Mapping[str, Any]], Traits | None]) -> None:
+
+class Board:
+    """``traits_of`` gives the traits of a call, or None for a tool that is not there. So many turns and calls were
+    shown before on another one: the numbers go on."""
+
+    def __init__(self, traits_of: TraitsOf, *, turns: int = 0, calls: int = 0) -> None:
         self.acts: list[Act] = []
         self._traits_of = traits_of
+        self._turns = turns
+        self._calls = calls
         self._rows: dict[str, Row] = {}
         self._nth = 0
 
@@ -104,7 +114,7 @@ class Board:
     def hear(self, event: Event) -> None:
         self._nth += 1
         if isinstance(event, TurnStarted):
-            self.acts.append(Act(event.turn, event.at))
+            self.acts.append(Act(self._turns + event.turn, event.at))
         elif self.acts:
             self._about_act(self.acts[-1], event)
             self._about_call(self.acts[-1], event)
@@ -130,7 +140,7 @@ class Board:
             case CallArrived():
                 arguments = event.arguments or _written(event.raw_arguments)
                 traits = self._traits_of(event.name, arguments)
-                number = len(self._rows) + 1
+                number = self._calls + len(self._rows) + 1
                 row = Row(number, event.call_id, event.name, _subject(arguments), traits, event.at)
                 self._rows[event.call_id] = row
                 act.rows.append(row)
@@ -141,6 +151,7 @@ class Board:
             case CallStarted():
                 row = self._rows[event.call_id]
                 row.status, row.started_at, row.started_nth = Status.EXECUTING, event.at, self._nth
+                row.attempt = event.attempt
             case CallSettled():
                 row = self._rows[event.call_id]
                 row.status, row.result = event.result.status, event.result
@@ -195,6 +206,8 @@ def _ending(row: Row, act: Act) -> str:
 
 
 def _held(row: Row) -> str:
+    if row.attempt > 1:
+        return f"attempt {row.attempt}"
     if row.traits is None:
         return ""
     locks = row.traits.locks

@@ -24,6 +24,20 @@ from callgate.cli.demo.script import (
 T = TypeVar("T")
 
 
+class Missing(Exception):
+    """The session went another way than the script."""
+
+
+MISSED = (Missing, KeyError, ValueError, StopIteration)
+"""What judging a session that went another way may raise."""
+
+
+def known(value: T | None) -> T:
+    if value is None:
+        raise Missing
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     claim: str
@@ -44,7 +58,7 @@ def facts(board: Board, world: World) -> Iterator[Fact]:
     for number, claim, judge in _CLAIMS:
         try:
             holds, detail = judge(acts[number], world)
-        except (_Missing, KeyError, ValueError, StopIteration):
+        except MISSED:
             holds, detail = False, "it did not happen"
         yield Fact(claim, holds, detail)
     yield _decided(board)
@@ -53,47 +67,47 @@ def facts(board: Board, world: World) -> Iterator[Fact]:
 
 def _overlap(act: Act, world: World) -> tuple[bool, str]:
     rows = [act.row("read", path) for path in READS]
-    begun = [_known(row.started_nth) for row in rows]
-    together = max(begun) < min(_known(row.settled_nth) for row in rows)
-    early = max(begun) < _known(act.message_nth)
-    started = _known(rows[0].started_at)
+    begun = [known(row.started_nth) for row in rows]
+    together = max(begun) < min(known(row.settled_nth) for row in rows)
+    early = max(begun) < known(act.message_nth)
+    started = known(rows[0].started_at)
     detail = (
         f"the first started {_ms(started - rows[0].arrived_at)} after its arguments closed, "
-        f"{_ms(_known(act.message_at) - started)} before the message ended"
+        f"{_ms(known(act.message_at) - started)} before the message ended"
     )
     return together and early, detail + _out_of_turn(rows)
 
 
 def _out_of_turn(rows: list[Row]) -> str:
-    quickest = min(rows, key=lambda row: _known(row.settled_nth))
+    quickest = min(rows, key=lambda row: known(row.settled_nth))
     place = rows.index(quickest) + 1
     return f"; the one that was ready first left as number {place}" if place > 1 else ""
 
 
 def _parallel(act: Act, world: World) -> tuple[bool, str]:
     one, two = act.rows
-    begun = (_known(one.started_nth), _known(two.started_nth))
-    side_by_side = max(begun) < min(_known(one.settled_nth), _known(two.settled_nth))
+    begun = (known(one.started_nth), known(two.started_nth))
+    side_by_side = max(begun) < min(known(one.settled_nth), known(two.settled_nth))
     files = world.files[act.number]
     changed = all(b"EUR" in files[row.subject] for row in act.rows)
-    holds = side_by_side and min(begun) > _known(act.message_nth) and changed
+    holds = side_by_side and min(begun) > known(act.message_nth) and changed
     return holds, f"both started after the end of the message and were at work together for {_ms(_common(one, two))}"
 
 
 def _behind(act: Act, world: World) -> tuple[bool, str]:
     read, edit, other = act.rows
-    waited = _known(edit.started_nth) > _known(read.settled_nth)
-    free = _known(other.started_nth) < _known(read.settled_nth)
-    gap = _ms(_known(edit.started_at) - _known(read.settled_at))
+    waited = known(edit.started_nth) > known(read.settled_nth)
+    free = known(other.started_nth) < known(read.settled_nth)
+    gap = _ms(known(edit.started_at) - known(read.settled_at))
     return waited and free, f"it started {gap} after that read ended; the read of {other.subject} did not wait"
 
 
 def _approval(act: Act, world: World) -> tuple[bool, str]:
     edit = act.row("edit")
-    question = _known(act.question)
-    (shown,) = _known(question.preview).files
+    question = known(act.question)
+    (shown,) = known(question.preview).files
     exact = world.files[act.number][GUARDED] == shown.after and world.files[act.number - 1][GUARDED] == shown.before
-    taken = _known(act.answered_at) - question.asked_at
+    taken = known(act.answered_at) - question.asked_at
     detail = f"answered after {_ms(taken)}; {GUARDED} is now byte for byte what the preview showed"
     return exact and edit.status is Status.SUCCESS, detail if exact else f"{GUARDED} is not what the preview showed"
 
@@ -110,10 +124,10 @@ def _cascade(act: Act, world: World) -> tuple[bool, str]:
 
 def _unknown(act: Act, world: World) -> tuple[bool, str]:
     wrong, right = act.rows
-    result = _known(wrong.result)
+    result = known(wrong.result)
     close = ", ".join(result.details.get("close", ()))
     holds = result.code == "unknown_tool" and right.status is Status.SUCCESS and bool(close)
-    return holds, f"answered in {_ms(_known(wrong.settled_at) - wrong.arrived_at)}, with a hint at {close or 'nothing'}"
+    return holds, f"answered in {_ms(known(wrong.settled_at) - wrong.arrived_at)}, with a hint at {close or 'nothing'}"
 
 
 def _truncated(act: Act, world: World) -> tuple[bool, str]:
@@ -130,7 +144,7 @@ def _end(act: Act, world: World) -> tuple[bool, str]:
 
 def _decided(board: Board) -> Fact:
     started = [row for row in board.rows if row.started_nth is not None]
-    decided = [row for row in started if row.allowed_nth is not None and row.allowed_nth < _known(row.started_nth)]
+    decided = [row for row in started if row.allowed_nth is not None and row.allowed_nth < known(row.started_nth)]
     holds = bool(started) and len(decided) == len(started)
     detail = f"{len(started)} calls started, {len(decided)} of them allowed before"
     return Fact("Nothing ran without a decision on record", holds, detail)
@@ -158,18 +172,8 @@ _CLAIMS: tuple[tuple[int, str, Callable[[Act, World], tuple[bool, str]]], ...] =
 )
 
 
-class _Missing(Exception):
-    """The session went another way than the script."""
-
-
-def _known(value: T | None) -> T:
-    if value is None:
-        raise _Missing
-    return value
-
-
 def _common(one: Row, two: Row) -> float:
-    return min(_known(one.settled_at), _known(two.settled_at)) - max(_known(one.started_at), _known(two.started_at))
+    return min(known(one.settled_at), known(two.settled_at)) - max(known(one.started_at), known(two.started_at))
 
 
 def _ms(seconds: float) -> str:

@@ -27,7 +27,7 @@ def act_lines(act: Act, now: float, columns: int, signs: Signs, speed: float = 1
         table = _Table(act, now, columns, signs, speed)
         lines += [table.head(), table.message(), *(table.row(row) for row in act.rows)]
     if act.question is not None:
-        lines += _question(act.question, act, now, columns)
+        lines += question_lines(act.question, act, now, columns)
     return lines + [line for row in act.rows if (text := note(row)) for line in paragraph(text, columns, "red", hang=5)]
 
 
@@ -35,7 +35,7 @@ def title(act: Act) -> str:
     return f"{act.number}. {TITLES.get(act.number, 'One more turn')}"
 
 
-def _question(question: Question, act: Act, now: float, columns: int) -> Iterator[Line]:
+def question_lines(question: Question, act: Act, now: float, columns: int) -> Iterator[Line]:
     text = f"? {question.tool} {question.arguments.get('path', '')}: {question.reason}"
     yield from paragraph(text, columns, "bold yellow", indent=2, hang=2)
     for changed in diff_of(question.preview):

@@ -16,7 +16,7 @@ FILES: Mapping[str, str] = {
         '    return f"{sum(PRICES[item] for item in items)} {CURRENCY}"\n'
     ),
     "README.md": "# Shop\n\nAll prices are in USD.\n",
-    "settings.toml": '[shop]\ncurrency = "USD"\nopen = true\n',
+    "settings.toml": '[shop]\ncurrency = "USD"\nopen = false\n',
     "checks.py": (
         "from cart import total\n\n"
         'found = total(["tea", "cake"])\n'
@@ -32,7 +32,7 @@ GUARDED = "settings.toml"
 CUT = "checks.py"
 """What the cut-off message wanted to change."""
 
-OVERLAP, PARALLEL, BEHIND, APPROVAL, CASCADE, UNKNOWN, TRUNCATED, END = range(1, 9)
+OVERLAP, PARALLEL, BEHIND, APPROVAL, CASCADE, UNKNOWN, TRUNCATED, END, KILLED = range(1, 10)
 TITLES: Mapping[int, str] = {
     OVERLAP: "Three reads overlap while the text still streams",
     PARALLEL: "Two edits wait for the whole message, then run side by side",
@@ -42,6 +42,7 @@ TITLES: Mapping[int, str] = {
     UNKNOWN: "A tool that does not exist holds nobody up",
     TRUNCATED: "A message that is cut off changes nothing",
     END: "The model is done",
+    KILLED: "Killed in the middle of a batch, and what is known afterwards",
 }
 
 

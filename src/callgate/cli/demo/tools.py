@@ -6,11 +6,15 @@ import shlex
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Protocol
 
-from callgate import ChangeSet, FileChange, Run, ToolFailure, reads, tool, writes
+from callgate import CallgateError, ChangeSet, FileChange, Run, ToolFailure, reads, tool, writes
+from callgate.cli.demo.board import TraitsOf
 from callgate.cli.demo.script import Stage
+from callgate.words.traits import Traits
 
 
 def make_tools(stage: Stage, processes: list[Process]):
@@ -54,6 +58,21 @@ def make_tools(stage: Stage, processes: list[Process]):
         return said
 
     return read, edit, run
+
+
+class WithTraits(Protocol):
+    def traits(self, arguments: Mapping[str, Any]) -> Traits: ...
+
+
+def traits_in(tools: Mapping[str, WithTraits]) -> TraitsOf:
+    """What a board asks for: the traits of a call, as far as its arguments can be read."""
+
+    def traits_of(name: str, arguments: Mapping[str, Any]) -> Traits | None:
+        with suppress(CallgateError):
+            return tools[name].traits(arguments) if name in tools else None
+        return None
+
+    return traits_of
 
 
 async def _output(process: Process, run: Run) -> str:

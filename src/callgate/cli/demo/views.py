@@ -11,32 +11,23 @@ from callgate.cli.demo.board import Act, Board, lane, waits_for
 from callgate.cli.demo.facts import Fact
 from callgate.cli.demo.picture import act_lines, diff_of, note, title
 from callgate.cli.demo.script import PROMPT
+from callgate.cli.demo.show import FRAME, Audience
 from callgate.cli.terminal import Line, Live, Span, can_redraw, fit, paragraph, plain, safe, signs_for, size_of
 from callgate.words.events import CallArrived, MessageAdded, QuestionAnswered, QuestionAsked, TurnEnded, TurnStarted
 
 INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
 
-FRAME = 0.05
-"""Seconds between two pictures."""
-
-
-class View(Protocol):
+class View(Audience, Protocol):
     def opened(self) -> None: ...
 
-    def heard(self, event: Event) -> None:
-        """The board knows of it already."""
+    def closed(self, facts: Sequence[Fact], heard: int) -> None:
+        """All was played: so many events, and these facts about them."""
         ...
 
-    def tick(self) -> None:
-        """Time went by."""
-        ...
 
-    def closed(self, facts: Sequence[Fact]) -> None: ...
-
-
-def _verdict(facts: Sequence[Fact], board: Board) -> str:
+def _verdict(facts: Sequence[Fact], heard: int) -> str:
     kept = sum(fact.holds for fact in facts)
-    return f"{kept} of {len(facts)} kept, checked against {board.heard} events (callgate demo --json shows them)."
+    return f"{kept} of {len(facts)} kept, checked against {heard} events (callgate demo --json shows them)."
 
 
 def view_for(form: Form, board: Board, out: TextIO, speed: float) -> View:
@@ -59,7 +50,7 @@ class JsonView:
     def tick(self) -> None:
         pass
 
-    def closed(self, facts: Sequence[Fact]) -> None:
+    def closed(self, facts: Sequence[Fact], heard: int) -> None:
         pass
 
 
@@ -88,10 +79,10 @@ class ScreenView:
             self._drawn_at = now
             self._live.draw(self._picture(act))
 
-    def closed(self, facts: Sequence[Fact]) -> None:
+    def closed(self, facts: Sequence[Fact], heard: int) -> None:
         columns = self._live.columns
         lines = [line for fact in facts for line in self._fact(fact, columns)]
-        self._live.keep([*lines, (), *paragraph(_verdict(facts, self._board), columns)])
+        self._live.keep([*lines, (), *paragraph(_verdict(facts, heard), columns)])
 
     def _picture(self, act: Act) -> list[Line]:
         return act_lines(act, time.time(), self._live.columns, self._signs, self._speed)
@@ -147,11 +138,11 @@ class LinesView:
         elif isinstance(event, QuestionAnswered):
             self._print(f"    apply this? {event.confirmation.outcome}, by the {event.confirmation.by}")
 
-    def closed(self, facts: Sequence[Fact]) -> None:
+    def closed(self, facts: Sequence[Fact], heard: int) -> None:
         self._print("")
         for fact in facts:
             self._print(f"{self._signs.ok if fact.holds else self._signs.bad} {fact.claim}: {fact.detail}")
-        self._print("", _verdict(facts, self._board))
+        self._print("", _verdict(facts, heard))
 
     def _change(self, after: float, number: str, title: str, status: str, held: str, took: float | None = None) -> None:
         shown = f"{after:5.2f} s {number:>4} {fit(safe(title), 22, self._signs.mark)} {status:<17}  {held}"

@@ -1,0 +1,86 @@
+"""One session in two lives, and what is known of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from callgate import Event, Status
+from callgate.cli.demo.board import Board, Row
+from callgate.words.calls import TERMINAL
+from callgate.words.events import QuestionAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is on disk when all is over."""
+
+    events: Sequence[Event] = ()
+    lines: int = 0
+    damages: int = 0
+    deployed: Sequence[str] = ()
+    uploads: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+@dataclass(slots=True)
+class Lives:
+    """``board`` hears both lives. ``first`` and ``second`` are their events: of the first only those that were
+    acknowledged, which is everything it told before it was ready."""
+
+    board: Board
+    pid: int = 0
+    first: list[Event] = field(default_factory=list[Event])
+    ready: bool = False
+    code: int | None = None
+    before: Mapping[str, Status] = field(default_factory=dict[str, Status])
+    status: str = ""
+    second: list[Event] = field(default_factory=list[Event])
+    results: Sequence[tuple[str, str]] = ()
+    """Call and text of each result in what the model was sent in the second life."""
+    left: Left = field(default_factory=Left)
+
+    def died(self, code: int) -> None:
+        self.code = code
+        self.before = {row.id: row.status for row in self.board.rows}
+
+    @property
+    def asked_again(self) -> bool:
+        return any(isinstance(event, QuestionAsked) for event in self.second)
+
+
+_BEFORE = {
+    Status.SUCCESS: "finished",
+    Status.EXECUTING: "in the middle",
+    Status.AWAITING_APPROVAL: "asked",
+}
+
+
+def before_words(row: Row, lives: Lives) -> str:
+    """Where the call is while the first process lives, and where it was when that was killed."""
+    status = lives.before.get(row.id, row.status)
+    return _BEFORE.get(status, "failed" if status in TERMINAL else "not started")
+
+
+def after_words(row: Row, lives: Lives) -> str:
+    """What is known of a call after the kill: for the model in the end, until then for whoever watches."""
+    before = lives.before.get(row.id)
+    said = "" if row.result is None else " ".join(row.result.text.split())
+    if before in TERMINAL:
+        return f"finished: {said}"
+    if row.result is not None and row.result.is_error:
+        return said
+    if before is Status.EXECUTING and row.attempt > 1:
+        how = f"run again with the same key, attempt {row.attempt}"
+        return f"{how}: {said}" if said else how
+    if before is Status.AWAITING_APPROVAL and lives.asked_again:
+        return f"asked again, then run once: {said}" if said else "asked again"
+    return ""
+
+
+def fate(lives: Lives) -> str:
+    """What becomes of the process and its session, in a sentence or two."""
+    if lives.code is None:
+        return "All of this is on disk. Now the process is killed." if lives.ready else ""
+    killed = f"Process {lives.pid} was killed: it ended with {lives.code}."
+    if not lives.status:
+        return killed
+    return f"{killed} Opened again by another process, its session is {lives.status}: Continue."

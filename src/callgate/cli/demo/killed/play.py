@@ -1,0 +1,108 @@
+"""The second life: starts the first one, kills it, and takes its session up."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from callgate import Continue, Event, Session, from_json
+from callgate.cli.arguments import Form
+from callgate.cli.demo.board import Board
+from callgate.cli.demo.killed.lives import Left, Lives
+from callgate.cli.demo.killed.script import (
+    DEPLOYED,
+    READY,
+    SETTINGS,
+    UPLOADS,
+    kept,
+    second_model,
+    tools_of_life,
+)
+from callgate.cli.demo.killed.views import LivesView, lives_view_for
+from callgate.cli.demo.script import KILLED, Stage, rules
+from callgate.cli.demo.show import Show
+from callgate.cli.demo.tools import traits_in
+from callgate.words.messages import Message, ResultPart, Text
+
+PATIENCE = 15.0
+"""Seconds that the first process has to get where it is to be killed."""
+
+
+async def play_killed(stage: Stage, form: Form, out: TextIO, *, calls: int) -> Lives:
+    """So many calls were shown before. A first life that does not get far enough is the last one: the facts say so."""
+    tools = {each.spec.name: each for each in tools_of_life(stage, lambda: stage.spend(0.4))}
+    lives = Lives(Board(traits_in(tools), turns=KILLED - 1, calls=calls))
+    view = lives_view_for(form, lives, out)
+    show = Show(lives.board, view, stage.speed)
+    view.opened()
+    await _live_and_die(lives, show, view, stage.speed)
+    if lives.ready:
+        model = second_model(stage.speed)
+        async with Session(
+            model, tools.values(), gate=rules(), journal=await kept().open(), settings=SETTINGS
+        ) as session:
+            lives.status = session.status
+            view.turned()
+            session.listen(lives.second.append)
+            await show.play(session, Continue())
+        lives.results = [pair for request in model.requests for pair in _results(request.messages)]
+        lives.left = await asyncio.to_thread(_look, show.files.get(1, {}))
+    view.closed()
+    return lives
+
+
+async def _live_and_die(lives: Lives, show: Show, view: LivesView, speed: float) -> None:
+    async with _first_process(speed) as process:
+        lives.pid = process.pid
+        assert process.stdout is not None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while line := await show.meanwhile(process.stdout.readline):
+                    text = line.decode().strip()
+                    if text == READY:
+                        lives.ready = True
+                        break
+                    event = from_json(Event, json.loads(text))
+                    lives.first.append(event)
+                    show.hear(event)
+        view.turned()
+        await show.pause(0.7)
+        process.kill()
+        lives.died(await process.wait())
+    view.turned()
+    await show.pause(0.3)
+
+
+@asynccontextmanager
+async def _first_process(speed: float) -> AsyncGenerator[Process]:
+    """A session of its own, so that Ctrl-C in a terminal is for us alone; whatever happens here, it is gone at the end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "callgate.cli.demo.killed", str(speed), stdin=PIPE, stdout=PIPE, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    parts = (part for message in messages for part in message.parts if isinstance(part, ResultPart))
+    return [(part.call_id, "".join(each.text for each in part.content if isinstance(each, Text))) for part in parts]
+
+
+def _look(files: Mapping[str, bytes]) -> Left:
+    log = kept().read()
+    uploads = sorted(Path(UPLOADS).iterdir()) if Path(UPLOADS).is_dir() else []
+    return Left(
+        log.events, log.n, len(log.damages), _lines(Path(DEPLOYED)), {each.name: _lines(each) for each in uploads}, files
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
