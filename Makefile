@@ -9,7 +9,7 @@ pytest := $(bin)/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench chaos docs clean runtime dev
+.PHONY: help demo test test-all check bench chaos docs clean runtime dev system
 
 help:
 	@echo "make demo      a scripted session in the terminal, no key and no network"
@@ -24,13 +24,13 @@ help:
 demo: runtime
 	@$(bin)/callgate demo $(ARGS)
 
-test: dev
+test: dev system
 	HYPOTHESIS_PROFILE=fast $(pytest) -n auto -m "not slow and not chaos" $(ARGS)
 
-test-all: dev
+test-all: dev system
 	HYPOTHESIS_PROFILE=thorough $(pytest) -n auto -m "not chaos" $(ARGS)
 
-chaos: dev
+chaos: dev system
 	HYPOTHESIS_PROFILE=chaos $(pytest) -n auto -m "slow or chaos" $(ARGS)
 
 check: dev
@@ -52,3 +52,6 @@ clean:
 
 runtime dev:
 	@sh scripts/setup.sh $@
+
+system:
+	@sh scripts/system.sh

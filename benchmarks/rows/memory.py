@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import tracemalloc
-from collections.abc import Iterable
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
@@ -11,7 +10,7 @@ from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
 from callgate import DecisionGate, Executor, Prompt, Session, Toolbox, ToolCall
 from callgate.core.ledger import Ledger
-from callgate.core.record import Record
+from callgate.core.record import MemoryJournal, Record
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import Durable, Event, StatusChanged, TurnEnded
@@ -22,15 +21,10 @@ WARM_UP = 10
 """Messages before the count begins: caches fill once."""
 
 
-class Forgetful:
+class Forgetful(MemoryJournal):
     """A journal that keeps nothing."""
 
     def append(self, event: Durable) -> None: ...
-
-    def barrier(self) -> None: ...
-
-    def read(self) -> Iterable[Durable]:
-        return ()
 
 
 def _traced() -> int:

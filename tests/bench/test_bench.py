@@ -23,13 +23,18 @@ TINY = Size(
     messages=3,
     calls_a_message=5,
 )
-LIMITED = {
+LIMITED: dict[str, set[str]] = {
     "calls": {"calls"},
     "gap": {"gap_iterations"},
     "latency": {"latency", "latency_tail", "latency_slow"},
     "turns": {"turns"},
     "import": {"import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
+    "append": {"append", "append_lag"},
+    "durable": set(),
+    "list": {"list"},
+    "load": {"load", "load_screen"},
+    "history": {"history_rewound", "history_rewound_peak", "history_compacted", "history_compacted_peak"},
 }
 
 

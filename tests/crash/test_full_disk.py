@@ -42,6 +42,7 @@ def test_a_log_that_may_not_grow_stops_the_session_and_it_goes_on_when_it_may(tm
     check_finished(stage, Facts(stage.bytes()))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("TRS-4")
 def test_a_program_that_gave_up_for_want_of_room_is_resumed_by_another(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
@@ -65,6 +66,7 @@ def test_a_program_without_descriptors_says_so_and_goes_on_when_it_has_some(tmp_
     check_finished(stage, Facts(stage.bytes()))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("TRS-4")
 def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
@@ -126,17 +128,6 @@ def test_a_full_disk_stops_the_session_and_it_goes_on_when_there_is_room(
     assert (ran.code, ran.said[-1]) == (0, "end idle"), ran
     kept = Path(f"{stage.data}.kept") / stage.log.relative_to(stage.data)
     check_finished(stage, Facts(kept.read_bytes()))
-
-
-RESUMED = """
-mount -t tmpfs -o size=64k none "$0"
-head -c 49152 /dev/zero > "$0"/filler
-"$@" || echo "gave up"
-cp -R "$0" "$0".full
-rm "$0"/filler
-shift 2
-python=$1
-"""
 
 
 @pytest.mark.spec("TRS-4")

@@ -21,7 +21,7 @@ WAITING = ("epoll_wait", "epoll_pwait", "epoll_pwait2")
 
 
 @pytest.mark.spec("TRS-3", "TRS-4")
-@pytest.mark.parametrize("mode", ["run", "resume"])
+@pytest.mark.parametrize("mode", ["run", pytest.param("resume", marks=pytest.mark.slow)])
 def test_the_thread_of_the_loop_never_writes_and_never_syncs(tmp_path: Path, mode: str) -> None:
     need_strace()
     stage = Stage(tmp_path)

@@ -27,7 +27,7 @@ from tests.transcript.kit import (
 )
 
 SEED = 20_250_101
-LAST_LINES = 3
+LAST_LINES = 2
 ELSEWHERE = 300
 
 _logs: dict[str, bytes] = {}

@@ -111,3 +111,13 @@ def test_what_a_list_shows_is_known_as_well(name: str, tmp_path: Path) -> None:
         assert recent(fd, log, 1).about == load(fd, log).about
     finally:
         os.close(fd)
+
+
+def test_what_is_not_shown_is_not_read(name: str, tmp_path: Path) -> None:
+    log = indexed(name, tmp_path)
+    wanted = live_messages(log)[-1:]
+    image = bytearray(log.read_bytes())
+    image[10:200] = b"x" * 190
+    log.write_bytes(image)
+    assert last(log, 1) == wanted
+    assert end(log, 1).damages == ()

@@ -73,6 +73,7 @@ def summarize(fd: int, log: Path) -> Summary:
         tail = Loaded(fd, log.stem)
         tail.tally = Tally(index.about)
         if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), moving=False):
+            _count(tail, tail.events)
             return tail.about
     return load(fd, log).about
 
@@ -112,6 +113,7 @@ def whole(fd: int, session: str) -> Loaded:
         loaded.tally = Tally(Summary(first_prompt="" if begun is None else prompt_of(begun)))
     for raw in Reader(fd).lines(loaded.chain.live()):
         _keep(loaded, read_line(raw.data, raw.sum))
+    _count(loaded, loaded.events)
     return loaded
 
 
@@ -127,8 +129,10 @@ def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
     if reader.damages or loaded.chain.leaf != index.leaf:
         return None
     loaded.n, loaded.sum, loaded.end, loaded.tally = index.n, index.sum, index.upto, Tally(index.about)
+    known = len(loaded.events)
     if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), moving=False):
         return None
+    _count(loaded, loaded.events[known:])
     loaded.damages = reader.damages
     return loaded
 
@@ -155,7 +159,11 @@ def _keep(loaded: Loaded, entry: Entry) -> None:
         loaded.unknown += 1
     else:
         loaded.events.append(entry.event)
-        loaded.tally.fold(entry.event)
+
+
+def _count(loaded: Loaded, events: Iterable[Durable]) -> None:
+    for event in events:
+        loaded.tally.fold(event)
 
 
 def _know_open_turn(loaded: Loaded) -> None:

@@ -18,8 +18,6 @@ T = TypeVar("T")
 
 FRAME = 0.05
 """Seconds between two pictures."""
-THINKS = 1.0
-"""How long a person takes to say yes, at normal speed."""
 
 
 class Audience(Protocol):
@@ -33,13 +31,15 @@ class Audience(Protocol):
 
 
 class Show:
-    """``files`` is what lay in the folder after each turn."""
+    """``files`` is what lay in the folder after each turn; ``thinks`` how long a person takes to say yes, in seconds at
+    normal speed."""
 
-    def __init__(self, board: Board, view: Audience, speed: float) -> None:
+    def __init__(self, board: Board, view: Audience, speed: float, *, thinks: float = 1.0) -> None:
         self.files: dict[int, Mapping[str, bytes]] = {}
         self._board = board
         self._view = view
         self._speed = speed
+        self._thinks = thinks
 
     async def play(self, session: Session, sent: Input | None) -> None:
         """Until the session rests and asks nothing any more."""
@@ -77,5 +77,5 @@ class Show:
         if not session.questions:
             return None
         question = session.questions[0]
-        await self.pause(THINKS)
+        await self.pause(self._thinks)
         return Answer(Confirmation(question.call_id, "yes", question.arguments_hash, by="script", at=time.time()))

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TextIO
 
 from callgate import Event, Status, to_json
@@ -16,6 +16,7 @@ from callgate.cli.terminal import Line, Live, Span, can_redraw, fit, paragraph, 
 from callgate.words.events import CallArrived, MessageAdded, QuestionAnswered, QuestionAsked, TurnEnded, TurnStarted
 
 INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
+
 
 class View(Audience, Protocol):
     def opened(self) -> None: ...
@@ -94,18 +95,19 @@ class ScreenView:
 
 
 class LinesView:
-    """One line a change, nothing ever redrawn."""
+    """One line a change, nothing ever redrawn. An act whose heading is empty has none."""
 
-    def __init__(self, board: Board, out: TextIO) -> None:
+    def __init__(self, board: Board, out: TextIO, heading: Callable[[Act], str] = title) -> None:
         self._board = board
+        self._heading = heading
         self._out = out
         self._signs = signs_for(out)
-        self._columns = max(size_of(out)[0], 40) if out.isatty() else 100
+        self.columns = max(size_of(out)[0], 40) if out.isatty() else 100
         self._said = 0
         self._shown: dict[str, tuple[str, str]] = {}
 
     def opened(self) -> None:
-        self._print(f"callgate demo: {INTRO}", f"> {PROMPT}")
+        self.write(f"callgate demo: {INTRO}", f"> {PROMPT}")
 
     def tick(self) -> None:
         pass
@@ -116,7 +118,8 @@ class LinesView:
             return
         if isinstance(event, TurnStarted):
             self._said = 0
-            self._print("", title(act))
+            if heading := self._heading(act):
+                self.write("", heading)
         elif isinstance(event, CallArrived):
             self._say(act)
         elif isinstance(event, MessageAdded) and event.message.role == "assistant":
@@ -131,29 +134,29 @@ class LinesView:
             took = row.elapsed(row.settled_at) if row.settled_at is not None else None
             self._change(event.at - act.began_at, f"#{row.number}", row.title, *now, took)
             if text := note(row):
-                self._print(f"        {text}")
+                self.write(f"        {text}")
         if isinstance(event, QuestionAsked):
-            self._print(f"  ? {event.question.tool}: {event.question.reason}")
-            self._print(*(f"    {line}" for line in diff_of(event.question.preview)))
+            self.write(f"  ? {event.question.tool}: {event.question.reason}")
+            self.write(*(f"    {line}" for line in diff_of(event.question.preview)))
         elif isinstance(event, QuestionAnswered):
-            self._print(f"    apply this? {event.confirmation.outcome}, by the {event.confirmation.by}")
+            self.write(f"    apply this? {event.confirmation.outcome}, by the {event.confirmation.by}")
 
     def closed(self, facts: Sequence[Fact], heard: int) -> None:
-        self._print("")
+        self.write("")
         for fact in facts:
-            self._print(f"{self._signs.ok if fact.holds else self._signs.bad} {fact.claim}: {fact.detail}")
-        self._print("", _verdict(facts, heard))
+            self.write(f"{self._signs.ok if fact.holds else self._signs.bad} {fact.claim}: {fact.detail}")
+        self.write("", _verdict(facts, heard))
 
     def _change(self, after: float, number: str, title: str, status: str, held: str, took: float | None = None) -> None:
         shown = f"{after:5.2f} s {number:>4} {fit(safe(title), 22, self._signs.mark)} {status:<17}  {held}"
-        self._print(shown if took is None else f"{shown:<77} {took:5.2f} s")
+        self.write(shown if took is None else f"{shown:<77} {took:5.2f} s")
 
     def _say(self, act: Act) -> None:
         """What the model has said since the last time."""
         text, self._said = act.text[self._said :].strip(), len(act.text)
         if text:
-            self._print(*(plain(line) for line in paragraph(text, self._columns, indent=2)))
+            self.write(*(plain(line) for line in paragraph(text, self.columns, indent=2)))
 
-    def _print(self, *lines: str) -> None:
+    def write(self, *lines: str) -> None:
         self._out.write("".join(f"{safe(line).rstrip()}\n" for line in lines))
         self._out.flush()

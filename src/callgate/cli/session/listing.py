@@ -45,7 +45,7 @@ def _table(shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) 
     rows = [(_mark(each), each.session, ago(each.about.updated_at, now), f"{each.about.messages}") for each in shown]
     names = ("", "id", "used", "msgs")
     widths = [max(width(safe(cell)) for cell in cells) for cells in zip(names, *rows, strict=True)]
-    left = room - sum(widths) - 2 * len(widths)
+    left = room - sum(widths) - (5 if widths[0] else 4)  # of which two are a gap
     beside = left >= _LEAST
     folder_beside = with_folder and room >= _WIDE
     folders = max((width(safe(each.about.workspace)) for each in shown), default=0) if folder_beside else 0

@@ -74,6 +74,6 @@ def size_in_words(size: int) -> str:
     raise AssertionError
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, what: str, several: str = "") -> str:
     """``1 line``, ``2 lines``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"

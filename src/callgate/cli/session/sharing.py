@@ -33,7 +33,7 @@ def _told(taken: TakenIn) -> list[str]:
     if taken.agents:
         counts.append(counted(len(taken.agents), "agent"))
     if taken.kept:
-        counts.append(f"{counted(taken.kept, 'other entry').replace('entrys', 'entries')} kept as they are")
+        counts.append(f"{counted(taken.kept, 'other entry', 'other entries')} kept verbatim")
     lines = [taken.session, f"  {', '.join(counts)}"]
     if taken.title:
         lines.append(f"  title: {taken.title}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from callgate import Event, Status
 from callgate.cli.demo.board import Board, Row
+from callgate.cli.terminal import clip
 from callgate.words.calls import TERMINAL
 from callgate.words.events import QuestionAsked
 
@@ -29,7 +30,8 @@ class Lives:
     board: Board
     pid: int = 0
     first: list[Event] = field(default_factory=list[Event])
-    ready: bool = False
+    ready: bool | None = None
+    """Whether it got where it was to be killed; None until that is known."""
     code: int | None = None
     before: Mapping[str, Status] = field(default_factory=dict[str, Status])
     status: str = ""
@@ -60,27 +62,28 @@ def before_words(row: Row, lives: Lives) -> str:
     return _BEFORE.get(status, "failed" if status in TERMINAL else "not started")
 
 
-def after_words(row: Row, lives: Lives) -> str:
+def after_words(row: Row, lives: Lives, mark: str) -> str:
     """What is known of a call after the kill: for the model in the end, until then for whoever watches."""
     before = lives.before.get(row.id)
     said = "" if row.result is None else " ".join(row.result.text.split())
     if before in TERMINAL:
-        return f"finished: {said}"
+        return f"finished: {clip(said, 44, mark)}"
     if row.result is not None and row.result.is_error:
         return said
     if before is Status.EXECUTING and row.attempt > 1:
-        how = f"run again with the same key, attempt {row.attempt}"
-        return f"{how}: {said}" if said else how
+        return f"run again with the same key (attempt {row.attempt})"
     if before is Status.AWAITING_APPROVAL and lives.asked_again:
-        return f"asked again, then run once: {said}" if said else "asked again"
+        return "asked again, then run once" if row.result is not None else "asked again"
     return ""
 
 
-def fate(lives: Lives) -> str:
-    """What becomes of the process and its session, in a sentence or two."""
-    if lives.code is None:
-        return "All of this is on disk. Now the process is killed." if lives.ready else ""
-    killed = f"Process {lives.pid} was killed: it ended with {lives.code}."
-    if not lives.status:
-        return killed
-    return f"{killed} Opened again by another process, its session is {lives.status}: Continue."
+def fate(lives: Lives) -> list[str]:
+    """What became of the process and its session, step by step."""
+    steps: list[str] = []
+    if lives.ready is not None:
+        steps.append("All of this is on disk." if lives.ready else "It did not get where it was to be killed.")
+    if lives.code is not None:
+        steps.append(f"Process {lives.pid} was killed: it ended with {lives.code}.")
+    if lives.status:
+        steps.append(f"Another one opens its session: {lives.status}, so Continue.")
+    return steps

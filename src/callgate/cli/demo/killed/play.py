@@ -1,8 +1,9 @@
 """The second life: starts the first one, kills it, and takes its session up."""
 
 import asyncio
-import os
+import json
 import sys
+from asyncio import StreamReader
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -34,10 +35,10 @@ PATIENCE = 15.0
 
 async def play_killed(stage: Stage, form: Form, out: TextIO, *, calls: int) -> Lives:
     """So many calls were shown before. A first life that does not get far enough is the last one: the facts say so."""
-    tools = {each.spec.name: each for each in tools_of_life(stage, lambda: stage.spend(0.4))}
+    tools = {each.spec.name: each for each in tools_of_life(stage, lambda: stage.spend(0.3))}
     lives = Lives(Board(traits_in(tools), turns=KILLED - 1, calls=calls))
     view = lives_view_for(form, lives, out)
-    show = Show(lives.board, view, stage.speed)
+    show = Show(lives.board, view, stage.speed, thinks=0.4)
     view.opened()
     await _live_and_die(lives, show, view, stage.speed)
     if lives.ready:
@@ -59,36 +60,46 @@ async def _live_and_die(lives: Lives, show: Show, view: LivesView, speed: float)
     async with _first_process(speed) as process:
         lives.pid = process.pid
         assert process.stdout is not None
+        ready = False
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                while line := await show.meanwhile(process.stdout.readline):
-                    text = line.decode().strip()
-                    if text == READY:
-                        lives.ready = True
-                        break
-                    event = from_json(Event, json.loads(text))
-                    lives.first.append(event)
-                    show.hear(event)
+                ready = await _hear_out(process.stdout, lives, show)
+        lives.ready = ready
         view.turned()
-        await show.pause(0.7)
-        process.kill()
-        lives.died(await process.wait())
+        await show.pause(0.4)
+        lives.died(await _killed(process))
     view.turned()
-    await show.pause(0.3)
+    await show.pause(0.2)
+
+
+async def _hear_out(said: StreamReader, lives: Lives, show: Show) -> bool:
+    """Whether it said that it is ready."""
+    while line := await show.meanwhile(said.readline):
+        text = line.decode().strip()
+        if text == READY:
+            return True
+        event = from_json(Event, json.loads(text))
+        lives.first.append(event)
+        show.hear(event)
+    return False
 
 
 @asynccontextmanager
 async def _first_process(speed: float) -> AsyncGenerator[Process]:
-    """A session of its own, so that Ctrl-C in a terminal is for us alone; whatever happens here, it is gone at the end."""
+    """Gone at the end, whatever happens. It has a group of its own: Ctrl-C in the terminal is for us alone."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "callgate.cli.demo.killed", str(speed), stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     try:
         yield process
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await _killed(process)
+
+
+async def _killed(process: Process) -> int:
+    with suppress(ProcessLookupError):
+        process.kill()
+    return await process.wait()
 
 
 def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -100,7 +111,12 @@ def _look(files: Mapping[str, bytes]) -> Left:
     log = kept().read()
     uploads = sorted(Path(UPLOADS).iterdir()) if Path(UPLOADS).is_dir() else []
     return Left(
-        log.events, log.n, len(log.damages), _lines(Path(DEPLOYED)), {each.name: _lines(each) for each in uploads}, files
+        log.events,
+        log.n,
+        len(log.damages),
+        _lines(Path(DEPLOYED)),
+        {each.name: _lines(each) for each in uploads},
+        files,
     )
 
 

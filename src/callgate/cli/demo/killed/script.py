@@ -37,10 +37,10 @@ def kept() -> Store:
 def first_model(speed: float) -> ScriptedModel:
     return ScriptedModel(
         turn(
-            say("I look at the checks, mend the README,", over=0.3 / speed),
+            say("I look at the checks, mend the README,", over=0.2 / speed),
             call("read", path="checks.py"),
             call("edit", path="README.md", old="EUR", new="euros"),
-            say("deploy, upload the prices, and open the shop.", over=0.3 / speed),
+            say("deploy, upload the prices, and open the shop.", over=0.2 / speed),
             call("deploy", target="shop"),
             call("upload", path="prices.py"),
             call("edit", path="settings.toml", old="open = false", new="open = true"),
@@ -51,7 +51,7 @@ def first_model(speed: float) -> ScriptedModel:
 def second_model(speed: float) -> ScriptedModel:
     """Is asked once everything is known that can be known."""
     said = "Nobody knows whether the shop was deployed, so I would look before I do it again. The rest is done."
-    return ScriptedModel(turn(say(said, over=0.4 / speed)))
+    return ScriptedModel(turn(say(said, over=0.3 / speed)))
 
 
 def tools_of_life(stage: Stage, middle: Middle):

@@ -1,0 +1,187 @@
+"""``callgate session show``: what was said and done, readable and harmless."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from callgate.cli.terminal import width
+from callgate.words.events import CallSettled, Event, MessageAdded
+from callgate.words.inputs import Prompt, SetMode
+from callgate.words.jsonable import from_json
+from tests.cli.session_kit import BAD, Desk
+
+pytestmark = pytest.mark.spec("TRS-12")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(tmp_path, monkeypatch, capsys)
+
+
+def block(out: str, start: str) -> list[str]:
+    """The line that begins like this and those below it that belong to it, by their indentation."""
+    lines = out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip().startswith(start))
+    deep = len(lines[at]) - len(lines[at].lstrip())
+    end = next((i for i in range(at + 1, len(lines)) if len(lines[i]) - len(lines[i].lstrip()) <= deep), len(lines))
+    return [line.strip() for line in lines[at:end]]
+
+
+def test_a_session_is_shown_from_its_title_to_its_last_message(desk: Desk) -> None:
+    log = desk.session("Fix the tests")
+    ran = desk.good("session", "show")
+    assert ran.lines[0] == "Fix the tests"
+    assert f"session {log.stem}" in ran.lines[1]
+    assert str(desk.work) in ran.lines[1]
+    assert "4 messages" in ran.lines[1]
+    said = [line.split()[1] for line in ran.lines if line.startswith("━━")]
+    assert said == ["user", "assistant", "assistant"]
+    assert ran.lines[-1] == "All is fine."
+    assert "!" not in ran.out
+
+
+def test_each_call_is_one_block_with_its_decision_and_its_outcome(desk: Desk) -> None:
+    desk.session()
+    out = desk.good("session", "show").out
+    read = block(out, "✓ read")
+    assert read[1] == '{"path": "a.py"}'
+    assert read[2].startswith("allowed by")
+    assert read[3] == "ok"
+    assert read[-2:] == ["row 19", "… 30 more lines"]
+    write = block(out, "✗ write")
+    assert write[1] == '{"path": "no.py"}'
+    assert write[2].startswith("a question, because of")
+    assert write[3:6] == ["person answered no: not this one", "denied by person: not this one", "denied"]
+    assert block(out, "✗ gone")[2] == "unknown tool"
+
+
+def test_nothing_that_is_shown_reaches_the_terminal_as_a_command(desk: Desk) -> None:
+    desk.session("\x1b[2Jtitle", "prompt \x1b[31m\r\n\x9b31m\u202e")
+    for words in ((), ("--tail", "1"), ("--json",)):
+        assert not BAD.search(desk.good("session", "show", *words).out)
+    assert "\\x1b[31m\\x1b]0;owned\\x07 both." in desk.good("session", "show").out
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_results_do_not_run_over_the_edge(columns: int, desk: Desk) -> None:
+    desk.session()
+    desk.wide(columns)
+    shown = desk.good("session", "show").lines
+    assert max(width(line) for line in shown if line.startswith("        ")) <= columns
+
+
+@pytest.mark.spec("TRS-10")
+def test_an_open_question_is_said_at_the_top_and_at_its_call(desk: Desk) -> None:
+    desk.unanswered()
+    ran = desk.good("session", "show")
+    assert ran.lines[2].startswith("! a question waits: may write run?")
+    assert block(ran.out, "? write")[-1] == "waits for an answer"
+
+
+@pytest.mark.spec("TRS-10")
+def test_an_unfinished_turn_is_said_at_the_top(desk: Desk) -> None:
+    log = desk.unanswered()
+    log.write_bytes(b"".join(log.read_bytes().splitlines(True)[:4]))
+    assert desk.good("session", "show").lines[2] == (
+        "! the last turn was left unfinished; the session goes on from there when it is resumed"
+    )
+
+
+@pytest.mark.spec("TRS-5")
+def test_damage_is_said_at_the_top_with_its_place(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    log.with_suffix(".index").unlink()
+    log.write_bytes(b"".join((*lines[:3], b"x" * 20 + b"\n", *lines[3:])))
+    at = len(b"".join(lines[:3]))
+    (said,) = [line for line in desk.good("session", "show").lines if line.startswith("!")]
+    assert f"20 damaged bytes skipped, at offset {at} (20 bytes: it does not end as a line should)" in said
+    assert f"callgate session verify {log.stem}" in said
+    ran = desk.run("session", "show", "--json")
+    assert ran.code == 0
+    assert "20 damaged bytes skipped" in ran.err
+    assert all(json.loads(line) for line in ran.lines)
+
+
+def test_only_the_end_is_shown_on_demand(desk: Desk) -> None:
+    desk.session("", "First.", Prompt("Second."), Prompt("Third."))
+    ran = desk.good("session", "show", "--tail", "2")
+    assert [line.split()[1] for line in ran.lines if line.startswith("━━")] == ["user", "assistant"]
+    assert "the last 2 messages:" in ran.lines
+    assert "Third." in ran.lines
+    assert "Second." not in ran.lines
+    whole = desk.good("session", "show").lines
+    assert desk.good("session", "show", "--tail", "99").lines[3:] == whole[2:]
+
+
+def test_a_message_of_the_end_has_its_calls_with_it(desk: Desk) -> None:
+    desk.session()
+    out = desk.good("session", "show", "--tail", "2").out
+    assert block(out, "✓ read")[3] == "ok"
+    assert "denied" in block(out, "✗ write")
+
+
+def test_programs_get_every_live_event_as_a_line_of_json(desk: Desk) -> None:
+    log = desk.session()
+    events = [from_json(Event, json.loads(line)) for line in desk.good("session", "show", "--json").lines]
+    assert len(events) == len(log.read_bytes().splitlines())
+    assert [event.message.role for event in events if isinstance(event, MessageAdded)] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert len([event for event in events if isinstance(event, CallSettled)]) == 3
+
+
+@pytest.mark.spec("TRS-1")
+def test_what_was_rewound_is_not_shown(desk: Desk) -> None:
+    desk.rewound()
+    out = desk.good("session", "show").out
+    assert "Second." in out
+    assert "First." not in out.split("\n", 3)[3]
+
+
+def test_what_stands_between_messages_is_shown_as_well(desk: Desk) -> None:
+    desk.session("", "First.", SetMode("accept_edits"), Prompt("Second."))
+    shown = desk.good("session", "show").lines
+    assert shown[shown.index("Mode: accept_edits") - 1].startswith("━━ event ")
+
+
+def test_a_log_without_a_single_line_can_be_shown(desk: Desk) -> None:
+    log = desk.session()
+    log.with_suffix(".index").unlink()
+    log.write_bytes(b"")
+    assert desk.good("session", "show").lines[0] == "(no prompt yet)"
+    assert desk.good("session", "show", "--json").out == ""
+
+
+def test_on_a_terminal_there_are_colours_and_its_own_width(desk: Desk) -> None:
+    desk.session("A title that is rather long for the terminal there is")
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    environment = {**os.environ, "TERM": "xterm"}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "callgate", "session", "list"]
+    ran = subprocess.Popen(command, stdout=follower, env=environment)
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):  # that is how the end of a terminal is read
+        while piece := os.read(leader, 4096):
+            shown += piece
+    os.close(leader)
+    assert ran.wait(60) == 0
+    assert b"\x1b[2m" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
+    assert max(map(width, plain)) == 70
+    assert plain[1].endswith("…")

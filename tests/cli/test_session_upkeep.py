@@ -1,0 +1,221 @@
+"""``callgate session verify``, ``gc`` and ``lock``."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callgate.transcript.lock import lock_path, open_log, take_lock
+from tests.cli.session_kit import Desk
+
+pytestmark = pytest.mark.spec("TRS-12")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(tmp_path, monkeypatch, capsys)
+
+
+# ---- verify -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("GATE-11")
+def test_a_sound_log_is_0_and_says_its_lines_and_its_head(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines()
+    said = f"  {len(lines)} lines checked, {log.stat().st_size:,} bytes, head {json.loads(lines[-1])['sum']}"
+    assert desk.good("session", "verify").lines == [f"{log.stem}: sound", said]
+
+
+@pytest.mark.spec("GATE-11")
+def test_a_changed_and_a_removed_line_are_1_and_named(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    lines[5] = lines[5].replace(b'"data":{', b'"data":{ ')
+    log.write_bytes(b"".join((*lines[:8], *lines[9:])))
+    ran = desk.run("session", "verify")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.lines[0] == f"{log.stem}: not sound, 2 faults"
+    offset = len(b"".join(lines[:5]))
+    assert ran.lines[1] == f"  line 6 (n 6, offset {offset}): changed or torn: its checksum does not fit"
+    assert ran.lines[2].endswith(": removed: n 9 should stand before line 9")
+
+
+@pytest.mark.spec("GATE-11")
+def test_an_end_that_was_cut_off_is_found_with_the_head_noted_before(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    head = json.loads(lines[-1])["sum"]
+    assert desk.good("session", "verify", "--head", head).lines[-1].endswith(f"is line {len(lines)}, the last")
+    log.write_bytes(b"".join(lines[:-1]))
+    assert desk.run("session", "verify").code == 0
+    ran = desk.run("session", "verify", "--head", head)
+    assert ran.code == 1
+    assert f"the head {head} is not in it: its end was cut off" in ran.lines[-1]
+    older = json.loads(lines[3])["sum"]
+    assert desk.good("session", "verify", "--head", older).lines[-1].endswith("is line 4, followed by newer ones")
+
+
+@pytest.mark.spec("GATE-11")
+def test_all_logs_are_verified_on_demand_and_one_bad_one_is_1(desk: Desk) -> None:
+    assert desk.good("session", "verify", "--all").lines == ["No sessions yet."]
+    good = desk.session()
+    desk.go("elsewhere")
+    bad = desk.session()
+    assert desk.good("session", "verify", "--all").lines[-1] == "2 logs, 0 not sound"
+    bad.write_bytes(bad.read_bytes()[:-20])
+    ran = desk.run("session", "verify", "--all")
+    assert ran.code == 1
+    assert f"{good.stem}: sound" in ran.lines
+    assert f"{bad.stem}: not sound, 1 fault" in ran.lines
+    assert ran.lines[-1] == "2 logs, 1 not sound"
+
+
+def test_a_log_that_cannot_be_opened_does_not_stop_the_others(desk: Desk) -> None:
+    good = desk.session()
+    good.with_name("20250101-000000-00000000.jsonl").symlink_to(good)
+    ran = desk.run("session", "verify", "--all")
+    assert ran.code == 1
+    assert f"{good.stem}: sound" in ran.lines
+    assert "symbolic link" in ran.out
+
+
+def test_a_copy_elsewhere_is_verified_by_its_path(desk: Desk) -> None:
+    log = desk.session()
+    copy = desk.work / "copy.jsonl"
+    copy.write_bytes(log.read_bytes())
+    assert desk.good("session", "verify", "copy.jsonl").lines[0] == "copy: sound"
+    (log.with_name("20250101-000000-00000000.jsonl")).write_bytes(log.read_bytes())
+    ran = desk.run("session", "verify", "20250101-000000-00000000")
+    assert ran.code == 1
+    assert "of another session" in ran.lines[1]
+
+
+@pytest.mark.spec("TRS-5")
+def test_damage_on_record_is_told_apart(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    log.with_suffix(".index").unlink()
+    log.write_bytes(b"".join((*lines[:3], b"x" * 20 + b"\n", *lines[3:])))
+    assert "on record" not in desk.run("session", "verify").out
+    _resume(desk)
+    ran = desk.run("session", "verify")
+    assert ran.code == 1
+    assert f"these bytes are kept in {log.name}.broken" in ran.lines[2]
+
+
+def test_a_torn_end_of_an_open_session_may_just_be_on_its_way(desk: Desk) -> None:
+    log = desk.session()
+    log.write_bytes(log.read_bytes()[:-20])
+    fd = open_log(log, os.O_RDWR)
+    try:
+        take_lock(fd, log, 0.0)
+        ran = desk.run("session", "verify")
+    finally:
+        os.close(fd)
+    assert ran.code == 1
+    assert ran.lines[-1].endswith("its last line may just be on its way")
+
+
+def _resume(desk: Desk) -> None:
+    async def main() -> None:
+        await (await desk.store.open()).aclose()
+
+    asyncio.run(main())
+
+
+# ---- gc -----------------------------------------------------------------------------------------------------------
+
+
+def test_there_may_be_nothing_to_remove(desk: Desk) -> None:
+    assert desk.good("session", "gc").out == "nothing to remove\n"
+    desk.session()
+    assert desk.good("session", "gc", "--older-than", "30d").out == "nothing to remove\n"
+
+
+def test_old_sessions_and_litter_are_removed_and_counted(desk: Desk) -> None:
+    old, young = desk.session(), desk.session()
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    (old.parent / "gone.index").write_text("12345")
+    planned = desk.good("session", "gc", "--older-than", "30d", "--dry-run")
+    assert old.exists()
+    ran = desk.good("session", "gc", "--older-than", "30d")
+    assert ran.out == planned.out.replace("would remove", "removed")
+    assert ran.lines[0].startswith(f"removed session {old.stem}, ")
+    assert ran.lines[0].endswith("kB, last used 2023-11-14 22:13:20 UTC")
+    assert ran.lines[1] == f"removed {old.parent / 'gone.index'}: its session is gone"
+    assert ran.lines[2].startswith("removed 1 session and 1 leftover, ")
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+@pytest.mark.spec("TRS-6")
+def test_a_session_in_use_stays_and_it_is_said(desk: Desk) -> None:
+    log = desk.session()
+    os.utime(log, (1_700_000_000, 1_700_000_000))
+    fd = open_log(log, os.O_RDWR)
+    try:
+        take_lock(fd, log, 0.0)
+        ran = desk.good("session", "gc", "--older-than", "1h")
+    finally:
+        os.close(fd)
+    assert ran.lines[0].startswith(f"kept session {log.stem} is open in process {os.getpid()}")
+    assert ran.lines[1] == "nothing to remove"
+    assert log.exists()
+
+
+def test_programs_get_one_line_of_json_about_it(desk: Desk) -> None:
+    log = desk.session()
+    os.utime(log, (1_700_000_000, 1_700_000_000))
+    size = sum(path.stat().st_size for path in log.parent.glob(f"{log.stem}*"))
+    (line,) = desk.good("session", "gc", "--older-than", "6w", "--json").lines
+    found = json.loads(line)
+    assert (found["dry_run"], found["kept"], found["failed"]) == (False, [], [])
+    assert (found["removed"][0]["session"], found["removed"][0]["size"]) == (log.stem, size)
+    assert found["bytes"] >= size
+
+
+# ---- lock ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("TRS-6")
+def test_nobody_has_it_open(desk: Desk) -> None:
+    log = desk.session()
+    assert desk.good("session", "lock").out == f"nobody has session {log.stem} open\n"
+    lock_path(log).write_text('{"pid": 12345, "since": 1700000000, "host": "there"}')
+    assert desk.good("session", "lock").out == (
+        f"nobody has session {log.stem} open; a name was left behind by process 12345 on there "
+        "since 2023-11-14 22:13:20 UTC, which locks nobody out\n"
+    )
+
+
+@pytest.mark.spec("TRS-6")
+def test_whoever_has_it_open_is_named(desk: Desk) -> None:
+    log = desk.session()
+    fd = open_log(log, os.O_RDWR)
+    try:
+        take_lock(fd, log, 1_700_000_000.0)
+        said = desk.good("session", "lock", log.stem).out
+        assert said == (
+            f"session {log.stem} is open in process {os.getpid()} on {os.uname().nodename} "
+            "since 2023-11-14 22:13:20 UTC; that process is alive\n"
+        )
+        for name, end in (
+            ({"pid": 1, "since": 0, "host": "elsewhere"}, "can be seen there only\n"),
+            ({"pid": _dead(), "since": 0, "host": os.uname().nodename}, "another one has it that left no name\n"),
+            ({}, "it left no name\n"),
+        ):
+            lock_path(log).write_text(json.dumps(name))
+            assert desk.good("session", "lock").out.endswith(end)
+    finally:
+        os.close(fd)
+
+
+def _dead() -> int:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
