@@ -91,13 +91,19 @@ class Shown:
     unknown: int
     questions: tuple[Question, ...]
 
-    @property
-    def exported(self) -> Exported:
-        return Exported(self.session, self.about.title or self.about.first_prompt, self.about.workspace, self.events)
-
     def page(self) -> Sequence[Said | Mark]:
         """As people read it."""
-        return read_page(self.exported)
+        return read_page(self._exported())
+
+    def written_as(self, shape: Shape) -> str:
+        """The text of a file to be shared."""
+        exported = self._exported()
+        if shape == "ai-sdk":
+            return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
+        return to_html(exported) if shape == "html" else to_markdown(exported)
+
+    def _exported(self) -> Exported:
+        return Exported(self.session, self.about.title or self.about.first_prompt, self.about.workspace, self.events)
 
 
 @noun
@@ -200,12 +206,6 @@ class Archive:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
         return Shown(log.stem, about, events, damages, unknown, _open_questions(events))
-
-    def export(self, which: str | None, shape: Shape) -> str:
-        exported = self.show(which).exported
-        if shape == "ai-sdk":
-            return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
-        return to_html(exported) if shape == "html" else to_markdown(exported)
 
     def audit(self, which: str | None) -> Audited:
         """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not

@@ -27,6 +27,7 @@ from callgate.standalone import (
     settings_from_environment,
 )
 from callgate.transcript.compact import Summarize, kept_from
+from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Mode, Question, check_mode
 from callgate.words.errors import StateError, in_words
@@ -147,7 +148,7 @@ class Session:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return tuple(self._ledger.metadata.get("tags") or ())
+        return tags_of(self._ledger.metadata.get("tags"))
 
     @property
     def mode(self) -> Mode:

@@ -45,7 +45,7 @@ def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     ran = run("--help")
     assert ran.returncode == 0
     assert len(ran.stdout.splitlines()) < 25
-    assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == ["demo", "tools"]
+    assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == ["demo", "session", "audit", "tools"]
     assert "0 done, 1 failed, 2 usage, 130 interrupted" in ran.stdout
 
 
@@ -62,7 +62,7 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
         (("dmo",), "callgate: there is no command 'dmo'; did you mean demo?"),
         (("tols", "validate"), "callgate: there is no command 'tols'; did you mean tools?"),
         (("tools", "validat"), "callgate tools: there is no command 'validat'; did you mean validate?"),
-        (("serve",), "callgate: there is no command 'serve'; there are demo, tools"),
+        (("serve",), "callgate: there is no command 'serve'; there are demo, session, audit, tools"),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),

@@ -71,6 +71,17 @@ def test_a_file_that_cannot_be_written_is_one_line(desk: Desk) -> None:
     assert (ran.code, ran.err) == (1, "callgate: No such file or directory: missing/out.html\n")
 
 
+def test_an_export_of_a_damaged_log_says_that_something_is_left_out(desk: Desk) -> None:
+    log = desk.session("Fix the tests")
+    log.with_suffix(".index").unlink()
+    log.write_bytes(b"junk\n" + log.read_bytes())
+    ran = desk.run("session", "export", "--format", "markdown")
+    assert (ran.code, ran.lines[0]) == (0, "# Fix the tests")
+    assert ran.err == (
+        f"callgate: 1 damaged place of the log left out; `callgate session verify {log.stem}` says where\n"
+    )
+
+
 def test_a_dash_is_standard_output(desk: Desk) -> None:
     desk.session("Fix the tests")
     assert desk.good("session", "export", "--format", "markdown", "-o", "-").out.startswith("# Fix the tests\n")

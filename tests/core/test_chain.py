@@ -143,6 +143,15 @@ def test_a_boundary_on_a_branch_that_was_left_cuts_nothing() -> None:
     assert log.said == ["u1", "a1", "u2"]
 
 
+def test_a_boundary_made_after_a_branch_was_left_is_not_on_that_branch() -> None:
+    """Folded behind u2 and a2, which stand before it, it would hide them."""
+    log = linear("u1", "a1", "u2", "a2").add(Line(REWOUND, None, None, "u2"), Line(BOUNDARY, None, "a1", None))
+    assert log.said == []
+    log.add(Line(BRANCHED, None, None, "a2"))
+    assert log.said == ["u1", "a1", "u2", "a2"]
+    assert [line for line in log.live if line.kind == BOUNDARY] == []
+
+
 def test_a_kept_tail_that_is_lost_keeps_nothing() -> None:
     log = linear("u1", "a1").add(Line(BOUNDARY, None, "a1", "lost"), message("u2", "a1"))
     assert log.said == ["u2"]

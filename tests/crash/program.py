@@ -11,7 +11,7 @@ It says what happens in lines on its standard output, each written at once:
     nothing            there is no session to resume
     end <status>       how the session was left
 
-What its tools do to the world is in ``<world>``: a line per run in ``bumps``, a file per key in ``stamps``.
+What its tools do to the world is in ``<world>``: a line per run in ``bumps``, a file per key and item in ``stamps``.
 """
 
 import argparse
@@ -117,11 +117,9 @@ def tools_in(world: Path) -> list[Tool]:
     def stamp(item: str, run: Run) -> str:
         """Do something once per key, however often it is called."""
         tell(f"ack started {run.call_id}")
-        with contextlib.suppress(FileExistsError):
-            path = world / "stamps" / run.idempotency_key.replace("/", "+")
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-            os.write(fd, item.encode())
-            os.close(fd)
+        name = f"{run.idempotency_key.replace('/', '+')}={item}"
+        with contextlib.suppress(FileExistsError):  # one call of the system: a kill finds it done or not done
+            os.close(os.open(world / "stamps" / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         return f"stamped {item}"
 
     @tool(effects="mutating", locks=place)

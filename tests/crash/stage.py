@@ -179,5 +179,5 @@ def _world(stage: Stage) -> tuple[Counter[str], Counter[str]]:
     lines = path.read_text().splitlines() if path.exists() else []
     keys = Counter(line.split()[0] for line in lines)
     assert not [key for key, times in keys.items() if times > 1], "a call with effects ran twice"
-    stamps = [file.read_text() for file in (stage.world / "stamps").iterdir()]
+    stamps = [file.name.partition("=")[2] for file in (stage.world / "stamps").iterdir()]
     return Counter(line.split()[1] for line in lines), Counter(stamps)

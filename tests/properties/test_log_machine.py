@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from callgate.core.ledger import Ledger
 from callgate.transcript.journal import DiskJournal
+from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
 from callgate.words.events import (
@@ -62,7 +63,9 @@ class Plain:
 
     @property
     def messages(self) -> dict[str, Message]:
-        return {each.event.message.id: each.event.message for each in self.lines if isinstance(each.event, MessageAdded)}
+        return {
+            each.event.message.id: each.event.message for each in self.lines if isinstance(each.event, MessageAdded)
+        }
 
     def _tree(self) -> tuple[dict[str, str | None], str | None]:
         before: dict[str, str | None] = {}
@@ -117,8 +120,8 @@ class Plain:
     @property
     def context(self) -> dict[str, Any]:
         boundary, seen = self._boundary(), self.seen
-        at, found = (-1, {}) if boundary is None else (boundary[0], dict(boundary[1].context))
-        for each in self.lines[at + 1 :] if boundary is None else [e for n, e in enumerate(self.lines) if n > at]:
+        at, found = (-1, dict[str, Any]()) if boundary is None else (boundary[0], dict(boundary[1].context))
+        for each in self.lines[at + 1 :]:
             if isinstance(each.event, ContextUpdated) and each.on in seen:
                 found |= each.event.update
         return found
@@ -307,6 +310,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def _check_the_log(self, image: bytes) -> None:
         check_chain(image)
+        assert verify(self.log).sound
         assert image.count(b"\n") == len(self.plain.lines), "every event is one line"
 
     # ---- what must hold -------------------------------------------------------------------------------------------

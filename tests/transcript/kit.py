@@ -5,8 +5,11 @@ The oracle goes by the text of docs/decisions/0008 and shares no code with the e
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -138,6 +141,20 @@ def talk(pairs: int = 3) -> Written:
     return log
 
 
+def one_call(result: Mapping[str, Any] | None = None) -> Written:
+    """A turn that was left while its call ran, or, with its result on record, right after."""
+    log = talk(1).says("u2", "a1", "write it").add("turn_started", None, "a2", {"turn": 2, "message_id": "a2"})
+    arrived = {"call_id": "c1", "name": "write", "arguments": {"path": "x"}, "index": 0, "message_id": "a2"}
+    parts = [{"type": "CallPart", "id": "c1", "name": "write", "arguments": {"path": "x"}}]
+    message = {"message": {"id": "a2", "role": "assistant", "parts": parts}, "stop_reason": "tool_calls"}
+    log.add("call_arrived", None, "a2", arrived).add("message_added", "a2", "u2", message)
+    allowed = {"call_id": "c1", "decision": {"type": "Allow", "by": "rule"}, "arguments_hash": ""}
+    log.add("call_decided", None, "a2", allowed).add("call_started", None, "a2", {"call_id": "c1"})
+    if result is not None:
+        log.add("call_settled", None, "a2", {"call_id": "c1", "result": result})
+    return log
+
+
 # ---- a store with one log -----------------------------------------------------------------------------------------
 
 
@@ -240,7 +257,16 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
     while at_message is not None:
         way.insert(0, at_message)
         at_message = before[at_message]
-    cuts = [at for at, line in enumerate(lines) if line.what == "compacted" and (hung[at] is None or hung[at] in way)]
+    # A boundary is on the way when what follows there was said behind it: an older branch knows nothing of it.
+    spoken = {line.own: at for at, line in enumerate(lines) if line.what == "message" and at not in repeated}
+    following: dict[str | None, str] = dict(zip([None, *way], way, strict=False))
+    cuts = [
+        at
+        for at, line in enumerate(lines)
+        if line.what == "compacted"
+        and (hung[at] is None or hung[at] in way)
+        and (hung[at] not in following or spoken[following[hung[at]]] > at)
+    ]
     loaded = way
     if cuts:
         kept, on = lines[cuts[-1]].target, hung[cuts[-1]]
@@ -255,6 +281,8 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
             return False
         if line.what == "message":
             return line.own in loaded
+        if line.what == "compacted" and at not in cuts:
+            return False
         if at in cuts[-1:] or hung[at] is None:
             return True
         return hung[at] in loaded if hung[at] in before else leaves[at] is None or leaves[at] in loaded
@@ -421,3 +449,45 @@ def check_same_by_index(store: Store) -> None:
     assert by_index.chain.leaf == without.chain.leaf
     assert by_index.chain.live() == without.chain.live()
     assert by_index.about == without.about
+
+
+# ---- other processes -----------------------------------------------------------------------------------------------
+
+HOLDER = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def holding(log: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the lock."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(log)], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+OPENER = """
+import asyncio, sys
+from callgate.transcript.store import Store
+from callgate.words.errors import JournalError
+try:
+    journal = asyncio.run(Store(sys.argv[1], sys.argv[2]).open(sys.argv[3]))
+    asyncio.run(journal.aclose())
+except JournalError:
+    print("refused", end="")
+"""
+
+
+def opened_elsewhere(store: Store) -> bool:
+    """Whether another process can open the session. It must answer, whatever the answer is."""
+    command = [sys.executable, "-c", OPENER, str(store.workspace), str(store.data), SESSION]
+    return not subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout

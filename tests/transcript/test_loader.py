@@ -12,7 +12,16 @@ from callgate.core.ledger import Ledger
 from callgate.transcript.index import Index, read_index, write_index
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary
-from callgate.words.events import Branched, Compacted, Counted, MessageAdded, MetadataSet, Noted, Rewound
+from callgate.words.events import (
+    Branched,
+    CallSettled,
+    Compacted,
+    Counted,
+    MessageAdded,
+    MetadataSet,
+    Noted,
+    Rewound,
+)
 from callgate.words.inputs import Branch, Compact, Prompt, Rewind
 from callgate.words.messages import Message, Text
 from tests.transcript.kit import (
@@ -22,6 +31,7 @@ from tests.transcript.kit import (
     check_resumes,
     check_same_by_index,
     drop_index,
+    one_call,
     open_and_say,
     put_log,
     resealed,
@@ -115,11 +125,12 @@ LIES: dict[str, Callable[[dict[str, Any]], None]] = {
 def test_a_changed_index_is_never_believed_against_the_log(store: Store, lie: Callable[[Any], None]) -> None:
     log = put_log(store, talk(3).image)
     append(store, Rewound(AT, "u3", Counted(6, 3)), MetadataSet(AT, "title", "mine"))
-    found = json.loads(index_of(store).read_bytes())
+    text = index_of(store).read_text()
+    found, end = json.JSONDecoder().raw_decode(text)
     drop_index(log)
     truth = store.read(SESSION)
     lie(found)
-    index_of(store).write_text(json.dumps(found))
+    index_of(store).write_text(json.dumps(found, separators=(",", ":")) + text[end:])
     loaded = store.read(SESSION)
     assert loaded.events == truth.events
     assert loaded.about == truth.about
@@ -370,3 +381,28 @@ def test_an_empty_log_is_no_conversation_yet_and_can_be_written(store: Store) ->
     assert (journal.damages, before) == ((), [])
     assert said(store.read(SESSION).events) == ["new-and now?"]
     assert MessageAdded(AT, Message("new-and now?", "user", (Text("and now?"),))) in store.read(SESSION).events
+
+
+# ---- facts of an open turn that are lost --------------------------------------------------------------------------
+
+
+def without(log: Written, lost: str) -> bytes:
+    """The lines of this type are broken."""
+    return b"".join(line[:30] + b"#" + line[31:] if f'"{lost}"'.encode() in line else line for line in log.lines)
+
+
+@pytest.mark.spec("TRS-5", "TRS-7")
+@pytest.mark.parametrize("lost", ["call_decided", "call_started"])
+def test_a_result_on_record_counts_also_when_a_line_before_it_is_lost(store: Store, lost: str) -> None:
+    put_log(store, without(one_call({"content": [{"type": "Text", "text": "was"}]}), lost))
+    events = run(check_resumes(store))
+    results = [event.result.text for event in events if isinstance(event, CallSettled)]
+    assert results == ["was"], "it is neither run again nor told twice"
+
+
+@pytest.mark.spec("TRS-5", "TRS-7")
+def test_a_start_on_record_counts_also_when_the_decision_before_it_is_lost(store: Store) -> None:
+    put_log(store, without(one_call(), "call_decided"))
+    events = run(check_resumes(store))
+    codes = [event.result.code for event in events if isinstance(event, CallSettled)]
+    assert codes == ["outcome_unknown"]

@@ -85,7 +85,12 @@ def glued() -> Iterator[tuple[str, bytes, list[bytes], list[tuple[int, int]]]]:
     yield "zeros before", b"\0" * 512 + one + b"\n", [one], [(0, 512)]
     yield "blanks between", one + b"  \t" + two + b" \n", [one, two], []
     yield "a record twice", one + one + b"\n", [one, one], []
-    yield "a record inside a torn one", one[:40] + two + one[40:] + b"\n", [two], [(0, 40), (40 + len(two), len(one) - 40)]
+    yield (
+        "a record inside a torn one",
+        one[:40] + two + one[40:] + b"\n",
+        [two],
+        [(0, 40), (40 + len(two), len(one) - 40)],
+    )
 
 
 def _end() -> int:

@@ -343,7 +343,7 @@ def test_only_a_noun_is_sparse(value: object) -> None:
 def test_what_does_not_fit_its_annotation_is_written_all_the_same() -> None:
     odd: Any = facts.LinesQuarantined(1.0, cast(Any, ((1, 2, b"3"), [Status.ERROR])), cast(Any, Text("x")))
     wanted = {"at": 1.0, "ranges": [[1, 2, "Mw=="], ["error"]], "kept_in": {"type": "Text", "text": "x"}}
-    assert to_json(odd) == {"type": "LinesQuarantined", **wanted}
+    assert to_json(odd) == {"type": "LinesQuarantined", **wanted, "counted": to_json(facts.Counted())}
     assert to_sparse(odd) == wanted
 
 

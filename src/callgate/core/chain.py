@@ -34,6 +34,8 @@ from callgate.words.events import (
 _OF_CALL = (CallDecided, CallStarted, CallSettled, ContextUpdated, StrayFound, StrayEnded)
 _AT_LEAF = (RunEnded, Compacted, EntryKept, Forked)
 
+_LONGEST_NUMBER = 12
+
 Kind = str
 MESSAGE, FACT, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "rewound", "branched", "boundary"
 
@@ -114,6 +116,18 @@ class Chain:
         found = (each for each in self._segments if each.line.kind == MESSAGE and each.line.id == message_id)
         return next(((each.start, each.end) for each in found), None)
 
+    @property
+    def counted(self) -> tuple[int, int]:
+        """As many messages and turns as there are, or as their ids count, whichever is more."""
+        messages = turns = len(self._parents)
+        for message_id in self._parents:
+            if message_id[1:].isdecimal() and len(message_id) < _LONGEST_NUMBER:
+                if message_id[0] == "u":
+                    messages = max(messages, int(message_id[1:]))
+                else:
+                    turns = max(turns, int(message_id[1:]))
+        return messages, turns
+
     def take_open(self, other: "Chain") -> None:
         """Go on with the turn that is open on another chain of the same log."""
         self._turn, self._calls = other._turn, other._calls
@@ -122,7 +136,7 @@ class Chain:
         """The live parts of the log, in its order, neighbours joined."""
         line = self._world_line()
         on = set(line)
-        boundary = next((each for each in reversed(self._segments) if _cuts(each, on)), None)
+        boundary = self._boundary(line)
         if boundary is not None:
             on -= self._before(boundary, line)
         ranges: list[tuple[int, int]] = []
@@ -168,6 +182,20 @@ class Chain:
             at = self._parents.get(at)
         return found
 
+    def _boundary(self, line: list[str]) -> _Segment | None:
+        """The last one that the world line goes on from: what follows its message there was said after it."""
+        before: list[str | None] = [*line[1:], None]
+        then = dict(zip(before, line, strict=False))  # message → the one after it
+        begins = {each.line.id: each.start for each in self._segments if each.line.kind == MESSAGE}
+        for each in reversed(self._segments):
+            parent = each.line.parent
+            if each.line.kind != BOUNDARY or not (parent is None or parent in then or parent == self.leaf):
+                continue
+            after = then.get(parent)
+            if after is None or begins[after] > each.start:
+                return each
+        return None
+
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
         """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
         kept = boundary.line.target
@@ -181,16 +209,13 @@ class Chain:
         line = segment.line
         if line.kind == MESSAGE:
             return line.id in on
+        if line.kind == BOUNDARY:
+            return False  # an earlier one, or one of another branch
         if line.parent is None:  # it hangs on the session
             return True
         if line.parent in self._parents:
             return line.parent in on
         return segment.leaf is None or segment.leaf in on  # its message never came
-
-
-def _cuts(segment: _Segment, on: set[str]) -> bool:
-    line = segment.line
-    return line.kind == BOUNDARY and (line.parent is None or line.parent in on)
 
 
 def live_events(events: Iterable[Durable]) -> list[Durable]:

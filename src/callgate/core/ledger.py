@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import Any, cast
 
 from callgate.core.view import History, View
@@ -147,7 +146,18 @@ class Ledger:
         self.metadata: dict[str, Any] = {}
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
         for event in events:
-            with suppress(LookupError, StateError):
+            self._restore(event)
+
+    def _restore(self, event: Durable) -> None:
+        """Lines before it may be lost. That a call has started or settled counts all the same."""
+        try:
+            self.fold(event)
+        except LookupError:
+            return
+        except StateError:
+            entry = self.calls.get(event.call_id) if isinstance(event, CallStarted | CallSettled) else None
+            if entry is not None and entry.result is None:
+                entry.status = Status.EXECUTING
                 self.fold(event)
 
     @property
@@ -322,8 +332,8 @@ def _forked(ledger: Ledger, event: Forked) -> None:
 def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
     """The lost lines may have held messages and turns: their numbers are not given out again."""
     lost = sum(length // 100 + 1 for _, length in event.ranges)
-    ledger.added += lost
-    ledger.turn += lost
+    ledger.added = max(ledger.added, event.counted.messages) + lost
+    ledger.turn = max(ledger.turn, event.counted.turns) + lost
 
 
 FOLD = cast(

@@ -116,7 +116,9 @@ class LocalHost:
                 import tempfile  # brings compression and random numbers along, and most hosts keep nothing
 
                 self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
-            self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in reversed((self._data, *self._data.parents)):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
             return self._data
 
 

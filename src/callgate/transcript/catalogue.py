@@ -9,7 +9,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, cast
 
-from callgate.transcript.index import replace_cache
+from callgate.transcript.beside import read_beside, replace_beside
 from callgate.transcript.loader import summarize
 from callgate.transcript.lock import open_log
 from callgate.transcript.summary import Summary
@@ -41,7 +41,7 @@ def listed(folder: Path, limit: int | None = None) -> list[Listed]:
     noted = _noted(folder)
     rows = {name: _row(folder, name, size, changed, noted.get(name)) for name, size, changed in _logs(folder)}
     if rows != noted:
-        replace_cache(folder / _NAME, dumps({"v": _VERSION, "rows": rows}, separators=(",", ":")))
+        replace_beside(folder / _NAME, dumps({"v": _VERSION, "rows": rows}, separators=(",", ":")))
     newest = sorted(rows.items(), key=lambda item: (item[1][2].get("updated_at", 0.0), item[0]), reverse=True)
     return [_listed(folder, name, row) for name, row in newest[:limit]]
 
@@ -76,7 +76,7 @@ def _row(folder: Path, name: str, size: int, changed: int, noted: _Row | None) -
 
 def _noted(folder: Path) -> dict[str, _Row]:
     try:
-        found = loads((folder / _NAME).read_bytes())
+        found = loads(read_beside(folder / _NAME))
         rows = cast(dict[str, _Row], found["rows"])
         sound = found["v"] == _VERSION and all(len(row) == 4 and isinstance(row[2], dict) for row in rows.values())
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):

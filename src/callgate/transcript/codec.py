@@ -114,10 +114,20 @@ def read_line(raw: bytes, summed: str | None = None) -> Entry:
         data, prev, session = found["data"], found["prev"], found["session"]
     except (KeyError, TypeError) as error:
         raise BadLine(f"it has no {error}") from None
-    if not (isinstance(n, int) and isinstance(kind, str) and isinstance(own, str) and isinstance(data, dict)):
+    if not (
+        isinstance(n, int)
+        and 0 < n < 10**15
+        and isinstance(kind, str)
+        and isinstance(own, str)
+        and isinstance(data, dict)
+    ):
         raise BadLine("its first fields are not what they should be")
     at = found.get("at")
-    at = float(at) if isinstance(at, int | float) else 0.0
+    try:
+        at = float(at) if isinstance(at, int | float) else 0.0
+    except OverflowError:
+        at = 0.0
+    at = at if isfinite(at) else 0.0
     data = cast(dict[str, Any], data)
     known = TYPES.get(kind) if found.get("v") == VERSION else None
     event: Durable | None = None
@@ -130,7 +140,9 @@ def read_line(raw: bytes, summed: str | None = None) -> Entry:
     return Entry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
 
 
-_HEAD = re.compile(rb'\{"v":1,"n":(\d+),"type":"([a-z_]+)","id":"([^"\\]*)","parent":(?:null|"([^"\\]*)"),"at":')
+_HEAD = re.compile(
+    rb'\{"v":1,"n":(\d{1,15}),"type":"([a-z_]+)","id":"([ -!#-\[\]-~]*)","parent":(?:null|"([ -!#-\[\]-~]*)"),"at":'
+)
 
 
 def read_head(raw: bytes, summed: str | None = None) -> Head:

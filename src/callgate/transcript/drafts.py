@@ -1,13 +1,11 @@
 """The text of the message that is being streamed, in a small file beside the log: not part of the record, and replaced
 again and again until the message itself is on it."""
 
-import os
-from contextlib import suppress
 from json import dumps, loads
 from pathlib import Path
 
 from callgate.core.ports import Drafted
-from callgate.transcript.index import replace_cache
+from callgate.transcript.beside import drop_beside, read_beside, replace_beside
 from callgate.transcript.masking import Masker
 
 _LONGEST_WORD = 4096
@@ -24,20 +22,17 @@ def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> No
     if len(last) - cut <= _LONGEST_WORD:
         pieces.append((calls, last[:cut]))
     shown = [(calls, masker.text(piece)) for calls, piece in pieces if piece]
-    replace_cache(draft_path(log), dumps({"message": message_id, "text": shown}))
+    replace_beside(draft_path(log), dumps({"message": message_id, "text": shown}))
 
 
 def read_draft(log: Path) -> tuple[str, Drafted]:
     """The message it belongs to, and what is known of it."""
     try:
-        fd = os.open(draft_path(log), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            found = loads(file.read())
+        found = loads(read_beside(draft_path(log)))
         return str(found["message"]), tuple((int(calls), str(piece)) for calls, piece in found["text"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return "", ()
 
 
 def drop_draft(log: Path) -> None:
-    with suppress(OSError):
-        draft_path(log).unlink()
+    drop_beside(draft_path(log))

@@ -4,11 +4,11 @@ A cache: it may be missing, old or broken, and is then made anew. It fits exactl
 sum at its end covers all before.
 """
 
-import os
-from contextlib import suppress
+from hashlib import sha256
 from json import dumps, loads
 from pathlib import Path
 
+from callgate.transcript.beside import drop_beside, read_beside, replace_beside
 from callgate.transcript.summary import Summary
 from callgate.words.errors import UsageError
 from callgate.words.jsonable import from_json, to_sparse
@@ -35,29 +35,25 @@ def index_path(log: Path) -> Path:
 
 
 def read_index(log: Path) -> Index | None:
-    """The index as it was written, or None. Whether it fits is for the loader to find out."""
+    """The index as it was written, or None. Whether it fits the log is for the loader to find out."""
     try:
-        fd = os.open(index_path(log), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            index = from_json(Index, loads(file.read()))
+        text, _, summed = read_beside(index_path(log)).rpartition(b"\n")
+        index = from_json(Index, loads(text)) if summed == _sum(text) else None
     except (OSError, ValueError, RecursionError, UsageError):
         return None
-    ordered = all(0 <= start < end <= index.upto for start, end in index.live)
-    return index if index.v == VERSION and ordered else None
+    if index is None or index.v != VERSION:
+        return None
+    return index if all(0 <= start < end <= index.upto for start, end in index.live) else None
 
 
 def write_index(log: Path, index: Index) -> None:
-    replace_cache(index_path(log), dumps(to_sparse(index), separators=(",", ":")))
+    text = dumps(to_sparse(index), separators=(",", ":"))
+    replace_beside(index_path(log), f"{text}\n{_sum(text.encode()).decode()}")
 
 
-def replace_cache(path: Path, text: str) -> None:
-    """Replace the file as a whole. Where it cannot be written, nothing is lost: it is a cache."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(draft, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-        os.replace(draft, path)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()
+def drop_index(log: Path) -> None:
+    drop_beside(index_path(log))
+
+
+def _sum(text: bytes) -> bytes:
+    return sha256(text).hexdigest()[:32].encode()

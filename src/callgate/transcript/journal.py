@@ -16,7 +16,7 @@ from callgate.core.ports import Drafted
 from callgate.host.threads import in_thread
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
-from callgate.transcript.index import Index, write_index
+from callgate.transcript.index import Index, drop_index, write_index
 from callgate.transcript.loader import Loaded, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.masking import Masker
@@ -29,7 +29,7 @@ from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Re
 from callgate.words.messages import Message
 
 _INDEX_EVERY = 4 << 20
-_MOVES = (Rewound, Branched, Compacted)
+_MOVES = (Rewound, Branched)
 
 
 class DiskJournal:
@@ -42,6 +42,7 @@ class DiskJournal:
         self._draft = ("", ()) if loaded is None else read_draft(log)
         self._lines = _Lines(log, masker, loaded, fd)
         self._writer = Writer(self._lines, name=log.stem)
+        self._moved = False  # where the leaf is now has to be found out
         self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
         self._closed = False
 
@@ -65,6 +66,9 @@ class DiskJournal:
     def append(self, event: Durable) -> None:
         if self._closed:
             raise StateError(f"the journal of session {self.session} is closed")
+        if self._moved and isinstance(event, MessageAdded):
+            raise StateError("after a move, what is live has to be read before anything is said")
+        self._moved = self._moved or isinstance(event, _MOVES)
         if self._held is None:
             self._writer.append(event)
             return
@@ -98,7 +102,9 @@ class DiskJournal:
         if self._held is not None:
             return tuple(self._held)
         await self._quiet()
-        return await in_thread(self._lines.read_live)
+        events = await in_thread(self._lines.read_live)
+        self._moved = False
+        return events
 
     async def recall(self, message_id: str) -> Message | None:
         if self._held is not None:
@@ -138,7 +144,9 @@ class _Lines:
         n, prev = (0, START) if loaded is None else (loaded.n, loaded.sum)
         self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
         self._end = self._indexed = 0 if loaded is None else loaded.end
-        self._moved = False
+        self._complete = loaded is None or loaded.complete
+        self._moved = False  # the chain may not know where the leaf is, and the tally counts what is dead
+        self._boundary = False
         self.masker = masker
         self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
         self._drafted = draft_path(log).exists()
@@ -155,6 +163,7 @@ class _Lines:
         self._chain.add(place, at, self._end)
         self.tally.fold(self._encoder.event or event)
         self._moved = self._moved or isinstance(event, _MOVES)
+        self._boundary = self._boundary or isinstance(event, Compacted)
         if self._drafted and isinstance(event, MessageAdded):
             drop_draft(self.path)
             self._drafted = False
@@ -167,15 +176,22 @@ class _Lines:
             self._drafted = True
 
     def rest(self) -> None:
-        if self._moved or self._end - self._indexed >= _INDEX_EVERY:
+        if self._moved:
+            drop_index(self.path)  # what it says is not live any more, and what is has to be read first
+        elif self._boundary or self._end - self._indexed >= _INDEX_EVERY:
             self._write_index()
 
     def close(self) -> None:
         if self._fd < 0:
             return
         fd, self._fd = self._fd, -1
-        if self._end > self._indexed and os.fstat(fd).st_size == self._end:
-            self._write_index()
+        if os.fstat(fd).st_size == self._end:
+            if self._moved:
+                self._fd = fd
+                self.read_live()
+                self._fd = -1
+            elif self._end > self._indexed:
+                self._write_index()
         drop_name(self.path)
         os.close(fd)
 
@@ -188,7 +204,10 @@ class _Lines:
             self._fd = -1
 
     def read_live(self) -> Sequence[Durable]:
+        if self._moved and not self._complete:
+            self._know_all()
         events = read_live(self._fd, self._chain.live())
+        self._moved = False
         self.tally = Tally(Summary(first_prompt=self.tally.summary().first_prompt))
         for event in events:
             self.tally.fold(event)
@@ -197,17 +216,21 @@ class _Lines:
 
     def recall(self, message_id: str) -> Message | None:
         """From anywhere in the log: also from what was not loaded, which the chain then learns about."""
-        if message_id not in self._chain:
-            known = whole(self._fd, self.path.stem).chain
-            known.take_open(self._chain)
-            self._chain = known
+        if message_id not in self._chain and not self._complete:
+            self._know_all()
         return read_message(self._fd, self._chain.where(message_id))
+
+    def _know_all(self) -> None:
+        """Of dead branches and of what is before a boundary too."""
+        known = whole(self._fd, self.path.stem).chain
+        known.take_open(self._chain)
+        self._chain, self._complete = known, True
 
     def _write_index(self) -> None:
         live = tuple(self._chain.live())
         index = Index(self._end, self._encoder.n, self._encoder.prev, self._chain.leaf, live, self.tally.summary())
         write_index(self.path, index)
-        self._indexed, self._moved = self._end, False
+        self._indexed, self._boundary = self._end, False
 
 
 def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:

@@ -3,9 +3,10 @@
 import gc
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from callgate.core.chain import FACT, MESSAGE, Chain
+from callgate.core.chain import BRANCHED, FACT, MESSAGE, REWOUND, Chain, Line
 from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.reader import Damage, Raw, Reader
@@ -30,6 +31,8 @@ class Loaded:
         self.sum = START
         self.end = 0
         self.ended = True
+        self.complete = True
+        """Whether the chain knows all messages, not only the live ones."""
         self.unknown = 0
         """Live lines of a type or version that this one does not know."""
         self.damages: list[Damage] = []
@@ -71,8 +74,8 @@ def summarize(fd: int, log: Path) -> Summary:
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = Loaded(fd, log.stem)
-        tail.tally = Tally(index.about)
-        if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), moving=False):
+        tail.tally, tail.sum = Tally(index.about), index.sum
+        if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), live=False):
             _count(tail, tail.events)
             return tail.about
     return load(fd, log).about
@@ -80,8 +83,13 @@ def summarize(fd: int, log: Path) -> Summary:
 
 def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
     """The events that stand there."""
-    entries = (read_line(raw.data, raw.sum) for raw in Reader(fd).lines(ranges))
-    return [entry.event for entry in entries if entry.event is not None]
+    events: list[Durable] = []
+    for raw in Reader(fd).lines(ranges):
+        with suppress(BadLine):
+            event = read_line(raw.data, raw.sum).event
+            if event is not None:
+                events.append(event)
+    return events
 
 
 def read_message(fd: int, where: tuple[int, int] | None) -> Message | None:
@@ -112,7 +120,10 @@ def whole(fd: int, session: str) -> Loaded:
         begun = read_message(fd, (first.start, first.end))
         loaded.tally = Tally(Summary(first_prompt="" if begun is None else prompt_of(begun)))
     for raw in Reader(fd).lines(loaded.chain.live()):
-        _keep(loaded, read_line(raw.data, raw.sum))
+        try:
+            _keep(loaded, read_line(raw.data, raw.sum))
+        except BadLine as why:  # its head is sound, so it has its place; the rest is not
+            loaded.damages.append(Damage(raw.start, len(raw.data), str(why)))
     _count(loaded, loaded.events)
     return loaded
 
@@ -123,27 +134,34 @@ def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
     loaded = Loaded(fd, session)
     if index.upto > loaded.size or not _fits(fd, index):
         return None
+    loaded.complete = index.live == ((0, index.upto),)
     reader = Reader(fd)
-    if not _parsed(loaded, reader.lines(index.live), moving=True):
+    if not _parsed(loaded, reader.lines(index.live), live=True):
         return None
     if reader.damages or loaded.chain.leaf != index.leaf:
         return None
     loaded.n, loaded.sum, loaded.end, loaded.tally = index.n, index.sum, index.upto, Tally(index.about)
     known = len(loaded.events)
-    if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), moving=False):
+    if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), live=False):
         return None
     _count(loaded, loaded.events[known:])
     loaded.damages = reader.damages
     return loaded
 
 
-def _parsed(loaded: Loaded, lines: Iterable[Raw], *, moving: bool) -> bool:
-    """Take these lines as live. False when they do not go together; ``moving``: their moves are known to be done."""
+def _parsed(loaded: Loaded, lines: Iterable[Raw], *, live: bool) -> bool:
+    """Take these lines as live. False when they do not go together. ``live``: they are known to be, so one message is
+    the parent of the next, and moves have been made."""
     try:
         for raw in lines:
             entry = read_line(raw.data, raw.sum)
             line = entry.line
-            if not moving and line.kind not in (MESSAGE, FACT):
+            if live:
+                if line.kind == MESSAGE:
+                    line = line._replace(parent=loaded.chain.leaf)
+                elif line.kind in (REWOUND, BRANCHED):
+                    line = Line(FACT, None, None)
+            elif line.kind not in (MESSAGE, FACT):
                 return False
             if raw.sum == loaded.sum or not loaded.chain.add(line, raw.start, raw.end):
                 return False
@@ -174,7 +192,7 @@ def _know_open_turn(loaded: Loaded) -> None:
 
 
 def _fits(fd: int, index: Index) -> bool:
-    if index.upto == 0:
+    if index.upto < _SUM_AND_END:
         return False
     last = os.pread(fd, _SUM_AND_END, index.upto - _SUM_AND_END)
     return last == f'{index.sum}"}}\n'.encode()

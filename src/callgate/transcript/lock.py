@@ -7,37 +7,25 @@ import os
 from contextlib import suppress
 from json import dumps, loads
 from pathlib import Path
-from stat import S_ISREG
 from time import gmtime, strftime
-from typing import Any
 
+from callgate.transcript.beside import NotAFile, drop_beside, open_beside, read_beside
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
 
 try:
     import fcntl
+except ImportError:  # Windows, where a Store says that it cannot be used
+    fcntl = None
 
-    def _try_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
-except ImportError:  # Windows: a byte far behind the end of any log
-    import msvcrt
-
-    def _try_lock(fd: int) -> bool:
-        windows: Any = msvcrt
-        at = os.lseek(fd, 0, os.SEEK_CUR)
-        try:
-            os.lseek(fd, 1 << 62, os.SEEK_SET)
-            windows.locking(fd, windows.LK_NBLCK, 1)
-        except OSError:
-            return False
-        finally:
-            os.lseek(fd, at, os.SEEK_SET)
-        return True
+def _try_lock(fd: int) -> bool:
+    assert fcntl is not None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @noun
@@ -67,6 +55,8 @@ def take_lock(fd: int, log: Path, now: float) -> None:
         raise JournalError(
             f"{log.stem} cannot be locked: {error.strerror}: is this file system made for that?"
         ) from None
+    if got and not _is_still_there(fd, log):
+        raise JournalError(f"{log} was removed or replaced by another program just now")
     if not got:
         holder = read_holder(log)
         raise SessionLocked(
@@ -74,26 +64,28 @@ def take_lock(fd: int, log: Path, now: float) -> None:
             pid=holder.pid,
             since=holder.since,
         )
+    name = dumps({"pid": os.getpid(), "since": now, "host": os.uname().nodename})
     with suppress(OSError):  # only for people
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(lock_path(log), flags, 0o600), "w") as file:
-            file.write(dumps({"pid": os.getpid(), "since": now, "host": os.uname().nodename}))
+        file = open_beside(lock_path(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            os.write(file, name.encode())
+        finally:
+            os.close(file)
 
 
 def drop_name(log: Path) -> None:
     """Before the lock is let go by closing the log."""
-    with suppress(OSError):
-        lock_path(log).unlink()
+    drop_beside(lock_path(log))
 
 
 def read_holder(log: Path) -> Holder:
     """Who says to hold it; whether somebody does is for ``holder_of`` to find out."""
     try:
-        fd = os.open(lock_path(log), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            said = loads(file.read(4096))
-        return Holder(int(said["pid"]), float(said["since"]), str(said["host"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        said = loads(read_beside(lock_path(log)))
+        since = float(said["since"])
+        gmtime(since)  # a moment that can be told
+        return Holder(int(said["pid"]), since, str(said["host"]))
+    except (OSError, ValueError, OverflowError, LookupError, TypeError, RecursionError):
         return Holder()
 
 
@@ -109,12 +101,18 @@ def holder_of(log: Path) -> Holder | None:
 def open_log(log: Path, flags: int) -> int:
     """A descriptor of a regular file, and nothing that only looks like one: JournalError. OSError as usual."""
     try:
-        fd = os.open(log, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        return open_beside(log, flags)
+    except NotAFile:
+        raise JournalError(f"{log} is not a regular file: remove it") from None
     except OSError:
         if log.is_symlink():
             raise JournalError(f"{log} is a symbolic link, and a log never is one: put the file in its place") from None
         raise
-    if not S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise JournalError(f"{log} is not a regular file: remove it")
-    return fd
+
+
+def _is_still_there(fd: int, log: Path) -> bool:
+    """Somebody may have cleaned up between opening and locking."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(log, follow_symlinks=False))
+    except OSError:
+        return False

@@ -16,7 +16,7 @@ _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _BEGIN = re.compile(rb'\{"v":')
 _END = re.compile(rb',"sum":"[0-9a-f]{32}"\}')
-_NEAREST = 200  # beginnings to try for one end: enough for any real accident, and no attack on the clock
+_PATIENCE = 200  # times the bytes of a broken line: enough for any real accident, and no attack on the clock
 
 
 @noun
@@ -84,16 +84,18 @@ class Reader:
 
     def _salvaged(self, start: int, data: bytes, why: str) -> Iterator[Raw]:
         """Whole records inside a line that is none; what is around them is damage. A blank line is neither."""
-        done = 0
+        done, patience = 0, _PATIENCE * len(data)
         for found in _END.finditer(data):
             begins = [each.start() for each in _BEGIN.finditer(data, done, found.start())]
-            for begin in begins[: -_NEAREST - 1 : -1]:
+            for begin in reversed(begins):
                 record = data[begin : found.end()]
-                summed = _sum_of(record)
+                patience -= len(record)
+                summed = _sum_of(record) if patience > 0 else None
                 if summed is not None:
                     self._damage(start + done, data[done:begin], why)
                     yield Raw(start + begin, start + found.end(), record, summed)
                     done = found.end()
+                if summed is not None or patience <= 0:
                     break
         self._damage(start + done, data[done:], why)
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 
+from callgate.transcript.beside import open_beside
 from callgate.transcript.loader import Loaded
 from callgate.transcript.reader import Damage
-from callgate.words.events import LinesQuarantined
+from callgate.words.events import Counted, LinesQuarantined
 
 
 def broken_path(log: Path) -> Path:
@@ -33,12 +34,12 @@ def repair(fd: int, log: Path, loaded: Loaded, now: float) -> LinesQuarantined |
         return None
     os.fsync(fd)
     ranges = tuple((each.offset, each.length) for each in damages)
-    return LinesQuarantined(now, ranges, broken_path(log).name)
+    messages, turns = loaded.chain.counted
+    return LinesQuarantined(now, ranges, broken_path(log).name, Counted(messages, turns))
 
 
 def _keep_copy(fd: int, path: Path, damages: Sequence[Damage], now: float) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "ab") as copy:
+    with open(open_beside(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as copy:
         os.fchmod(copy.fileno(), 0o600)
         for each in damages:
             about = {"at": now, "offset": each.offset, "length": each.length, "why": each.why}

@@ -34,6 +34,8 @@ class Store:
         *,
         masker: Masker | None = None,
     ) -> None:
+        if not hasattr(os, "pwrite"):
+            raise JournalError("sessions cannot be kept on this system yet: run without a journal")
         self.workspace = Path(fspath(workspace or Path.cwd())).absolute()
         self.data = data_folder() if data is None else Path(fspath(data)).absolute()
         self._masker = masker

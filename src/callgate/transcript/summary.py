@@ -106,12 +106,17 @@ def _metadata(now: _Now, event: MetadataSet) -> None:
     if event.key == "title":
         now["title"] = str(event.value or "")
     elif event.key == "tags":
-        now["tags"] = tuple(map(str, event.value or ()))
+        now["tags"] = tags_of(event.value)
 
 
 def _turn_ended(now: _Now, event: TurnEnded) -> None:
     now["asking"] = False
     now["unfinished"] = event.reason in GOES_ON
+
+
+def tags_of(value: Any) -> tuple[str, ...]:
+    """What was set as tags, if it is a list of any kind."""
+    return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 
 def _moved(now: _Now, event: Rewound | Branched) -> None:

@@ -263,11 +263,13 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Bytes of the log that could not be read, by offset and length; a copy is kept in the file named."""
+    """Bytes of the log that could not be read, by offset and length; a copy is kept in the file named. ``counted`` is
+    what is there in spite of that."""
 
     at: float
     ranges: tuple[tuple[int, int], ...]
     kept_in: str
+    counted: Counted = field(default_factory=Counted)
 
 
 @noun

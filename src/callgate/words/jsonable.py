@@ -199,11 +199,29 @@ def _reader(kind: Any) -> Turn:
         return kind
     if kind is bytes:
         return b64decode
-    return _read_float if kind is float else _as_it_is
+    if kind is float:
+        return _read_float
+    if origin in (Mapping, dict):
+        return _plain_reader(Mapping)
+    return _plain_reader(kind) if kind in (str, int, bool) else _as_it_is
 
 
 def _read_float(data: Any) -> Any:
-    return float(data) if isinstance(data, int) else data
+    if isinstance(data, float):
+        return data
+    if isinstance(data, int):
+        return float(data)
+    raise TypeError(f"a number is wanted, not {type(data).__name__}")
+
+
+@cache
+def _plain_reader(kind: type) -> Turn:
+    def read(data: Any) -> Any:
+        if isinstance(data, kind):
+            return data
+        raise TypeError(f"{'an object' if kind is Mapping else kind.__name__} is wanted, not {type(data).__name__}")
+
+    return read
 
 
 def _literal_reader(allowed: tuple[Any, ...]) -> Turn:

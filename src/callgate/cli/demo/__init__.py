@@ -53,7 +53,7 @@ async def _play(speed: float, form: Form, out: TextIO) -> list[Fact]:
     board = Board(traits_in(tools))
     view = view_for(form, board, out, speed)
     show = Show(board, view, speed)
-    async with _ends_on_sigterm(), asyncio.timeout(45 + 20 / speed):
+    async with _ends_on_sigterm(), asyncio.timeout(45 + 25 / speed):
         view.opened()
         async with Session(stage.model(), tools.values(), gate=rules()) as session:
             await show.play(session, Prompt(PROMPT))

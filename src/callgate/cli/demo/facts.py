@@ -28,7 +28,7 @@ class Missing(Exception):
     """The session went another way than the script."""
 
 
-MISSED = (Missing, KeyError, ValueError, StopIteration)
+MISSED = (Missing, LookupError, ValueError, StopIteration)
 """What judging a session that went another way may raise."""
 
 

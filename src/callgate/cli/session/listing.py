@@ -10,6 +10,7 @@ from callgate.cli.session.output import columns, counted, out, put, put_json
 from callgate.cli.terminal import Line, Span, clip, safe, signs_for, width
 from callgate.words.jsonable import to_json
 
+_NAMES = ("", "id", "used", "msgs")
 _LEAST = 20  # columns below which a name gets a line of its own
 _WIDE = 120  # columns from which on the folder does not
 _LEGEND = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
@@ -28,7 +29,8 @@ def list_sessions(options: Namespace) -> int:
         where = "No sessions yet." if options.all else "No sessions of this folder yet; --all shows those of others."
         put([(Span(where),)], stream)
         return 0
-    put(_table(shown, columns(stream), signs_for(stream).mark, with_folder=options.all), stream)
+    table = _Table(shown, columns(stream), signs_for(stream).mark, with_folder=options.all)
+    put(table.lines(), stream)
     if len(found) > len(shown):
         put([(Span(f"and {len(found) - len(shown):,} more", "dim"),)], stream)
     return 0
@@ -40,48 +42,64 @@ def _as_json(each: Listed) -> dict[str, object]:
     return {"session": each.session, "path": each.path, "size": each.size, **about, "fault": each.fault}
 
 
-def _table(shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> Iterator[Line]:
-    now = time()
-    rows = [(_mark(each), each.session, ago(each.about.updated_at, now), f"{each.about.messages}") for each in shown]
-    names = ("", "id", "used", "msgs")
-    widths = [max(width(safe(cell)) for cell in cells) for cells in zip(names, *rows, strict=True)]
-    left = room - sum(widths) - (5 if widths[0] else 4)  # of which two are a gap
-    beside = left >= _LEAST
-    folder_beside = with_folder and room >= _WIDE
-    folders = max((width(safe(each.about.workspace)) for each in shown), default=0) if folder_beside else 0
-    folders = min(folders, left // 3)
+class _Table:
+    """One line for each session; where a line is too short for it, the title has one of its own, and so has the
+    folder."""
 
-    def cells(row: Sequence[str], style: str) -> tuple[Span, ...]:
-        gap = f"{_fit(row[0], widths[0])}{' ' if widths[0] else ''}{_fit(row[1], widths[1])}"
-        return Span(gap, style), Span(f"  {row[2]:>{widths[2]}}  {row[3]:>{widths[3]}}", style or "dim")
+    def __init__(self, shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> None:
+        now = time()
+        self._shown = shown
+        self._room = room
+        self._mark = mark
+        self._cells = [
+            (_sign(each), each.session, ago(each.about.updated_at, now), f"{each.about.messages}") for each in shown
+        ]
+        self._widths = [max(map(width, cells)) for cells in zip(_NAMES, *self._cells, strict=True)]
+        self._left = room - sum(self._widths) - (5 if self._widths[0] else 4)
+        self._beside = self._left >= _LEAST
+        self._with_folder = with_folder
+        self._folder = 0  # columns of the folder, if it stands in the same line
+        if with_folder and self._beside and room >= _WIDE:
+            self._folder = min(max(6, *(width(safe(each.about.workspace)) for each in shown)), self._left // 3)
 
-    if beside:
-        folder = "  " + _fit("folder", folders) if folder_beside else ""
-        yield (*cells(names, "dim"), Span(f"{folder}  title", "dim"))
-    for each, row in zip(shown, rows, strict=True):
-        title = safe(each.fault or each.about.name)
-        head = cells(row, "")
-        if folder_beside and beside:
-            folder = _fit(_end_of(safe(each.about.workspace), folders, mark), folders)
-            yield (*head, Span(f"  {folder}", "dim"), Span("  " + clip(title, left - folders - 4, mark)))
-        elif beside:
-            yield (*head, Span("  " + clip(title, left - 2, mark)))
-        else:
-            yield head
-            yield (Span("    " + clip(title, max(room - 4, 8), mark)),)
-        if with_folder and not (folder_beside and beside):
-            yield (Span("    " + _end_of(safe(each.about.workspace), max(room - 4, 8), mark), "dim"),)
-    used = {row[0] for row in rows} - {""}
-    if used:
-        yield (Span("  ".join(f"{sign} {words}" for sign, words in _LEGEND.items() if sign in used), "dim"),)
-    faulty = [each for each in shown if each.fault]
-    if faulty:
-        yield (Span(f"{counted(len(faulty), 'log')} cannot be read:", "yellow"),)
+    def lines(self) -> Iterator[Line]:
+        if self._beside:
+            folder = f"  {_fit('folder', self._folder)}" if self._folder else ""
+            yield (*self._head(_NAMES, "dim"), Span(f"{folder}  title", "dim"))
+        for each, cells in zip(self._shown, self._cells, strict=True):
+            yield from self._row(each, self._head(cells, ""))
+        signs = {cells[0] for cells in self._cells}
+        if signs != {""}:
+            yield (Span("  ".join(f"{sign} {words}" for sign, words in _LEGEND.items() if sign in signs), "dim"),)
+        faulty = [each for each in self._shown if each.fault]
+        if faulty:
+            yield (Span(f"{counted(len(faulty), 'log')} cannot be read:", "yellow"),)
         for each in faulty:
             yield (Span(f"! {each.session}: {each.fault}"),)
 
+    def _head(self, cells: Sequence[str], style: str) -> Line:
+        sign, session, used, messages = self._widths
+        first = f"{_fit(cells[0], sign)}{' ' if sign else ''}{_fit(cells[1], session)}"
+        return Span(first, style), Span(f"  {cells[2]:>{used}}  {cells[3]:>{messages}}", "dim")
 
-def _mark(each: Listed) -> str:
+    def _row(self, each: Listed, head: Line) -> Iterator[Line]:
+        title, folder = safe(each.fault or each.about.name), safe(each.about.workspace)
+        if self._folder:
+            where = _fit(_end_of(folder, self._folder, self._mark), self._folder)
+            room = self._left - self._folder - 4
+            yield (*head, Span(f"  {where}", "dim"), Span(f"  {clip(title, room, self._mark)}"))
+            return
+        below = max(self._room - 4, 8)
+        if self._beside:
+            yield (*head, Span(f"  {clip(title, self._left - 2, self._mark)}"))
+        else:
+            yield head
+            yield (Span(f"    {clip(title, below, self._mark)}"),)
+        if self._with_folder:
+            yield (Span(f"    {_end_of(folder, below, self._mark)}", "dim"),)
+
+
+def _sign(each: Listed) -> str:
     return "!" if each.fault else "?" if each.about.asking else "*" if each.about.unfinished else ""
 
 

@@ -12,7 +12,14 @@ _SHOWN = 10
 
 
 def export(options: Namespace) -> int:
-    hand_over(Archive().export(options.which, options.format), options.output, force=options.force)
+    shown = Archive().show(options.which)
+    hand_over(shown.written_as(options.format), options.output, force=options.force)
+    if shown.damages:
+        sys.stdout.flush()
+        say(
+            f"{counted(len(shown.damages), 'damaged place')} of the log left out; "
+            f"`callgate session verify {shown.session}` says where"
+        )
     return 0
 
 

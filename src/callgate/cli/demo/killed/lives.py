@@ -83,7 +83,8 @@ def fate(lives: Lives) -> list[str]:
     if lives.ready is not None:
         steps.append("All of this is on disk." if lives.ready else "It did not get where it was to be killed.")
     if lives.code is not None:
-        steps.append(f"Process {lives.pid} was killed: it ended with {lives.code}.")
+        gone = "was killed" if lives.ready else "is gone"
+        steps.append(f"Process {lives.pid} {gone}: it ended with {lives.code}.")
     if lives.status:
         steps.append(f"Another one opens its session: {lives.status}, so Continue.")
     return steps

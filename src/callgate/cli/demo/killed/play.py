@@ -30,7 +30,7 @@ from callgate.cli.demo.tools import traits_in
 from callgate.words.messages import Message, ResultPart, Text
 
 PATIENCE = 15.0
-"""Seconds that the first process has to get where it is to be killed."""
+"""Seconds that the first process has to get where it is to be killed, besides those that its play takes."""
 
 
 async def play_killed(stage: Stage, form: Form, out: TextIO, *, calls: int) -> Lives:
@@ -62,7 +62,7 @@ async def _live_and_die(lives: Lives, show: Show, view: LivesView, speed: float)
         assert process.stdout is not None
         ready = False
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE + 5 / speed):
                 ready = await _hear_out(process.stdout, lives, show)
         lives.ready = ready
         view.turned()
