@@ -138,6 +138,13 @@ def test_the_last_live_boundary_cuts_before_what_is_kept() -> None:
     assert [line.target for line in log.live if line.kind == BOUNDARY] == [None]
 
 
+def test_a_boundary_inside_a_kept_tail_says_nothing_any_more() -> None:
+    """What the first one kept begins with u1, which is not loaded: folded, it would drop the tail."""
+    log = linear("u1", "a1", "u2").add(Line(BOUNDARY, None, "u2", "u1"), Line(BOUNDARY, None, "u2", "a1"))
+    assert log.said == ["a1", "u2"]
+    assert [line.target for line in log.live if line.kind == BOUNDARY] == ["a1"]
+
+
 def test_a_boundary_on_a_branch_that_was_left_cuts_nothing() -> None:
     log = linear("u1", "a1", "u2", "a2").add(Line(BOUNDARY, None, "a2", "u2"), Line(REWOUND, None, None, "a2"))
     assert log.said == ["u1", "a1", "u2"]

@@ -37,9 +37,6 @@ def write(q: str) -> str:
     return f"wrote {q}"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="admission settles these with outcomes.raised; outcomes.unrecorded says that it was not started"
-)
 @pytest.mark.spec("TRS-3", "TRS-7")
 @pytest.mark.parametrize("kind", [QuestionAsked, QuestionAnswered])
 def test_a_call_whose_question_or_answer_is_not_on_record_is_told_as_not_started(kind: type) -> None:
@@ -63,7 +60,6 @@ def test_a_call_whose_question_or_answer_is_not_on_record_is_told_as_not_started
     assert settled[0].result.details["started"] is False
 
 
-@pytest.mark.xfail(strict=True, reason="_create in transcript/journal.py unlinks the log and not the name beside it")
 @pytest.mark.spec("TRS-2", "TRS-6")
 def test_a_log_that_could_not_be_made_leaves_no_name_behind(tmp_path: Path) -> None:
     need_strace()
@@ -72,7 +68,6 @@ def test_a_log_that_could_not_be_made_leaves_no_name_behind(tmp_path: Path) -> N
     assert list(stage.store.folder.iterdir()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="Writer keeps the empty file that it made when the first line could not follow")
 @pytest.mark.spec("TRS-2", "TRS-4")
 def test_a_disk_that_was_full_from_the_first_line_on_leaves_no_empty_session(tmp_path: Path) -> None:
     need_strace()

@@ -147,7 +147,7 @@ class LogMachine(RuleBasedStateMachine):
         self.indexes: list[bytes] = []
         self.lives = 0
         self.journal: DiskJournal
-        self.ledger: Ledger
+        self.ledger = Ledger()
 
     @initialize()
     def begin(self) -> None:
@@ -156,7 +156,8 @@ class LogMachine(RuleBasedStateMachine):
         self._turn("first")
 
     def teardown(self) -> None:
-        self.runner.run(self.journal.aclose())
+        if hasattr(self, "journal"):
+            self.runner.run(self.journal.aclose())
         self.runner.close()
         shutil.rmtree(self.folder)
 

@@ -281,9 +281,9 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
             return False
         if line.what == "message":
             return line.own in loaded
-        if line.what == "compacted" and at not in cuts:
-            return False
-        if at in cuts[-1:] or hung[at] is None:
+        if line.what == "compacted":
+            return at in cuts[-1:]  # those before it have nothing left to say
+        if hung[at] is None:
             return True
         return hung[at] in loaded if hung[at] in before else leaves[at] is None or leaves[at] in loaded
 

@@ -244,6 +244,22 @@ def test_a_boundary_made_after_a_branch_was_left_does_not_hide_that_branch(store
     assert [message.id for message in Ledger(store.read(SESSION).events).messages][-2:] == ["u2", "a2"]
 
 
+@pytest.mark.spec("TRS-1", "TRS-8")
+def test_a_tail_that_is_kept_twice_is_still_there_after_a_restart(store: Store) -> None:
+    put_log(store, talk(3).image)
+
+    async def main() -> list[str]:
+        session = session_on(await store.open(SESSION))
+        await sent(session, Compact(keep=4))
+        await sent(session, Compact(keep=2))
+        seen = [message.id for message in session.messages]
+        await session.aclose()
+        return seen
+
+    assert run(main()) == ["u3", "a3"]
+    assert [message.id for message in Ledger(store.read(SESSION).events).messages] == ["u3", "a3"]
+
+
 @pytest.mark.spec("TRS-11")
 @pytest.mark.parametrize("kept", ["u3", None], ids=["kept tail", "nothing kept"])
 def test_what_a_list_shows_of_a_compacted_session_does_not_depend_on_the_index(store: Store, kept: str | None) -> None:

@@ -289,7 +289,7 @@ class Admission:
             await waiting
         except Exception as error:  # what is not on record is not asked
             if ticket.stage is PREVIEWING:
-                self._settle(ticket, outcomes.raised(error, "none"))
+                self._settle(ticket, outcomes.unrecorded(error))
 
     # ---- answer -------------------------------------------------------------------------------------------------
 
@@ -343,7 +343,7 @@ class Admission:
         if error is None:
             self._act(ticket, confirmation)
         else:
-            self._settle(ticket, outcomes.raised(error, "none"))
+            self._settle(ticket, outcomes.unrecorded(error))
 
     def _act(self, ticket: Ticket, confirmation: Confirmation) -> None:
         if confirmation.outcome == "no":

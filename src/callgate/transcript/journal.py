@@ -140,6 +140,7 @@ class _Lines:
         self.path = log
         self.tally = Tally() if loaded is None else loaded.tally
         self._fd = fd
+        self._new = loaded is None
         self._chain = Chain() if loaded is None else loaded.chain
         n, prev = (0, START) if loaded is None else (loaded.n, loaded.sum)
         self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
@@ -185,7 +186,10 @@ class _Lines:
         if self._fd < 0:
             return
         fd, self._fd = self._fd, -1
-        if os.fstat(fd).st_size == self._end:
+        size = os.fstat(fd).st_size
+        if size == 0 and self._new:  # not even the first line could be written
+            self.path.unlink(missing_ok=True)
+        elif size == self._end:
             if self._moved:
                 self._fd = fd
                 self.read_live()
@@ -265,8 +269,9 @@ def _create(log: Path) -> int:
         take_lock(fd, log, time())
         sync_folder(log.parent)
     except BaseException:
-        os.close(fd)
+        drop_name(log)
         log.unlink()
+        os.close(fd)
         raise
     return fd
 
