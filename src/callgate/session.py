@@ -130,6 +130,7 @@ class Session:
         self._prompts: deque[tuple[Part, ...]] = deque()
         self._failure: Exception | None = None
         self._shutting = False
+        self._moved = False  # the state is that of another branch, because the log could not be read yet
 
     async def __aenter__(self) -> Self:
         return self
@@ -329,8 +330,15 @@ class Session:
                 )
             moved = Branched(self._now(), message.id, counted)
         self._record.write(moved)
-        self._record.ledger = self._fresh(await self._journal.live())
+        self._moved = True
+        await self._read_again()
         return None
+
+    async def _read_again(self) -> None:
+        """After a move the log says what is live, and with it what the state is."""
+        if self._moved:
+            self._record.ledger = self._fresh(await self._journal.live())
+            self._moved = False
 
     async def _compact(self, sent: Compact) -> str | None:
         ledger = self._ledger
@@ -371,8 +379,11 @@ class Session:
 
     async def _work(self, loop: Loop) -> None:
         try:
+            await self._read_again()
             while True:
                 if not self._ledger.running:
+                    if not self._prompts:
+                        return
                     loop.say(self._prompts.popleft())
                 await loop.run()
                 if not self._prompts or self._shutting:

@@ -261,7 +261,7 @@ def test_a_tail_that_is_kept_twice_is_still_there_after_a_restart(store: Store) 
 
 
 @pytest.mark.spec("TRS-11")
-@pytest.mark.parametrize("kept", ["u3", None], ids=["kept tail", "nothing kept"])
+@pytest.mark.parametrize("kept", ["u3", "a3", None], ids=["kept tail", "kept without its prompt", "nothing kept"])
 def test_what_a_list_shows_of_a_compacted_session_does_not_depend_on_the_index(store: Store, kept: str | None) -> None:
     put_log(store, talk(3).image)
     append(store, Compacted(AT, "so far", kept, counted=Counted(6, 3)))

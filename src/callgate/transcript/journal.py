@@ -101,16 +101,14 @@ class DiskJournal:
     async def live(self) -> Sequence[Durable]:
         if self._held is not None:
             return tuple(self._held)
-        await self._quiet()
-        events = await in_thread(self._lines.read_live)
+        events = await self._writer.call(self._lines.read_live)
         self._moved = False
         return events
 
     async def recall(self, message_id: str) -> Message | None:
         if self._held is not None:
             return None
-        await self._quiet()
-        return await in_thread(partial(self._lines.recall, message_id))
+        return await self._writer.call(partial(self._lines.recall, message_id))
 
     async def aclose(self) -> None:
         """Write everything and let go of the lock. JournalError when that was not possible."""
@@ -120,12 +118,6 @@ class DiskJournal:
         failure = await in_thread(self._finish)
         if failure is not None:
             raise failure
-
-    async def _quiet(self) -> None:
-        """Afterwards the thread rests until the next append, so its things may be looked at."""
-        waiting = self._writer.barrier()
-        if waiting is not None:
-            await waiting
 
     def _finish(self) -> Exception | None:
         failure = self._writer.finish()
@@ -151,6 +143,7 @@ class _Lines:
         self.masker = masker
         self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
         self._drafted = draft_path(log).exists()
+        self._draft_over = False
 
     def open(self) -> Tape:
         if self._fd < 0:
@@ -165,9 +158,7 @@ class _Lines:
         self.tally.fold(self._encoder.event or event)
         self._moved = self._moved or isinstance(event, _MOVES)
         self._boundary = self._boundary or isinstance(event, Compacted)
-        if self._drafted and isinstance(event, MessageAdded):
-            drop_draft(self.path)
-            self._drafted = False
+        self._draft_over = self._draft_over or (self._drafted and isinstance(event, MessageAdded))
         return data
 
     def aside(self) -> None:
@@ -177,9 +168,14 @@ class _Lines:
             self._drafted = True
 
     def rest(self) -> None:
+        if self._draft_over:  # the message itself is on disk
+            drop_draft(self.path)
+            self._drafted = self._draft_over = False
         if self._moved:
             drop_index(self.path)  # what it says is not live any more, and what is has to be read first
-        elif self._boundary or self._end - self._indexed >= _INDEX_EVERY:
+        elif self._boundary:
+            self.read_live()  # what a list shows is counted anew; it is not much after a boundary
+        elif self._end - self._indexed >= _INDEX_EVERY:
             self._write_index()
 
     def close(self) -> None:
@@ -190,7 +186,7 @@ class _Lines:
         if size == 0 and self._new:  # not even the first line could be written
             self.path.unlink(missing_ok=True)
         elif size == self._end:
-            if self._moved:
+            if self._moved or self._boundary:
                 self._fd = fd
                 self.read_live()
                 self._fd = -1

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import finalize
 
 from callgate.transcript.tape import PATIENCE, Tape, patiently
 from callgate.words.errors import JournalError, in_words
 from callgate.words.events import Durable
+
+T = TypeVar("T")
 
 _BATCH = 1 << 20
 _CROWDED = 4096
@@ -57,6 +59,12 @@ class _Waiter(NamedTuple):
     future: Future[None]
 
 
+class _Job(NamedTuple):
+    work: Callable[[], Any]
+    loop: AbstractEventLoop
+    future: Future[Any]
+
+
 class Writer:
     def __init__(self, lines: Lines, *, name: str = "", patience: tuple[float, ...] = PATIENCE) -> None:
         self._lines = lines
@@ -71,6 +79,7 @@ class Writer:
         self._encoded = self._synced = 0  # counted by the thread
         self._waiters: list[_Waiter] = []
         self._crowd: list[_Waiter] = []  # producers that wait for room
+        self._jobs: deque[_Job] = deque()
         self._failure: JournalError | None = None
 
     # ---- the loop's side ----------------------------------------------------------------------------------------
@@ -91,6 +100,15 @@ class Writer:
         if self._failure is None and len(self._queue) < _CROWDED:
             return None
         return self._wait(self._crowd)
+
+    def call(self, work: Callable[[], T]) -> Awaitable[T]:
+        """Have the thread do this once everything appended so far is on disk. Fails like ``barrier``, or as it does."""
+        loop = get_running_loop()
+        future: Future[T] = loop.create_future()
+        self._jobs.append(_Job(work, loop, future))
+        self._failure = None
+        self._begin()
+        return future
 
     def nudge(self) -> None:
         """There is something to do aside."""
@@ -132,8 +150,9 @@ class Writer:
                 continue  # until somebody asks for another try
             self._failure = None
             try:
-                self._work(sync=stopping or not woken)
+                self._work(sync=stopping or not woken or bool(self._jobs))
                 self._lines.aside()
+                self._do_jobs()
             except JournalError as failure:
                 self._fail(failure)
             except BaseException as error:  # a bug of ours: whoever waits must not wait for ever
@@ -161,6 +180,17 @@ class Writer:
         if not tape.unsynced:
             self._lines.rest()
 
+    def _do_jobs(self) -> None:
+        """Those whose turn it is: what was appended before they were asked for is on disk."""
+        while self._jobs and self._synced == self._encoded and not self._queue:
+            job = self._jobs.popleft()
+            try:
+                _tell(job.loop, _resolve, (job.future,), None, job.work())
+            except Exception as error:
+                _tell(job.loop, _resolve, (job.future,), error)
+        if self._jobs:
+            self._wake.set()
+
     def _encode(self, tape: Tape) -> None:
         begin = tape.end
         while self._queue and tape.end - begin < _BATCH:
@@ -175,17 +205,16 @@ class Writer:
                 return
             waiters[:] = [each for each in waiters if each.upto > upto]
         for loop in {each.loop for each in ready}:
-            futures = [each.future for each in ready if each.loop is loop]
-            try:
-                loop.call_soon_threadsafe(_resolve, futures, failure)
-            except RuntimeError:  # that loop is closed: nobody waits there any more
-                continue
+            _tell(loop, _resolve, [each.future for each in ready if each.loop is loop], failure)
 
     def _fail(self, failure: JournalError) -> None:
         with self._lock:
             self._failure = failure
         self._release(self._waiters, self._appended, failure)
         self._release(self._crowd, self._appended, failure)
+        while self._jobs:
+            job = self._jobs.popleft()
+            _tell(job.loop, _resolve, (job.future,), failure)
 
 
 def _again(tape: Tape) -> None:
@@ -200,12 +229,19 @@ def _end(stop: Event, wake: Event, thread: Thread, timeout: float | None) -> Non
     thread.join(timeout)
 
 
-def _resolve(futures: Iterable[Future[None]], failure: JournalError | None) -> None:
+def _tell(loop: AbstractEventLoop, what: Callable[..., object], *about: object) -> None:
+    try:
+        loop.call_soon_threadsafe(what, *about)
+    except RuntimeError:  # that loop is closed: nobody waits there any more
+        return
+
+
+def _resolve(futures: Iterable[Future[Any]], failure: Exception | None, result: Any = None) -> None:
     for future in futures:
         if future.done():
             continue
         if failure is None:
-            future.set_result(None)
+            future.set_result(result)
         else:
             future.set_exception(failure)
             future.exception()  # whoever gave up waiting must not be warned about it
