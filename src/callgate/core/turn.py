@@ -92,7 +92,11 @@ class Turn:
     async def run(self) -> TurnEnded:
         ledger = self._ledger
         async with self._executor as executor:
-            stop = await (self._fresh() if ledger.open_turn is None else self._resumed())
+            try:
+                stop = await (self._fresh() if ledger.open_turn is None else self._resumed())
+            except JournalError:
+                executor.interrupt("The record of this session could not be written.")
+                raise
             executor.close(stop)
             await self._settled()
         opened = ledger.open_turn

@@ -136,7 +136,8 @@ class _Lines:
         self._chain = Chain() if loaded is None else loaded.chain
         n, prev = (0, START) if loaded is None else (loaded.n, loaded.sum)
         self._encoder = Encoder(log.stem, masker, n=n, prev=prev)
-        self._end = self._indexed = 0 if loaded is None else loaded.end
+        self._end = 0 if loaded is None else loaded.end
+        self._indexed = self._end if loaded is not None and loaded.indexed else -1
         self._complete = loaded is None or loaded.complete
         self._moved = False  # the chain may not know where the leaf is, and the tally counts what is dead
         self._boundary = False

@@ -31,6 +31,7 @@ class Loaded:
         self.sum = START
         self.end = 0
         self.ended = True
+        self.indexed = False
         self.complete = True
         """Whether the chain knows all messages, not only the live ones."""
         self.unknown = 0
@@ -134,6 +135,7 @@ def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
     loaded = Loaded(fd, session)
     if index.upto > loaded.size or not _fits(fd, index):
         return None
+    loaded.indexed = True
     loaded.complete = index.live == ((0, index.upto),)
     reader = Reader(fd)
     if not _parsed(loaded, reader.lines(index.live), live=True):

@@ -6,7 +6,7 @@ all of those are written anew.
 
 import os
 from collections.abc import Callable
-from errno import EACCES, EDQUOT, EFBIG, EMFILE, ENFILE, ENOSPC, EROFS
+from errno import EACCES, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOSPC, EROFS
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ PATIENCE = (0.05, 0.25, 1.0)
 _ADVICE = {
     ENOSPC: "free some space on that disk",
     EDQUOT: "free some of your quota",
+    EIO: "see whether that disk is failing",
     EFBIG: "raise the limit on the size of files (ulimit -f)",
     EROFS: "make that disk writable",
     EACCES: "make that folder writable",
