@@ -26,7 +26,7 @@ from callgate.standalone import (
     check_model_shape,
     settings_from_environment,
 )
-from callgate.transcript.compact import Summarize, kept_from
+from callgate.transcript.compact import Summarize, kept_from, trimmed
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Mode, Question, check_mode
@@ -60,6 +60,7 @@ from callgate.words.inputs import (
     SetTitle,
     Snip,
     Steer,
+    Trim,
 )
 from callgate.words.jsonable import plain_json
 from callgate.words.messages import Message, Part, Usage
@@ -261,6 +262,8 @@ class Session:
                 self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
             case Snip():
                 return self._snip(sent.message_ids)
+            case Trim():
+                return self._trim(sent)
             case Rewind() | Branch():
                 return self._aside(sent, self._move(sent))
             case Compact():
@@ -289,6 +292,15 @@ class Session:
             return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
         self._record.write(Snipped(self._now(), message_ids))
         return None
+
+    def _trim(self, sent: Trim) -> str | None:
+        if sent.over < 1 or sent.keep < 0:
+            return "over is a number of characters, keep a number of messages"
+        view = self._ledger.view
+        found = trimmed(view.messages, at=self._now(), over=sent.over, keep_last=sent.keep, done=view.replaced)
+        for replaced in found:
+            self._record.write(replaced)
+        return None if found else "no result is that long"
 
     # ---- between turns ------------------------------------------------------------------------------------------
 

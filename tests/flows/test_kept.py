@@ -19,7 +19,7 @@ from callgate.testing import Latch, PlainTool, ScriptedModel, call, pause, say, 
 from callgate.transcript.journal import DiskJournal
 from callgate.words.errors import SessionLocked
 from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked
-from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip
+from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.traits import Traits, shared
 
@@ -425,6 +425,33 @@ def test_snipped_messages_are_not_sent_also_after_a_restart(keep: Keep) -> None:
         async with await keep.session(model, await keep.store.open()) as again:
             await again.send(Prompt("three"))
             assert [message.text for message in model.requests[-1].messages] == ["two", "B", "three"]
+
+    run(main())
+
+
+@pytest.mark.spec("CMP-1")
+def test_a_trimmed_result_is_sent_byte_for_byte_the_same_ever_after(keep: Keep) -> None:
+    long = "a line of text\n" * 1_000
+
+    async def tell(_arguments: Mapping[str, Any], _run: Run) -> str:
+        return long
+
+    async def main() -> None:
+        tools = Toolbox(PlainTool("tell", tell, traits=Traits("none")))
+        model = ScriptedModel(turn(call("tell")), *(turn(say(text)) for text in "ABCD"))
+        async with Session(model, tools, journal=await keep.store.create()) as session:
+            await session.send(Prompt("one"))
+            (refused,) = [event for event in await session.send(Trim()) if isinstance(event, InputRefused)]
+            assert refused.reason == "no result is that long", "the last messages are kept"
+            session.post(Trim(over=500, keep=1))
+            await session.send(Prompt("two"))
+            first = results(tuple(model.requests[-1].messages))["call_1"]
+            assert len(first) <= 500 < len(results(session.messages)["call_1"])
+            session.post(Trim(over=100, keep=1))
+            await session.send(Prompt("three"))
+        async with Session(model, tools, journal=await keep.store.open()) as again:
+            await again.send(Prompt("four"))
+        assert {results(tuple(request.messages))["call_1"] for request in model.requests[2:]} == {first}
 
     run(main())
 

@@ -326,5 +326,6 @@ class LogMachine(RuleBasedStateMachine):
         assert ledger.mode == plain.mode
 
 
-TestLog = pytest.mark.spec("TRS-1", "TRS-5", "TRS-8", "TRS-9", "TRS-11")(LogMachine.TestCase)
-TestLog.settings = settings(stateful_step_count=20)
+@pytest.mark.spec("TRS-1", "TRS-5", "TRS-8", "TRS-9", "TRS-11")
+class TestLog(LogMachine.TestCase):
+    settings = settings(stateful_step_count=20)

@@ -134,19 +134,21 @@ class Question:
     risk: str | None = None
     path: tuple[str, ...] = ()
 
-    def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person") -> "Confirmation":
+    def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that runs it, with other arguments if given."""
-        return Confirmation(self.call_id, "yes", self.arguments_hash, by, arguments=arguments)
+        return Confirmation(self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door)
 
-    def no(self, note: str | None = None, *, stop: bool = False, by: str = "person") -> "Confirmation":
+    def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that denies it, with a note for the model; ``stop`` ends the turn."""
-        return Confirmation(self.call_id, "no", self.arguments_hash, by, stop=stop, note=note)
+        return Confirmation(self.call_id, "no", self.arguments_hash, by, stop=stop, note=note, door=door)
 
-    def always(self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person") -> "Confirmation":
+    def always(
+        self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
+    ) -> "Confirmation":
         """The answer that runs it and remembers: as far as the choice reaches, or exactly these arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         policy = ApprovalPolicy("allow", self.tool, pattern, scope)
-        return Confirmation(self.call_id, "yes_always", self.arguments_hash, by, always=policy)
+        return Confirmation(self.call_id, "yes_always", self.arguments_hash, by, always=policy, door=door)
 
 
 @noun

@@ -87,6 +87,15 @@ class Snip:
 
 
 @noun
+class Trim:
+    """Cut results of more than ``over`` characters down to their head and tail in what the model sees, for good; the
+    last ``keep`` messages stay as they are."""
+
+    over: int = 2_000
+    keep: int = 10
+
+
+@noun
 class SetTitle:
     title: str
 
@@ -121,6 +130,7 @@ Input = (
     | Rewind
     | Branch
     | Snip
+    | Trim
     | Undo
     | Close
 )
