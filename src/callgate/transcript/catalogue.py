@@ -51,7 +51,10 @@ def _logs(folder: Path) -> Iterable[tuple[str, int, int]]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(_SUFFIX):
-                    found = entry.stat(follow_symlinks=False)
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # removed just now
+                        continue
                     yield entry.name.removesuffix(_SUFFIX), found.st_size, found.st_mtime_ns
     except FileNotFoundError:
         return
