@@ -11,6 +11,8 @@ from hashlib import sha256
 from json import dumps
 from os import PathLike
 from pathlib import Path
+from shlex import quote
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from time import time
 from typing import Literal
 
@@ -18,36 +20,28 @@ from callgate._version import __version__
 from callgate.host.files import write_new
 from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
 from callgate.transcript.catalogue import Listed, listed
-from callgate.transcript.entries import all_entries
+from callgate.transcript.entries import all_entries, lines_are_missing
 from callgate.transcript.find import LATEST
-from callgate.transcript.gc import Cleaned, Removed, collect, remove_session
+from callgate.transcript.gc import Cleaned, Removed, collect, remove_session, remove_unused
 from callgate.transcript.journal import write_log
 from callgate.transcript.loader import load
 from callgate.transcript.lock import Holder, holder_of, open_log, read_holder
-from callgate.transcript.reader import Damage
+from callgate.transcript.reader import Damage, raw_lines
 from callgate.transcript.recent import recent
 from callgate.transcript.share.aisdk import to_ai_sdk
-from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.claude import looks_like_claude, read_claude
 from callgate.transcript.share.html import to_html
 from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
 from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
+from callgate.transcript.share.unfinished import Draft, open_questions, unfinished
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import Fault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
-from callgate.words.events import (
-    CallSettled,
-    Durable,
-    EntryKept,
-    MessageAdded,
-    MetadataSet,
-    QuestionAnswered,
-    QuestionAsked,
-    SessionOpened,
-)
+from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, SessionOpened
 from callgate.words.noun import noun
 
 __all__ = [
@@ -57,6 +51,7 @@ __all__ = [
     "CallStory",
     "Cleaned",
     "Damage",
+    "Draft",
     "Fault",
     "Holder",
     "Listed",
@@ -82,14 +77,19 @@ _SUFFIX = ".jsonl"
 
 @noun
 class Shown:
-    """The live part of a session, or the end of it. ``questions`` wait for an answer."""
+    """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
+    ``questions`` wait for an answer; ``missing``: whole lines are gone; ``draft`` is what was kept of a message that
+    never came."""
 
     session: str
+    named: str
     about: Summary
     events: tuple[Durable, ...]
     damages: tuple[Damage, ...]
     unknown: int
     questions: tuple[Question, ...]
+    missing: bool
+    draft: Draft | None
 
     def page(self) -> Sequence[Said | Mark]:
         """As people read it."""
@@ -124,6 +124,7 @@ class TakenIn:
 @noun
 class Audited:
     session: str
+    named: str
     rows: tuple[AuditRow, ...]
     faults: int
 
@@ -150,12 +151,18 @@ class Archive:
                 found.append(Listed(folder.name, str(folder), 0, Summary(), str(error)))
         return sorted(found, key=lambda each: (each.about.updated_at, each.session), reverse=True)
 
+    def name(self, log: Path) -> str:
+        """How a log is told from others: the id of its session; that of an agent by its path in the data folder."""
+        if log.parent.name != "agents":
+            return log.stem
+        return str(log.relative_to(self._store.data) if log.is_relative_to(self._store.data) else log)
+
     def find(self, which: str | None) -> Path:
         """The log that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or a file
         (a name with a slash, or one that ends in .jsonl)."""
         if which is None or which == LATEST:
             return self._latest()
-        if "/" in which or os.sep in which or which.endswith(_SUFFIX):
+        if _is_file(which):
             return Path(which)
         exact = [folder / f"{which}{_SUFFIX}" for folder in (self._store.folder, *self._projects())]
         for log in exact:
@@ -197,24 +204,29 @@ class Archive:
     def show(self, which: str | None, tail: int | None = None) -> Shown:
         """What is live, or the last messages of it (results belong to the message with their calls)."""
         log = self.find(which)
-        with _opened(log) as fd:
+        missing = False
+        with _opened(log, which) as fd:
+            _refuse_other(fd, log)
             if tail is None:
+                missing = lines_are_missing(fd)
                 loaded = load(fd, log)
                 events, about, damages = tuple(loaded.events), loaded.about, tuple(loaded.damages)
                 unknown = loaded.unknown
             else:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
-        return Shown(log.stem, about, events, damages, unknown, _open_questions(events))
+        questions, draft = open_questions(events), unfinished(log, events)
+        return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft)
 
     def audit(self, which: str | None) -> Audited:
         """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not
         what was written, so that something may be missing."""
         log = self.find(which)
-        with _opened(log) as fd:
+        with _opened(log, which) as fd:
+            _refuse_other(fd, log)
             rows = audit_rows((entry.n, entry.event) for entry in all_entries(fd) if entry.event is not None)
             found = verify(fd)
-        return Audited(log.stem, tuple(rows), len(found.faults) + found.more)
+        return Audited(log.stem, _named(which, log), tuple(rows), len(found.faults) + found.more)
 
     # ---- taken in -----------------------------------------------------------------------------------------------
 
@@ -261,9 +273,8 @@ class Archive:
     def verify(self, which: str | None, head: str | None = None) -> Sequence[tuple[Path, Verified]]:
         """One log and those of its agents."""
         log = self.find(which)
-        is_file = which is not None and log == Path(which)
-        with _opened(log) as fd:
-            found = [(log, verify(fd, session=None if is_file else log.stem, head=head))]
+        with _opened(log, which) as fd:
+            found = [(log, verify(fd, session=None if _is_file(which) else log.stem, head=head))]
         return [*found, *(_verified(agent) for agent in _agents(log))]
 
     def verify_all(self) -> Generator[tuple[Path, Verified]]:
@@ -273,12 +284,46 @@ class Archive:
             for agent in _agents(log):
                 yield _verified(agent)
 
-    def clean(self, older_than: float | None, *, dry_run: bool) -> Cleaned:
-        return collect(self._store.data, now=time(), older_than=older_than, dry_run=dry_run)
+    def clean(self, older_than: float | None, *, everywhere: bool, dry_run: bool) -> Cleaned:
+        """Remove what is left over in this workspace's project, or in those of all."""
+        project = None if everywhere else self._store.folder.name
+        return collect(self._store.data, now=time(), project=project, older_than=older_than, dry_run=dry_run)
 
-    def holder(self, which: str | None) -> tuple[Path, Holder | None, Holder]:
+    def remove(self, which: str) -> Sequence[Removed]:
+        """One session with all that belongs to it; gives its files. SessionLocked when somebody has it open."""
+        log = self._exactly(which)
+        try:
+            return remove_unused(log, time())
+        except OSError as error:
+            raise JournalError(f"session {log.stem} cannot be removed: {error.strerror or error}") from error
+
+    def _exactly(self, which: str) -> Path:
+        """The log of the one session that is meant for certain: by its id, a beginning of it that no other id has, or
+        its title in this workspace."""
+        if _is_file(which):
+            raise JournalError(f"{which} is a file: a session is removed by its id")
+        logs = self._logs()
+        found = [log for log in logs if log.stem == which]
+        if len(found) > 1:
+            found = [log for log in found if log.parent == self._store.folder] or found
+        if not found:
+            titled = {each.path for each in self.here() if each.about.title and each.about.title == which}
+            found = [log for log in logs if (len(which) >= 4 and log.stem.startswith(which)) or str(log) in titled]
+        if len(found) > 1:
+            names = ", ".join(str(log) for log in found[:5])
+            raise JournalError(f"several sessions could be meant by {which!r}: {names}; nothing was removed")
+        if not found:
+            raise JournalError(
+                f"there is no session {which!r}: say its id, a beginning of it (four characters at least) or its whole "
+                "title; `callgate session list` shows them"
+            )
+        return found[0]
+
+    def holder(self, which: str | Path | None) -> tuple[Path, Holder | None, Holder]:
         """Whose the session is: who holds it now, if anybody, and who left a name."""
-        log = self.find(which)
+        log = which if isinstance(which, Path) else self.find(which)
+        if _is_file(which):
+            _refuse_no_file(str(which))
         try:
             return log, holder_of(log), read_holder(log)
         except OSError as error:
@@ -309,20 +354,47 @@ def _agents(log: Path) -> list[Path]:
     return sorted((log.with_suffix("") / "agents").glob(f"*{_SUFFIX}"))
 
 
-def _open_questions(events: Iterable[Durable]) -> tuple[Question, ...]:
-    waiting: dict[str, Question] = {}
-    for event in events:
-        if isinstance(event, QuestionAsked):
-            waiting[event.question.call_id] = event.question
-        elif isinstance(event, QuestionAnswered):
-            waiting.pop(event.confirmation.call_id, None)
-        elif isinstance(event, CallSettled):
-            waiting.pop(event.call_id, None)
-    return tuple(waiting.values())
+def _is_file(which: str | Path | None) -> bool:
+    """Whether a person gave a file instead of the name of a session."""
+    return isinstance(which, str) and ("/" in which or os.sep in which or which.endswith(_SUFFIX))
+
+
+def _named(which: str | None, log: Path) -> str:
+    return quote(which) if which is not None and _is_file(which) else log.stem
+
+
+def _refuse_no_file(given: str) -> None:
+    """What somebody gave as a file is theirs, so the words are others than for the data folder."""
+    try:
+        mode = os.lstat(given).st_mode
+    except OSError:  # opening it says why
+        return
+    if S_ISREG(mode):
+        return
+    what = "a folder" if S_ISDIR(mode) else "a symbolic link" if S_ISLNK(mode) else "not a regular file"
+    instead = "the file it leads to" if S_ISLNK(mode) else "the file of a log"
+    raise JournalError(
+        f"{given} is {what} and no log of a session: give {instead}, or an id (`callgate session list` shows them)"
+    )
+
+
+def _refuse_other(fd: int, log: Path) -> None:
+    """JournalError for a file of which no line can be read."""
+    if next(all_entries(fd), None) is not None:
+        return
+    size = os.fstat(fd).st_size
+    if not size:
+        raise JournalError(f"there is no line in {log}: it is empty")
+    hint = ""
+    if looks_like_claude(data for _, _, data in raw_lines(fd, 0, size)):
+        hint = f"; it looks like a transcript of Claude Code: `callgate session import {quote(str(log))}` takes it in"
+    raise JournalError(f"no line of {log} can be read, so it is no log of a session{hint}")
 
 
 @contextmanager
-def _opened(log: Path) -> Generator[int]:
+def _opened(log: Path, which: str | None) -> Generator[int]:
+    if which is not None and _is_file(which):
+        _refuse_no_file(which)
     try:
         fd = open_log(log, os.O_RDONLY)
     except OSError as error:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from inspect import isawaitable
 from os import PathLike
 from secrets import token_hex
 from typing import Any, Literal, Self, get_args
@@ -15,13 +16,14 @@ from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop, LoopLimits
 from callgate.core.ports import Gate, Host, Journal, Model
-from callgate.core.record import Listener, MemoryJournal, Record
+from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.core.turn import Equipment
 from callgate.standalone import (
     Tools,
     as_gate,
     as_host,
+    as_journal,
     as_toolbox,
     check_model_shape,
     settings_from_environment,
@@ -30,7 +32,7 @@ from callgate.transcript.compact import Summarize, kept_from, trimmed
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Mode, Question, check_mode
-from callgate.words.errors import StateError, in_words
+from callgate.words.errors import JournalError, StateError, in_words
 from callgate.words.events import (
     Branched,
     Compacted,
@@ -102,7 +104,7 @@ class Session:
         summarize: Summarize | None = None,
         rerun_safe: bool = True,
     ) -> None:
-        self._journal = journal = journal or MemoryJournal()
+        self._journal = journal = as_journal(journal)
         self._fresh = partial(Ledger, context=context)
         self._record = Record(journal, self._fresh(journal.read()))
         self._summarize = summarize
@@ -121,6 +123,7 @@ class Session:
             # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
             lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
             rerun_safe=rerun_safe,
+            resumable=bool(journal.session),
         )
         if mode is not None and check_mode(mode) != self._ledger.mode:
             self._record.write(ModeSet(self._now(), mode))
@@ -131,7 +134,8 @@ class Session:
         self._prompts: deque[tuple[Part, ...]] = deque()
         self._failure: Exception | None = None
         self._shutting = False
-        self._moved = False  # the state is that of another branch, because the log could not be read yet
+        self._moved = False  # the state is not that of the log, which has to be read again
+        self._reading = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -210,19 +214,35 @@ class Session:
         if self._status == "closed":
             raise StateError("the session is closed")
         refusal = self._take(sent)
+        self._moved = self._moved or self._reading  # it may be later than what is being read
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
 
     async def aclose(self) -> None:
-        """Interrupt what is under way, wait for its end, and close."""
+        """Stop what is under way, wait for its end, and close. A session that is kept goes on from there another time;
+        JournalError when the last of it could not be written."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._end())
+        await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
         self._shutting = True
         if self._task is not None and not self._task.done():
-            if self._loop is not None:
-                self._loop.interrupt("The session was closed.")
+            if self._loop is None:
+                self._task.cancel()  # a summary, or reading: nothing is lost by that
+            else:
+                end = self._loop.leave if self._equipment.resumable else self._loop.interrupt
+                end("The session was closed.")
             await asyncio.wait((self._task,))
-        self._be("closed")
         self.deliver()
-        await self._journal.aclose()
+        try:
+            await self._journal.aclose()
+        except JournalError as error:
+            self._failure = error
+            raise
+        finally:
+            self._be("closed")
+            self.deliver()
 
     def _take(self, sent: Input) -> str | None:
         """Act on an input; otherwise say why not."""
@@ -242,7 +262,7 @@ class Session:
                 self._loop.steer(sent.text)
             case Interrupt():
                 if self._loop is None:
-                    return "nothing is under way"
+                    return "nothing is under way" if self._task is None or not self._task.cancel() else None
                 self._be("working")
                 self._loop.interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
@@ -259,6 +279,8 @@ class Session:
             case SetTitle():
                 self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))
             case SetTags():
+                if isinstance(sent.tags, str):
+                    return "tags are a tuple of texts"
                 self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
             case Snip():
                 return self._snip(sent.message_ids)
@@ -270,7 +292,8 @@ class Session:
                 return self._aside(sent, self._compact(sent))
             case Close():
                 self._be("working")
-                self._closing = asyncio.get_running_loop().create_task(self.aclose())
+                self._closing = asyncio.get_running_loop().create_task(self._end())
+                self._closing.add_done_callback(lambda done: done.cancelled() or done.exception())  # the reply tells
             case _:
                 return f"this session has nothing that handles {type(sent).__name__}"
         return None
@@ -290,7 +313,8 @@ class Session:
         unknown = [each for each in message_ids if each not in known]
         if unknown or not message_ids:
             return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
-        self._record.write(Snipped(self._now(), message_ids))
+        for each in message_ids:  # on its own, so that it stays as long as its message does
+            self._record.write(Snipped(self._now(), (each,)))
         return None
 
     def _trim(self, sent: Trim) -> str | None:
@@ -318,6 +342,8 @@ class Session:
             refusal = await work
             if refusal is not None:
                 self._record.tell(InputRefused(self._now(), name, refusal))
+        except asyncio.CancelledError:
+            self._record.tell(InputRefused(self._now(), name, "it was interrupted"))
         except Exception as error:
             self._failure = error
         finally:
@@ -326,6 +352,7 @@ class Session:
 
     async def _move(self, sent: Rewind | Branch) -> str | None:
         """Another place in the tree of messages; then the log says what is live."""
+        await self._read_again()
         message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
         message = message or await self._journal.recall(sent.message_id)
         if message is None:
@@ -348,25 +375,35 @@ class Session:
 
     async def _read_again(self) -> None:
         """After a move the log says what is live, and with it what the state is."""
-        if self._moved:
-            self._record.ledger = self._fresh(await self._journal.live())
-            self._moved = False
+        while self._moved:
+            self._moved, self._reading = False, True
+            try:
+                self._record.ledger = self._fresh(await self._journal.live())
+            except BaseException:
+                self._moved = True
+                raise
+            finally:
+                self._reading = False
 
     async def _compact(self, sent: Compact) -> str | None:
+        await self._read_again()
         ledger = self._ledger
         if self._summarize is None:
             return "this session has no function that writes a summary: pass summarize"
+        if sent.keep < 0:
+            return "keep is a number of messages"
         if not ledger.messages:
             return "there is nothing to summarize"
         if ledger.open_turn is not None:
             return "a turn was left unfinished: send Continue first"
         kept = kept_from(ledger.messages, sent.keep)
         try:
-            summary = await self._summarize(ledger.history(), sent.instructions)
+            written = self._summarize(ledger.history(), sent.instructions)
+            summary = await written if isawaitable(written) else written
         except Exception as error:
             return f"no summary was written: {in_words(error)}"
-        if not summary.strip():
-            return "the summary was empty, so nothing was compacted"
+        if not str(summary or "").strip() or not hasattr(summary, "strip"):
+            return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         running, context = ledger.running, plain_json(dict(ledger.context))
         self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, ledger.counted))
         return None

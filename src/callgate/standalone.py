@@ -15,7 +15,7 @@ from callgate.core import runner
 from callgate.core.executor import ExecutorSettings
 from callgate.core.gate import DecisionGate
 from callgate.core.ports import Gate, Host, Journal, Model, Tool, Toolbox
-from callgate.core.record import Listener, Record
+from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.host.local import LocalHost
 from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
@@ -58,6 +58,17 @@ def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journa
     if isinstance(journal, DiskJournal):
         return LocalHost(place, journal.folder / "artifacts", clean=journal.masker.noun)
     return LocalHost(place)
+
+
+def as_journal(journal: Journal | None) -> Journal:
+    """UsageError for what is none: most often a Store, or a journal that was not awaited."""
+    if journal is None:
+        return MemoryJournal()
+    if hasattr(journal, "barrier"):
+        return journal
+    if hasattr(journal, "close"):  # a coroutine
+        journal.close()  # pyright: ignore
+    raise UsageError(f"pass journal=await store.create() or await store.open(…), not {type(journal).__name__}")
 
 
 def check_model_shape(model: Model) -> Model:

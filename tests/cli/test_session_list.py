@@ -16,6 +16,8 @@ from tests.cli.session_kit import BAD, ESCAPE, Desk
 
 pytestmark = pytest.mark.spec("TRS-12")
 
+CLAUDE = Path(__file__).parents[1] / "data" / "claude"
+
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
@@ -43,6 +45,7 @@ def test_marks_are_explained_below(desk: Desk) -> None:
     _, row, legend = desk.good("session", "list").lines
     assert row.startswith(f"? {log.stem}")
     assert legend == "? a question waits"
+    assert json.loads(desk.good("session", "list", "--json").out)["asking"] is True
     log.write_bytes(b"".join(line for line in log.read_bytes().splitlines(True) if b"question_asked" not in line))
     _, row, legend = desk.good("session", "list").lines
     assert row.startswith(f"* {log.stem}")
@@ -105,7 +108,7 @@ def test_programs_get_a_line_of_json_for_each(desk: Desk) -> None:
     assert found["path"] == str(log)
     assert found["size"] == log.stat().st_size
     assert (found["title"], found["messages"], found["workspace"]) == ("Fix the tests", 4, str(desk.work))
-    assert (found["unfinished"], found["asking"], found["fault"]) == (False, False, "")
+    assert (found["unfinished"], found["asking"], found["asked"], found["fault"]) == (False, False, [], "")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +175,53 @@ def test_a_session_that_is_not_there_is_one_line_that_says_what_to_do(command: t
     )
 
 
+@pytest.mark.parametrize("command", [("session", "show"), ("audit",), ("session", "verify"), ("session", "lock")])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("./", "./ is a folder and no log of a session: give the file of a log"),
+        ("/dev/null", "/dev/null is not a regular file and no log of a session: give the file of a log"),
+        ("./link", "./link is a symbolic link and no log of a session: give the file it leads to"),
+    ],
+    ids=["folder", "device", "link"],
+)
+def test_a_path_that_is_no_file_says_what_to_give_instead(
+    command: tuple[str, ...], given: str, said: str, desk: Desk
+) -> None:
+    (desk.work / "link").symlink_to("elsewhere.jsonl")
+    ran = desk.run(*command, given)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"callgate: {said}, or an id (`callgate session list` shows them)\n"
+
+
+@pytest.mark.parametrize("command", [("session", "show"), ("session", "export", "--format", "html"), ("audit",)])
+@pytest.mark.parametrize(
+    "data", [b"Dear diary,\nnothing.\n", bytes(range(256)), b"{}\n[]\n"], ids=["text", "bytes", "json"]
+)
+def test_a_file_that_is_no_log_is_not_an_empty_session(command: tuple[str, ...], data: bytes, desk: Desk) -> None:
+    (desk.work / "copy.jsonl").write_bytes(data)
+    ran = desk.run(*command, "copy.jsonl")
+    said = "callgate: no line of copy.jsonl can be read, so it is no log of a session\n"
+    assert (ran.code, ran.out, ran.err) == (1, "", said)
+
+
+@pytest.mark.parametrize("command", [("session", "show"), ("session", "export", "--format", "html"), ("audit",)])
+def test_a_transcript_of_claude_code_is_told_how_to_be_taken_in(command: tuple[str, ...], desk: Desk) -> None:
+    (desk.work / "my chat.jsonl").write_bytes((CLAUDE / "parallel.jsonl").read_bytes())
+    ran = desk.run(*command, "my chat.jsonl")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith("transcript of Claude Code: `callgate session import 'my chat.jsonl'` takes it in\n")
+
+
+@pytest.mark.parametrize("command", [("session", "show"), ("session", "export", "--format", "html"), ("audit",)])
+def test_a_hint_about_a_file_repeats_the_path_that_was_given(command: tuple[str, ...], desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    (desk.work / "a copy.jsonl").write_bytes(b"".join((*lines[:3], b"junk\n", *lines[3:])))
+    ran = desk.run(*command, "./a copy.jsonl")
+    assert "`callgate session verify './a copy.jsonl'` says" in ran.out + ran.err
+
+
 def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
     logs = sorted((desk.session().stem, desk.session().stem))
     desk.go("elsewhere")
@@ -228,6 +278,10 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
             ("session", "verify", "--all", "x"),
             "callgate session verify: say --all, or which one; see callgate session verify --help",
         ),
+        (
+            ("session", "remove"),
+            "callgate session remove: the following arguments are required: ID; see callgate session remove --help",
+        ),
         (("session", "show", "a", "b"), "callgate session show: b is not known here; see callgate session show --help"),
     ],
     ids=lambda value: "-".join(value)[:30].replace("\x1b", "ESC") if isinstance(value, tuple) else "",
@@ -236,7 +290,7 @@ def test_a_fault_is_one_line_that_says_what_to_do(words: tuple[str, ...], said: 
     assert desk.run(*words) == (2, "", said + "\n")
 
 
-NAMES = ["list", "show", "export", "import", "verify", "gc", "lock"]
+NAMES = ["list", "show", "export", "import", "verify", "gc", "remove", "lock"]
 
 
 def test_every_command_has_help_that_names_the_data_folder(desk: Desk) -> None:

@@ -71,6 +71,26 @@ def test_a_file_that_cannot_be_written_is_one_line(desk: Desk) -> None:
     assert (ran.code, ran.err) == (1, "callgate: No such file or directory: missing/out.html\n")
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["new", "force"])
+@pytest.mark.parametrize("name", ["there", "new/"])
+def test_a_folder_is_no_file_to_write_to(name: str, force: tuple[str, ...], desk: Desk) -> None:
+    desk.session()
+    (desk.work / "there").mkdir()
+    ran = desk.run("session", "export", "--format", "html", "-o", name, *force)
+    assert (ran.code, ran.err) == (1, f"callgate: {name} is a folder: say which file in it\n")
+    assert [path.name for path in desk.work.rglob("*")] == ["there"]
+
+
+@pytest.mark.spec("GATE-11")
+def test_an_export_says_that_lines_are_missing(desk: Desk) -> None:
+    log = desk.session("Fix the tests")
+    lines = log.read_bytes().splitlines(True)
+    log.write_bytes(b"".join((*lines[:5], *lines[6:])))
+    ran = desk.run("session", "export", "--format", "markdown")
+    assert (ran.code, ran.lines[0]) == (0, "# Fix the tests")
+    assert ran.err == f"callgate: lines are missing; `callgate session verify {log.stem}` says which\n"
+
+
 def test_an_export_of_a_damaged_log_says_that_something_is_left_out(desk: Desk) -> None:
     log = desk.session("Fix the tests")
     log.with_suffix(".index").unlink()
@@ -135,6 +155,10 @@ def test_an_import_says_what_it_took_and_what_it_skipped(desk: Desk) -> None:
     shown = desk.good("session", "show", session)
     assert shown.lines[0] == "All about it"
     assert f"from claude-code {file} (/somewhere/else)" in shown.lines
+    assert (
+        "- From 1970-01-01 00:00:00 UTC to 1970-01-01 00:00:00 UTC"
+        in desk.good("session", "export", session, "--format", "markdown").lines
+    )
 
 
 def test_agents_go_beside_the_session_with_a_word_about_each(desk: Desk) -> None:

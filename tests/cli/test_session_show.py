@@ -15,9 +15,24 @@ from pathlib import Path
 import pytest
 
 from callgate.cli.terminal import width
-from callgate.words.events import CallSettled, Event, MessageAdded
+from callgate.transcript.drafts import write_draft
+from callgate.words.decisions import Question
+from callgate.words.events import (
+    CallArrived,
+    CallSettled,
+    CallStarted,
+    Durable,
+    Event,
+    Forked,
+    MessageAdded,
+    QuestionAsked,
+    SessionOpened,
+    TurnEnded,
+    TurnStarted,
+)
 from callgate.words.inputs import Prompt, SetMode
 from callgate.words.jsonable import from_json
+from callgate.words.messages import CallPart, Message, Text
 from tests.cli.session_kit import BAD, Desk
 
 pytestmark = pytest.mark.spec("TRS-12")
@@ -158,12 +173,89 @@ def test_what_stands_between_messages_is_shown_as_well(desk: Desk) -> None:
     assert shown[shown.index("Mode: accept_edits") - 1].startswith("━━ event ")
 
 
-def test_a_log_without_a_single_line_can_be_shown(desk: Desk) -> None:
+def test_a_log_without_a_single_line_is_said_to_be_empty(desk: Desk) -> None:
     log = desk.session()
     log.with_suffix(".index").unlink()
     log.write_bytes(b"")
-    assert desk.good("session", "show").lines[0] == "(no prompt yet)"
-    assert desk.good("session", "show", "--json").out == ""
+    for words in ((), ("--tail", "1"), ("--json",)):
+        ran = desk.run("session", "show", *words)
+        assert ran == (1, "", f"callgate: there is no line in {log}: it is empty\n")
+
+
+@pytest.mark.spec("GATE-11")
+def test_missing_lines_are_said_at_the_top(desk: Desk) -> None:
+    log = desk.session()
+    lines = log.read_bytes().splitlines(True)
+    log.write_bytes(b"".join((*lines[:5], *lines[6:])))
+    wanted = f"lines are missing; `callgate session verify {log.stem}` says which"
+    assert [line for line in desk.good("session", "show").lines if line.startswith("!")] == [f"! {wanted}"]
+    assert desk.run("session", "show", "--json").err == f"callgate: {wanted}\n"
+
+
+# ---- left in the middle -------------------------------------------------------------------------------------------
+
+HELLO = (SessionOpened(1.0, "1", "/w"), MessageAdded(1.0, Message("u1", "user", (Text("Hello."),))))
+ARRIVED = (TurnStarted(2.0, 1, "a1"), CallArrived(2.0, "c1", "write", {}, 0, "a1", arguments_hash="h"))
+ANSWER = MessageAdded(3.0, Message("a1", "assistant", (CallPart("c1", "write", {}),)))
+ASKED = QuestionAsked(2.5, Question("c1", "write", {}, "h", "mode", "it writes", 2.5))
+
+
+def left(desk: Desk, *events: Durable) -> Path:
+    """A session as it is found when its program died after these events."""
+    store = desk.store
+    return store.folder / f"{store.write([*HELLO, *events])}.jsonl"
+
+
+@pytest.mark.spec("TRS-10")
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ((), "not started"),
+        ((CallStarted(4.0, "c1"),), "had started; its outcome is unknown"),
+        ((CallStarted(4.0, "c1"), CallStarted(5.0, "c1", 2)), "had started (attempt 2); its outcome is unknown"),
+    ],
+    ids=["never", "once", "again"],
+)
+def test_a_call_without_a_result_says_how_far_it_came(events: tuple[Durable, ...], said: str, desk: Desk) -> None:
+    left(desk, *ARRIVED, ANSWER, *events)
+    for tail in ((), ("--tail", "1")):
+        assert block(desk.good("session", "show", *tail).out, "○ write")[-1] == said
+
+
+@pytest.mark.spec("TRS-10")
+def test_a_question_waits_only_when_its_message_is_on_record(desk: Desk) -> None:
+    left(desk, *ARRIVED, ASKED)
+    ran = desk.good("session", "show")
+    assert "waits" not in ran.out
+    assert ran.lines[2].startswith("! the last turn was left unfinished")
+    assert block(ran.out, "○ write")[-1] == "not started"
+    left(desk, *ARRIVED, ASKED, ANSWER)
+    assert "! a question waits: may write run? it writes" in desk.good("session", "show").lines
+    left(desk, *ARRIVED, ASKED, ANSWER, Forked(4.0, "another"))
+    assert "waits" not in desk.good("session", "show").out
+
+
+@pytest.mark.spec("TRS-10")
+def test_text_that_streamed_before_a_kill_is_shown_as_not_finished(desk: Desk) -> None:
+    log = left(desk, *ARRIVED)
+    write_draft(log, desk.store.masker, "a1", ((0, "Let me \x1b[31m see.\nThen "), (1, "I write it. Cut o")))
+    for tail in ((), ("--tail", "1")):
+        ran = desk.good("session", "show", *tail)
+        assert ran.lines[-4:] == ["━━ assistant a1", "not finished: Let me \\x1b[31m see.", "Then", "I write it. Cut"]
+    ran = desk.run("session", "show", "--json")
+    assert (ran.code, len(ran.lines)) == (0, 4)
+    assert "callgate: the last message is not finished; " in ran.err
+
+
+@pytest.mark.spec("TRS-10")
+@pytest.mark.parametrize("after", [(ANSWER,), (TurnEnded(3.0, 1, "interrupted"),)], ids=["said", "ended"])
+def test_a_draft_whose_message_is_on_record_or_whose_turn_is_over_is_not_shown(
+    after: tuple[Durable, ...], desk: Desk
+) -> None:
+    write_draft(left(desk, *ARRIVED, *after), desk.store.masker, "a1", ((0, "Let me see. "),))
+    assert "not finished" not in desk.good("session", "show").out
+    write_draft(left(desk, *ARRIVED), desk.store.masker, "a0", ((0, "Of another one. "),))
+    assert "not finished" not in desk.good("session", "show").out
 
 
 def test_on_a_terminal_there_are_colours_and_its_own_width(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""``callgate session verify``, ``gc`` and ``lock``."""
+"""``callgate session verify``, ``gc``, ``remove`` and ``lock``."""
 
 import asyncio
 import json
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from callgate.transcript.journal import write_log
 from callgate.transcript.lock import lock_path, open_log, take_lock
+from callgate.words.events import SessionOpened
 from tests.cli.session_kit import Desk
 
 pytestmark = pytest.mark.spec("TRS-12")
@@ -55,6 +57,7 @@ def test_an_end_that_was_cut_off_is_found_with_the_head_noted_before(desk: Desk)
     assert desk.run("session", "verify").code == 0
     ran = desk.run("session", "verify", "--head", head)
     assert ran.code == 1
+    assert ran.lines[0] == f"{log.stem}: not sound, the head is not in it"
     assert f"the head {head} is not in it: its end was cut off" in ran.lines[-1]
     older = json.loads(lines[3])["sum"]
     assert desk.good("session", "verify", "--head", older).lines[-1].endswith("is line 4, followed by newer ones")
@@ -73,6 +76,29 @@ def test_all_logs_are_verified_on_demand_and_one_bad_one_is_1(desk: Desk) -> Non
     assert f"{good.stem}: sound" in ran.lines
     assert f"{bad.stem}: not sound, 1 fault" in ran.lines
     assert ran.lines[-1] == "2 logs, 1 not sound"
+
+
+def test_a_file_without_a_line_is_not_sound(desk: Desk) -> None:
+    (desk.work / "copy.jsonl").write_bytes(b"")
+    ran = desk.run("session", "verify", "copy.jsonl")
+    assert (ran.code, ran.lines) == (1, ["copy: not sound, there is no line in it", "  0 lines checked, 0 bytes"])
+
+
+def test_the_log_of_an_agent_is_named_with_its_session(desk: Desk) -> None:
+    log = desk.session()
+    agent = log.with_suffix("") / "agents" / "a1.jsonl"
+    agent.parent.mkdir(parents=True)
+    write_log(agent, desk.store.masker, [SessionOpened(1.0, "1", "/w")])
+    name = f"projects/{log.parent.name}/{log.stem}/agents/a1.jsonl"
+    for words in (("--all",), (log.stem,), (str(agent),)):
+        assert f"{name}: sound" in desk.good("session", "verify", *words).lines
+
+
+def test_a_torn_file_without_an_ending_in_its_name_is_verified_too(desk: Desk) -> None:
+    log = desk.session()
+    (desk.work / "copy").write_bytes(log.read_bytes()[:-20])
+    ran = desk.run("session", "verify", "./copy")
+    assert (ran.code, ran.err, ran.lines[0]) == (1, "", "copy: not sound, 1 fault")
 
 
 def test_a_log_that_cannot_be_opened_does_not_stop_the_others(desk: Desk) -> None:
@@ -132,9 +158,24 @@ def _resume(desk: Desk) -> None:
 
 
 def test_there_may_be_nothing_to_remove(desk: Desk) -> None:
-    assert desk.good("session", "gc").out == "nothing to remove\n"
+    nothing = "nothing to remove of this folder's sessions; --all looks at those of all folders\n"
+    assert desk.good("session", "gc").out == nothing
     desk.session()
-    assert desk.good("session", "gc", "--older-than", "30d").out == "nothing to remove\n"
+    assert desk.good("session", "gc", "--older-than", "30d").out == nothing
+    assert desk.good("session", "gc", "--all").out == "nothing to remove\n"
+
+
+def test_only_the_sessions_of_this_folder_are_cleaned_up_unless_all_is_said(desk: Desk) -> None:
+    there = desk.session()
+    desk.go("elsewhere")
+    here = desk.session()
+    for log in (there, here):
+        os.utime(log, (1_700_000_000, 1_700_000_000))
+    ran = desk.good("session", "gc", "--older-than", "30d")
+    assert here.stem in ran.out
+    assert (here.exists(), there.exists()) == (False, True)
+    assert there.stem in desk.good("session", "gc", "--older-than", "30d", "--all").out
+    assert not there.exists()
 
 
 def test_old_sessions_and_litter_are_removed_and_counted(desk: Desk) -> None:
@@ -163,7 +204,7 @@ def test_a_session_in_use_stays_and_it_is_said(desk: Desk) -> None:
     finally:
         os.close(fd)
     assert ran.lines[0].startswith(f"kept session {log.stem} is open in process {os.getpid()}")
-    assert ran.lines[1] == "nothing to remove"
+    assert ran.lines[1].startswith("nothing to remove")
     assert log.exists()
 
 
@@ -176,6 +217,71 @@ def test_programs_get_one_line_of_json_about_it(desk: Desk) -> None:
     assert (found["dry_run"], found["kept"], found["failed"]) == (False, [], [])
     assert (found["removed"][0]["session"], found["removed"][0]["size"]) == (log.stem, size)
     assert found["bytes"] >= size
+
+
+# ---- remove -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["id", "beginning", "title"])
+def test_one_session_is_removed_and_it_is_said_what_went(how: str, desk: Desk) -> None:
+    other = desk.session("Another one")
+    other = other.rename(other.with_name("20250101-000000-00000000.jsonl"))
+    log = desk.session("Fix the tests")
+    artifacts = log.with_suffix("") / "artifacts"
+    artifacts.mkdir(parents=True)
+    which = {"id": log.stem, "beginning": log.stem[:15], "title": "Fix the tests"}[how]
+    first, *paths = desk.good("session", "remove", which).lines
+    assert first.startswith(f"removed session {log.stem}, ")
+    assert paths == [f"  {path}" for path in (log, log.with_suffix(".index"), log.with_suffix(""))]
+    assert not list(log.parent.glob(f"{log.stem}*"))
+    assert other.exists()
+
+
+@pytest.mark.parametrize("which", ["fix tests", "fix the tests", "Fix", "latest", "", "202"])
+def test_words_are_not_enough_to_remove_a_session(which: str, desk: Desk) -> None:
+    log = desk.session("Fix the tests")
+    ran = desk.run("session", "remove", which)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"callgate: there is no session {which!r}: say its id, ")
+    assert log.exists()
+
+
+def test_a_session_that_several_could_be_or_that_is_a_file_is_not_removed(desk: Desk) -> None:
+    logs = [desk.session("Fix the tests"), desk.session("Fix the tests")]
+    for which in ("Fix the tests", logs[0].stem[:4]):
+        ran = desk.run("session", "remove", which)
+        assert (ran.code, ran.out) == (1, "")
+        assert all(str(log) in ran.err for log in logs)
+    ran = desk.run("session", "remove", str(logs[0]))
+    assert (ran.code, ran.err) == (1, f"callgate: {logs[0]} is a file: a session is removed by its id\n")
+    assert all(log.exists() for log in logs)
+
+
+def test_a_session_of_another_folder_is_removed_by_its_id_and_not_by_its_title(desk: Desk) -> None:
+    log = desk.session("Fix the tests")
+    desk.go("elsewhere")
+    assert desk.run("session", "remove", "Fix the tests").code == 1
+    assert log.exists()
+    copy = desk.session()
+    copy = copy.rename(copy.with_name(log.name))
+    desk.good("session", "remove", log.stem)
+    assert (copy.exists(), log.exists()) == (False, True)
+    desk.good("session", "remove", log.stem)
+    assert not log.exists()
+
+
+@pytest.mark.spec("TRS-6")
+def test_a_session_in_use_is_not_removed(desk: Desk) -> None:
+    log = desk.session()
+    fd = open_log(log, os.O_RDWR)
+    try:
+        take_lock(fd, log, 0.0)
+        ran = desk.run("session", "remove", log.stem)
+    finally:
+        os.close(fd)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"session {log.stem} is open in process {os.getpid()}" in ran.err
+    assert log.exists()
 
 
 # ---- lock ---------------------------------------------------------------------------------------------------------

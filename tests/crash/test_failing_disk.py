@@ -72,7 +72,7 @@ def test_a_disk_that_stays_full_stops_the_session_with_advice(tmp_path: Path) ->
     ran = fail_and_resume(tmp_path / "it", "pwrite64:error=ENOSPC:when=12+")
     assert ran.code == 3
     assert "No space left on device" in ran.errors[0]
-    assert "What was acknowledged is safe; free some space on that disk, then go on." in ran.errors[0]
+    assert "What was acknowledged is safe; free some space on that disk, then send Continue()." in ran.errors[0]
 
 
 @pytest.mark.slow

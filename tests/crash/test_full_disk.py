@@ -33,7 +33,7 @@ def test_a_log_that_may_not_grow_stops_the_session_and_it_goes_on_when_it_may(tm
     stage = Stage(tmp_path)
     with Talk(stage.command("run", "--file-size", SMALL, "--on-error", "wait")) as program:
         heard = program.until("waiting")
-        assert "raise the limit on the size of files (ulimit -f), then go on." in only_error(heard)
+        assert "raise the limit on the size of files (ulimit -f), then send Continue()." in only_error(heard)
         assert 0 < len(stage.bytes()) <= int(SMALL)
         check_told(stage, heard)
         program.go_on()
@@ -58,7 +58,7 @@ def test_a_program_without_descriptors_says_so_and_goes_on_when_it_has_some(tmp_
     with Talk(stage.command("run", "--files", "--on-error", "wait")) as program:
         error = only_error(program.until("waiting"))
         assert "Too many open files" in error
-        assert "raise the limit on open files (ulimit -n), then go on." in error
+        assert "raise the limit on open files (ulimit -n), then send Continue()." in error
         assert not stage.log.exists()
         program.go_on()
         ran = program.end()
@@ -120,7 +120,7 @@ def test_a_full_disk_stops_the_session_and_it_goes_on_when_there_is_room(
     with in_shell(namespace, stage, FULL, *stage.command("run", "--on-error", "wait")) as program:
         error = only_error(program.until("waiting"))
         assert "No space left on device" in error
-        assert "free some space on that disk, then go on." in error
+        assert "free some space on that disk, then send Continue()." in error
         (tmp_path / "free").write_text("\n")
         (tmp_path / "told").read_text()
         program.go_on()
@@ -138,4 +138,4 @@ def test_a_disk_that_cannot_be_written_is_named_with_advice(tmp_path: Path, name
         ran = program.end()
     assert ran.code == 3, ran
     assert "Read-only file system" in ran.errors[0]
-    assert "make that disk writable, then go on." in ran.errors[0]
+    assert "make that disk writable, then send Continue()." in ran.errors[0]

@@ -17,7 +17,7 @@ from callgate.core.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import Latch, PlainTool, ScriptedModel, call, pause, say, turn
 from callgate.transcript.journal import DiskJournal
-from callgate.words.errors import SessionLocked
+from callgate.words.errors import SessionLocked, StateError, UsageError
 from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked
 from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.messages import Message, ResultPart, Text
@@ -254,6 +254,90 @@ def test_an_open_question_is_asked_again_and_its_answer_is_taken_once(keep: Keep
             assert [what for what, _, _ in after.ran] == ["x"]
             assert results(again.messages)["call_1"] == "noted x"
             assert "not now" in results(again.messages)["call_2"]
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7", "TRS-10")
+def test_an_open_question_survives_that_the_session_is_closed(keep: Keep) -> None:
+    async def main() -> None:
+        both = turn(call("held"), call("note", what="x"), call("read", what="r"))
+        async with await keep.session(ScriptedModel(both)) as session:
+            await session.send(Prompt("go"))
+            first = next(each for each in session.questions if each.tool == "held")
+            session.post(Answer(first.yes()))
+            await keep.held.entered()
+        assert keep.store.list()[0].about.asking
+        async with await keep.session(ScriptedModel(otherwise=turn(say("ok"))), await keep.store.open()) as again:
+            assert again.status == "paused"
+            await again.send(Continue())
+            assert [question.tool for question in again.questions] == ["note"]
+            await again.send(Answer(again.questions[0].yes()))
+            told = results(again.messages)
+            assert told["call_1"].startswith("The session was closed. It was interrupted; its effects are unknown")
+            assert told["call_2"] == "noted x"
+            assert again.status == "idle"
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7", "TRS-10")
+def test_an_open_question_survives_that_the_program_just_ends(keep: Keep) -> None:
+    async def first() -> None:
+        session = await keep.session(ScriptedModel(turn(call("note", what="x"))))
+        await session.send(Prompt("go"))
+        assert session.status == "waiting_confirmation"
+
+    async def second() -> None:
+        async with await keep.session(ScriptedModel(otherwise=turn(say("ok"))), await opened(keep)) as again:
+            await again.send(Continue())
+            assert [question.tool for question in again.questions] == ["note"]
+            await again.send(Answer(again.questions[0].no()))
+
+    run(first())
+    run(second())
+
+
+async def opened(keep: Keep) -> DiskJournal:
+    """A session that nobody closed keeps its lock for as long as the program runs: here it ends by a copy."""
+    keep.store = keep.crashed().store
+    return await keep.store.open()
+
+
+@pytest.mark.spec("TRS-10")
+def test_half_an_answer_is_gone_on_with(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        scene = turn(say("今天天气很好，我们先看一下价格表，然后再修改设置文件。"), pause(3600))
+        async with await keep.session(ScriptedModel(scene), journal) as session:
+            session.post(Prompt("go"))
+            draft = journal.path.with_suffix(".draft")
+            await until(draft.exists)
+            after = keep.crashed()
+            session.post(Interrupt())
+        model = ScriptedModel(otherwise=turn(say("And so on.")))
+        async with await after.session(model, await after.store.open()) as again:
+            await again.send(Continue())
+            texts = [message.text for message in again.messages]
+            assert texts[1].startswith("今天天气很好")
+            assert texts[2] == "The program ended while you were writing this. Go on from there."
+            assert texts[3] == "And so on."
+
+    run(main())
+
+
+def test_a_journal_is_for_one_session(keep: Keep) -> None:
+    async def main() -> None:
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(), journal):
+            with pytest.raises(StateError, match="another Session"):
+                Session(ScriptedModel(), [], journal=journal)
+        with pytest.raises(StateError, match="closed"):
+            Session(ScriptedModel(), [], journal=journal)
+        with pytest.raises(UsageError, match=r"await store.create\(\)"):
+            Session(ScriptedModel(), [], journal=keep.store.create())  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="not Store"):
+            Session(ScriptedModel(), [], journal=keep.store)  # type: ignore[arg-type]
 
     run(main())
 

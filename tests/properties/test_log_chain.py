@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.chain import BOUNDARY, BRANCHED, FACT, MESSAGE, REWOUND, Chain, Line
+from callgate.core.chain import BOUNDARY, BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Chain, Line
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.transcript.codec import read_line
@@ -27,7 +27,14 @@ from tests.transcript.kit import (
     store_in,
 )
 
-KINDS = {"message": MESSAGE, "fact": FACT, "rewound": REWOUND, "branched": BRANCHED, "compacted": BOUNDARY}
+KINDS = {
+    "message": MESSAGE,
+    "fact": FACT,
+    "run_ended": CLOSING,
+    "rewound": REWOUND,
+    "branched": BRANCHED,
+    "compacted": BOUNDARY,
+}
 IDS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8")
 
 ids = st.sampled_from(IDS)
@@ -35,7 +42,7 @@ some = st.one_of(st.none(), ids, st.just("lost"))
 knowns = st.one_of(
     st.builds(Known, st.just("message"), ids, some),
     st.builds(Known, st.just("message"), ids, ids),
-    st.builds(Known, st.just("fact"), st.none(), some),
+    st.builds(Known, st.sampled_from(("fact", "run_ended")), st.none(), some),
     st.builds(Known, st.sampled_from(("rewound", "branched")), st.none(), st.none(), some),
     st.builds(Known, st.just("compacted"), st.none(), some, some),
 )
@@ -49,7 +56,7 @@ def grown(draw: st.DrawFn) -> list[Known]:
     before: dict[str, str | None] = {}
     leaf: str | None = None
     for n in range(draw(st.integers(1, 25))):
-        what = draw(st.sampled_from(("message", "message", "message", "fact", "rewound", "branched", "compacted")))
+        what = draw(st.sampled_from((*["message"] * 3, "fact", "run_ended", "rewound", "branched", "compacted")))
         there = st.sampled_from(sorted(before)) if before else st.none()
         if what == "message":
             lines.append(Known(what, f"m{n}", leaf))
@@ -57,6 +64,8 @@ def grown(draw: st.DrawFn) -> list[Known]:
             leaf = f"m{n}"
         elif what == "fact":
             lines.append(Known(what, None, draw(st.one_of(st.just(leaf), st.none(), there))))
+        elif what == "run_ended":
+            lines.append(Known(what, None, leaf))
         elif what == "compacted":
             lines.append(Known(what, None, leaf, draw(st.one_of(st.none(), there))))
         else:
@@ -76,6 +85,8 @@ def written(lines: Sequence[Known]) -> list[bytes]:
                 log.says(line.own, line.parent, f"line {at}", ("user", "assistant")[at % 2])
             case "fact":
                 log.add("noted", None, line.parent, {"text": f"line {at}"})
+            case "run_ended":
+                log.add("run_ended", None, line.parent, {"reason": "done", "detail": f"line {at}"})
             case "compacted":
                 log.add("compacted", None, line.parent, {"summary": f"line {at}", "kept": line.target})
             case moved:

@@ -209,7 +209,7 @@ def check_chain(image: bytes) -> None:
 
 
 class Known(NamedTuple):
-    """A line as the decision speaks of it. ``what``: message, rewound, branched, compacted or fact."""
+    """A line as the decision speaks of it. ``what``: message, run_ended, rewound, branched, compacted or fact."""
 
     what: str
     own: str | None
@@ -217,7 +217,7 @@ class Known(NamedTuple):
     target: str | None = None
 
 
-WHATS = {"message_added": "message", "rewound": "rewound", "branched": "branched", "compacted": "compacted"}
+WHATS = {"message_added": "message"} | {each: each for each in ("run_ended", "rewound", "branched", "compacted")}
 
 
 def known(line: bytes) -> Known:
@@ -283,9 +283,16 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
             return line.own in loaded
         if line.what == "compacted":
             return at in cuts[-1:]  # those before it have nothing left to say
-        if hung[at] is None:
-            return True
-        return hung[at] in loaded if hung[at] in before else leaves[at] is None or leaves[at] in loaded
+        if line.what != "run_ended":
+            if hung[at] is None:
+                return True
+            if hung[at] in before:
+                return hung[at] in loaded
+        leaf_then = hung[at] if line.what == "run_ended" and hung[at] in before else leaves[at]
+        if leaf_then in following and spoken[following[leaf_then]] < at:
+            return False  # of another branch, which went on from here
+        after_the_cut = bool(cuts) and leaf_then == hung[cuts[-1]] and at > cuts[-1]
+        return leaf_then is None or leaf_then in loaded or after_the_cut
 
     return [at for at in range(len(lines)) if is_live(at)]
 

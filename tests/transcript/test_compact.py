@@ -40,7 +40,7 @@ TALK = (
 @pytest.mark.spec("CMP-1")
 @pytest.mark.parametrize(
     ("keep", "kept"),
-    [(0, None), (-1, None), (1, "a3"), (2, "a2"), (3, "a2"), (4, "a1"), (5, "a1"), (6, "u1"), (7, None)],
+    [(0, None), (-1, None), (1, "a3"), (2, "a2"), (3, "a2"), (4, "a1"), (5, "a1"), (6, "u1"), (7, "u1")],
 )
 def test_a_tail_never_begins_with_a_result(keep: int, kept: str | None) -> None:
     assert kept_from(TALK, keep) == kept

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from callgate.transcript.gc import FRESH, Cleaned, collect
+from callgate.transcript.gc import FRESH, Cleaned, collect, remove_unused
 from callgate.transcript.lock import lock_path, open_log, take_lock
 from callgate.transcript.store import Store
+from callgate.words.errors import SessionLocked
 from callgate.words.events import MessageAdded, SessionOpened
 from callgate.words.messages import Message, Text
 from tests.transcript.kit import AT, store_in
@@ -123,6 +124,45 @@ def test_a_dry_run_says_the_same_and_changes_nothing(store: Store) -> None:
     assert everything(store.data) == before
     assert clean(store, 30) == planned
     assert planned.removed
+
+
+def test_one_project_alone_can_be_cleaned(tmp_path: Path) -> None:
+    here, there = Store(tmp_path / "here", tmp_path / "data"), Store(tmp_path / "there", tmp_path / "data")
+    mine, other = session(here, 99), session(there, 99)
+    cleaned = collect(here.data, now=NOW, project=here.folder.name, older_than=30 * DAY)
+    assert [each.session for each in cleaned.removed if each.session] == [mine.stem]
+    assert (mine.exists(), other.exists()) == (False, True)
+
+
+# ---- one session --------------------------------------------------------------------------------------------------
+
+
+def test_one_session_goes_with_all_that_belongs_to_it_and_nothing_else(store: Store) -> None:
+    other = session(store, 1)
+    kept = everything(store.folder)
+    log = session(store, 1)
+    log.with_suffix(".draft").write_text("12345")
+    lock_path(log).write_text("123")
+    removed = remove_unused(log, NOW)
+    assert everything(store.folder) == kept
+    names = [Path(each.path).name for each in removed]
+    ends = (".jsonl", ".index", ".draft", ".lock", ".jsonl.broken", "")
+    assert names == [f"{log.stem}{end}" for end in ends]
+    assert [each.size for each in removed][2:] == [5, 3, 4, 1000]
+    assert other.exists()
+
+
+def test_one_session_that_is_open_or_whose_agent_works_stays(store: Store) -> None:
+    log = session(store, 1)
+    agent = log.with_suffix("") / "agents" / "a1.jsonl"
+    agent.parent.mkdir()
+    agent.write_bytes(b"")
+    before = everything(store.folder)
+    for each in (log, agent):
+        with held(each), pytest.raises(SessionLocked, match=f"process {os.getpid()}"):
+            remove_unused(log, NOW)
+        lock_path(each).unlink()
+        assert everything(store.folder) == before
 
 
 # ---- litter -------------------------------------------------------------------------------------------------------

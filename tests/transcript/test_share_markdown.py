@@ -17,12 +17,15 @@ from callgate.words.events import (
     CallArrived,
     CallDecided,
     CallSettled,
+    CallStarted,
     Compacted,
     Durable,
     MessageAdded,
+    MetadataSet,
     Noted,
     QuestionAnswered,
     RunEnded,
+    SessionOpened,
     Snipped,
 )
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
@@ -63,7 +66,7 @@ def test_a_session_is_told_in_order_with_its_dates() -> None:
     wanted = [
         "# Count the beds",
         "- Folder: `/home/ada/garden`",
-        "- From 2026-03-01 09:00:00 UTC to 2026-03-01 09:00:12 UTC",
+        "- From 2026-03-01 09:00:01 UTC to 2026-03-01 09:00:12 UTC",
         "## 1. User · 2026-03-01 09:00:01 UTC",
         "How many beds are in plan.txt",
         "<details><summary>Thinking</summary>",
@@ -132,13 +135,36 @@ def test_every_kind_of_part_is_shown_or_named() -> None:
     assert "# no" not in outside_fences(text)
 
 
+def test_dates_are_those_of_messages_and_never_run_backwards() -> None:
+    asked, told = said("user", Text("q")), said("assistant", Text("a"), name="m2")
+    later = MessageAdded(AT + 5, told.message)
+    text = page(SessionOpened(AT + 9e6, "1", "/w"), later, asked, MetadataSet(AT + 9e6, "title", "x"))
+    assert "- From 2026-03-01 09:00:00 UTC to 2026-03-01 09:00:05 UTC\n" in text
+    assert "From" not in page(SessionOpened(AT, "1", "/w"))
+
+
+@pytest.mark.parametrize(
+    ("attempts", "left"),
+    [
+        ((), "not started"),
+        ((1,), "had started; its outcome is unknown"),
+        ((1, 2), "had started (attempt 2); its outcome is unknown"),
+    ],
+    ids=["never", "once", "again"],
+)
+def test_a_call_without_a_result_says_how_far_it_came(attempts: tuple[int, ...], left: str) -> None:
+    started = [CallStarted(AT, "c1", attempt) for attempt in attempts]
+    text = page(CallArrived(AT, "c1", "read", {}, 0, "m1"), said("assistant", CallPart("c1", "read", {})), *started)
+    assert f"### Call `read` · {left}\n" in text
+
+
 def test_a_call_that_settled_nowhere_and_one_whose_message_never_came_are_shown() -> None:
     text = page(
         said("assistant", CallPart("c1", "read", {})),
         CallArrived(AT, "c2", "write", {}, 0, "never", raw_arguments='{"pa'),
         CallDecided(AT, "c2", Deny("rule 1"), "h"),
     )
-    assert "### Call `read` · no result on record" in text
+    assert "### Call `read` · not started" in text
     assert "### Call `write`" in text
     assert '```text\n{"pa\n```' in text
     assert "- Decided: denied by rule 1" in text

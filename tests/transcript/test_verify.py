@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.transcript.codec import START
-from callgate.transcript.entries import all_entries
+from callgate.transcript.entries import all_entries, lines_are_missing
 from callgate.transcript.reader import Damage
 from callgate.transcript.verify import MOST, Fault, Verified, verify
 from tests.transcript.kit import (
@@ -68,9 +68,9 @@ def test_what_a_session_wrote_is_sound(name: str, tmp_path: Path) -> None:
     assert found.head == sum_in(image.splitlines(keepends=True)[-1])
 
 
-def test_an_empty_file_is_sound_and_has_no_lines(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_lines_and_is_no_log(tmp_path: Path) -> None:
     found = checked(tmp_path)
-    assert (found.sound, found.lines, found.head) == (True, 0, START)
+    assert (found.sound, found.faults, found.lines, found.head) == (False, (), 0, START)
 
 
 def test_an_open_file_can_be_verified_too(tmp_path: Path) -> None:
@@ -340,6 +340,36 @@ def test_all_entries_are_read_in_the_order_of_the_file_and_damage_is_collected(t
         os.close(fd)
     assert numbers == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     assert [damage.length for damage in damages] == [4]
+
+
+def missing(path: Path, *lines: bytes) -> bool:
+    path.write_bytes(b"".join(lines))
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return lines_are_missing(fd)
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("at", [0, 1, 5, 8])
+def test_a_line_that_is_gone_is_missed(at: int, tmp_path: Path) -> None:
+    assert missing(tmp_path / "some.jsonl", *LINES[:at], *LINES[at + 1 :])
+
+
+def test_what_is_damaged_repeated_or_elsewhere_is_not_missing(tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    harmed = LINES[4].replace(b'"data":{', b'"data":{ ')
+    assert not missing(path)
+    assert not missing(path, *LINES)
+    assert not missing(path, *LINES[:4], harmed, *LINES[5:])
+    assert not missing(path, *LINES[:4], b"junk\n", *LINES[4:])
+    assert not missing(path, *LINES[:4], LINES[3], LINES[1], *LINES[4:])
+    assert not missing(path, *LINES[:4], *LINES[5:], LINES[4])
+    assert missing(path, *LINES[:4], harmed, *LINES[5:7], *LINES[8:])
+
+
+def test_a_number_far_ahead_takes_no_memory(tmp_path: Path) -> None:
+    assert missing(tmp_path / "some.jsonl", resealed(LINES[0], b'"n":1,', b'"n":99999999999999,'))
 
 
 def test_a_fault_without_words_of_its_own_is_plain_data() -> None:

@@ -32,12 +32,12 @@ from callgate.words.events import (
 )
 
 _OF_CALL = (CallDecided, CallStarted, CallSettled, ContextUpdated, StrayFound, StrayEnded)
-_AT_LEAF = (RunEnded, Compacted, EntryKept, Forked)
+_AT_LEAF = (EntryKept, Forked)
 
 _LONGEST_NUMBER = 12
 
 Kind = str
-MESSAGE, FACT, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "rewound", "branched", "boundary"
+MESSAGE, FACT, CLOSING, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "closing", "rewound", "branched", "boundary"
 
 
 class Line(NamedTuple):
@@ -85,6 +85,8 @@ class Chain:
             return Line(BRANCHED, None, None, event.message_id)
         if isinstance(event, Compacted):
             return Line(BOUNDARY, None, self.leaf, event.kept)
+        if isinstance(event, RunEnded):
+            return Line(CLOSING, None, self.leaf)
         return Line(FACT, None, self._hung_on(event))
 
     def add(self, line: Line, start: int, end: int) -> bool:
@@ -135,13 +137,14 @@ class Chain:
     def live(self) -> list[tuple[int, int]]:
         """The live parts of the log, in its order, neighbours joined."""
         line = self._world_line()
+        after = self._what_follows(line)
+        boundary = next((each for each in reversed(self._segments) if self._leads_on(each, after)), None)
         on = set(line)
-        boundary = self._boundary(line)
         if boundary is not None:
             on -= self._before(boundary, line)
         ranges: list[tuple[int, int]] = []
         for each in self._segments:
-            if each is boundary or self._is_live(each, on):
+            if each is boundary or self._is_live(each, on, after, boundary):
                 if ranges and ranges[-1][1] == each.start:
                     ranges[-1] = (ranges[-1][0], each.end)
                 else:
@@ -182,19 +185,17 @@ class Chain:
             at = self._parents.get(at)
         return found
 
-    def _boundary(self, line: list[str]) -> _Segment | None:
-        """The last one that the world line goes on from: what follows its message there was said after it."""
-        before: list[str | None] = [*line[1:], None]
-        then = dict(zip(before, line, strict=False))  # message → the one after it
+    def _what_follows(self, line: list[str]) -> dict[str | None, int]:
+        """For each message of the line, and for its beginning, where the line of the next message begins."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == MESSAGE}
-        for each in reversed(self._segments):
-            parent = each.line.parent
-            if each.line.kind != BOUNDARY or not (parent is None or parent in then or parent == self.leaf):
-                continue
-            after = then.get(parent)
-            if after is None or begins[after] > each.start:
-                return each
-        return None
+        before: list[str | None] = [*line[1:], None]
+        return {each: begins[then] for each, then in zip(before, line, strict=False)}
+
+    def _leads_on(self, segment: _Segment, after: dict[str | None, int]) -> bool:
+        """A boundary that the world line goes on from."""
+        parent = segment.line.parent
+        known = parent is None or parent in after or parent == self.leaf
+        return segment.line.kind == BOUNDARY and known and segment.start < after.get(parent, segment.end)
 
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
         """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
@@ -205,17 +206,26 @@ class Chain:
         at = line.index(first)
         return set(line[at + 1 :] if kept in line else line[at:])
 
-    def _is_live(self, segment: _Segment, on: set[str]) -> bool:
+    def _is_live(
+        self, segment: _Segment, on: set[str], after: dict[str | None, int], boundary: _Segment | None
+    ) -> bool:
         line = segment.line
         if line.kind == MESSAGE:
             return line.id in on
         if line.kind == BOUNDARY:
             return False  # an earlier one, or one of another branch
-        if line.parent is None:  # it hangs on the session
+        if line.kind == CLOSING:
+            leaf = line.parent if line.parent in self._parents else segment.leaf
+        elif line.parent is None:  # it hangs on the session
             return True
-        if line.parent in self._parents:
+        elif line.parent in self._parents:
             return line.parent in on
-        return segment.leaf is None or segment.leaf in on  # its message never came
+        else:
+            leaf = segment.leaf  # its message never came
+        kept = leaf is None or leaf in on
+        if boundary is not None and leaf == boundary.line.parent:  # cut off with its message, unless it came later
+            kept = kept or segment.start > boundary.start
+        return kept and segment.start < after.get(leaf, segment.end)
 
 
 def live_events(events: Iterable[Durable]) -> list[Durable]:

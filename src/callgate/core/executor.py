@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from json import dumps, loads
 from secrets import token_hex
 from types import MappingProxyType
@@ -45,7 +46,8 @@ class Executor:
     """Takes the calls of one message while it streams and gives back exactly one result for each, in arrival order.
 
     ``add`` calls as they close, ``close`` when the message has ended, then ``remaining`` for the rest; ``completed``
-    at any time for what can leave now. Use it as a context manager so that nothing runs on after it.
+    at any time for what can leave now. Use it as a context manager so that nothing runs on after it: calls that have
+    not settled then are cancelled, or, if it is ``resumable``, left open on record.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Executor:
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
+        resumable: bool = False,
     ) -> None:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
@@ -95,6 +98,7 @@ class Executor:
         )
         self._front = 0  # every ticket before it has settled and left
         self._closed = self._discarded = False
+        self._resumable = resumable
         self._fallen: tuple[str, str] | None = None  # why later arrivals do not start either
         self.stopped = False  # a person rejected a call with "stop": the turn is over
 
@@ -249,10 +253,25 @@ class Executor:
             if ticket.result is not None and ticket.update is not None:
                 self._update_context(ticket)
 
+    def leave(self, because: str) -> None:
+        """Cancel what runs. What has not started stays open on record, questions included, for whoever resumes."""
+        self._starter.halted = True
+        for ticket in reversed(self._tickets.ordered):
+            if ticket.stage is RUNNING:
+                self._cancel(ticket, "user", because)
+            elif ticket.stage is not SETTLED:
+                if ticket.task is not None and not ticket.task.done():
+                    self._give_up(ticket.task)
+                ticket.stop_timer()
+                self._starter.ungrant(ticket)
+                self._tickets.to(ticket, HELD)
+        self._tickets.changed.set()
+
     async def aclose(self) -> None:
         """Give every started call its bounded cancel and wait for it."""
         if not self.settled:
-            self._fall("user", "The program stopped waiting for it.")
+            end = self.leave if self._resumable else partial(self._fall, "user")
+            end("The program stopped waiting for it.")
         await self._tasks_done()
         self._record.deliver()
 

@@ -327,6 +327,7 @@ def _metadata(ledger: Ledger, event: MetadataSet) -> None:
 
 def _forked(ledger: Ledger, event: Forked) -> None:
     ledger.inherited = set(ledger.calls)
+    _count(ledger, event.counted)
 
 
 def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:

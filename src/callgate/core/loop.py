@@ -25,6 +25,9 @@ _STOP: dict[str, RunReason] = {
 }
 
 
+GO_ON = "The program ended while you were writing this. Go on from there."
+
+
 class Loop:
     """Works off what was said until the model asks for no more calls."""
 
@@ -38,16 +41,22 @@ class Loop:
         self._steers: list[str] = []
         self._turn: Turn | None = None
         self._interrupt: str | None = None
+        self._left = False
 
-    async def run(self) -> RunEnded:
+    async def run(self) -> RunEnded | None:
+        """None when it was left in the middle, for another time."""
         turns = truncations = 0
         while (stop := self._before(turns)) is None:
             turns += 1
             ended = await self._take_turn()
+            if ended is None:
+                return None
             truncations = truncations + 1 if ended.reason == "truncated" else 0
             stop = self._after(ended, truncations)
             if stop is not None:
                 return self._end(stop, ended.detail)
+            if self._left:
+                return None
         return self._end(stop)
 
     def say(self, parts: tuple[Part, ...]) -> None:
@@ -67,17 +76,26 @@ class Loop:
         if self._turn is not None:
             self._turn.interrupt(because)
 
+    def leave(self, because: str) -> None:
+        """Stop as soon as that is possible without a loss, and leave the rest open."""
+        self._left = True
+        if self._turn is not None:
+            self._turn.leave(because)
+
     def answer(self, confirmation: Confirmation) -> str | None:
         if self._turn is None:
             return "no question is open"
         return self._turn.answer(confirmation)
 
-    async def _take_turn(self) -> TurnEnded:
-        self._turn = Turn(self.equipment, waiting=self._waiting)
+    async def _take_turn(self) -> TurnEnded | None:
+        self._turn = turn = Turn(self.equipment, waiting=self._waiting)
         try:
-            return await self._turn.run()
+            ended = await turn.run()
         finally:
             self._turn = None
+        if ended is not None and ended.reason == "truncated" and turn.resumed and not self._something_to_answer():
+            self.say((Text(GO_ON),))  # a crash cut it off, not the model
+        return ended
 
     def _before(self, turns: int) -> RunReason | None:
         if self._interrupt is not None:

@@ -45,6 +45,7 @@ class Starter:
         self._stirring = False
         self.running = 0
         self.whole = False  # the message has ended as it should
+        self.halted = False  # nothing begins any more, and nobody is asked
 
     def stir(self, ticket: Ticket) -> None:
         """Something changed for this call: see whether it can go on. Not recursive, however long the chain."""
@@ -61,8 +62,8 @@ class Starter:
 
     def fill(self) -> None:
         """Start what is ready, earliest first, while there are slots."""
-        if self._stirring:
-            return  # comes afterwards
+        if self._stirring or self.halted:
+            return  # comes afterwards, or not at all
         while self._ready and self.running < self._settings.max_concurrency:
             ticket = self._tickets.ordered[heappop(self._ready)]
             if ticket.stage is not READY or not self._still_free(ticket):
@@ -95,7 +96,7 @@ class Starter:
             self._locks.leave(grant)
 
     def _advance(self, ticket: Ticket) -> None:
-        if ticket.stage is not HELD or ticket.claim is None or ticket.claim.blockers:
+        if ticket.stage is not HELD or ticket.claim is None or ticket.claim.blockers or self.halted:
             return
         if isinstance(ticket.decision, Ask):
             self._ask(ticket)

@@ -56,6 +56,8 @@ class Equipment:
     lineage: tuple[str, ...] = ()
     rerun_safe: bool = True
     """After a crash, run calls again that had started and are declared safe to repeat."""
+    resumable: bool = False
+    """The record outlives the program: what is not done when it ends can be left open there."""
 
 
 class Turn:
@@ -87,18 +89,20 @@ class Turn:
             record=self._record,
             settings=equipment.settings,
             lineage=(*equipment.lineage, self._message_id),
+            resumable=equipment.resumable,
         )
+        self._left = False
+        self.resumed = opened is not None
 
-    async def run(self) -> TurnEnded:
+    async def run(self) -> TurnEnded | None:
+        """None when it was left open, for another time."""
         ledger = self._ledger
         async with self._executor as executor:
-            try:
-                stop = await (self._fresh() if ledger.open_turn is None else self._resumed())
-            except JournalError:
-                executor.interrupt("The record of this session could not be written.")
-                raise
+            stop = await (self._resumed() if self.resumed else self._fresh())
             executor.close(stop)
             await self._settled()
+        if not executor.settled:
+            return None
         opened = ledger.open_turn
         assert opened is not None
         calls = sorted(ledger.calls.values(), key=lambda entry: entry.index)
@@ -119,6 +123,15 @@ class Turn:
         self._executor.interrupt(because)
         if self._reader is not None:
             self._reader.cancel()
+
+    def leave(self, because: str) -> None:
+        """Stop here. A message that is still arriving is cut off; calls that wait for a person go on waiting."""
+        arriving = not self.resumed and (self._reader is None or not self._reader.done())
+        if arriving:
+            self.interrupt(because)
+        else:
+            self._left = True
+            self._executor.leave(because)
 
     def steer(self) -> bool:
         return self._executor.steer()
@@ -141,7 +154,7 @@ class Turn:
     async def _settled(self) -> None:
         executor = self._executor
         await executor.stalled()
-        while not executor.settled:
+        while not executor.settled and not self._left:
             self._waiting()
             await executor.changed()
             await executor.stalled()

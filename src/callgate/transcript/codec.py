@@ -10,7 +10,7 @@ from json import JSONDecoder, dumps, loads
 from math import isfinite
 from typing import Any, NamedTuple, NoReturn, cast, get_args
 
-from callgate.core.chain import BOUNDARY, BRANCHED, FACT, MESSAGE, REWOUND, Line
+from callgate.core.chain import BOUNDARY, BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Line
 from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
 from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
@@ -30,7 +30,13 @@ def _snake(name: str) -> str:
 
 TYPES: Mapping[str, type] = {_snake(cls.__name__): cls for cls in get_args(Durable)}
 _NAMES: Mapping[type, str] = {cls: name for name, cls in TYPES.items()}
-_KINDS = {"message_added": MESSAGE, "rewound": REWOUND, "branched": BRANCHED, "compacted": BOUNDARY}
+_KINDS = {
+    "message_added": MESSAGE,
+    "run_ended": CLOSING,
+    "rewound": REWOUND,
+    "branched": BRANCHED,
+    "compacted": BOUNDARY,
+}
 _TARGETS = {"rewound": "message_id", "branched": "message_id", "compacted": "kept"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from callgate.words.events import ResultReplaced
 from callgate.words.messages import Content, Message, Resource, ResultPart, Text
 
-Summarize = Callable[[Sequence[Message], str], Awaitable[str]]
+Summarize = Callable[[Sequence[Message], str], Awaitable[str] | str]
 """Puts messages into words that can stand for them; the text says what to mind."""
 
 LEFT_OUT = re.compile(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of this old result left out …\n")
@@ -15,7 +15,7 @@ LEFT_OUT = re.compile(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of this 
 
 def kept_from(messages: Sequence[Message], keep: int) -> str | None:
     """The id of the message with which a tail of at least ``keep`` messages begins: the shortest that holds the call of
-    every result in it. None if nothing is to be kept, or there is no such tail."""
+    every result in it; all there is if that is not as many. None if nothing is to be kept."""
     if keep <= 0:
         return None
     reach = _reach(messages)
@@ -24,7 +24,7 @@ def kept_from(messages: Sequence[Message], keep: int) -> str | None:
         needed = min(needed, reach[at])
         if needed == at <= len(messages) - keep and messages[at].role != "tool":
             return messages[at].id
-    return None
+    return next((message.id for message in messages if message.role != "tool"), None)
 
 
 def _reach(messages: Sequence[Message]) -> list[int]:

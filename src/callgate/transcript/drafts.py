@@ -1,6 +1,7 @@
 """The text of the message that is being streamed, in a small file beside the log: not part of the record, and replaced
 again and again until the message itself is on it."""
 
+import re
 from json import dumps, loads
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from callgate.core.ports import Drafted
 from callgate.transcript.beside import drop_beside, read_beside, replace_beside
 from callgate.transcript.masking import Masker
 
-_LONGEST_WORD = 4096
+_UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
 def draft_path(log: Path) -> Path:
@@ -18,9 +19,7 @@ def draft_path(log: Path) -> Path:
 def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> None:
     """Without its last word, which may be the beginning of a secret that nobody can recognise yet."""
     *pieces, (calls, last) = text
-    cut = max(last.rfind(" "), last.rfind("\n")) + 1
-    if len(last) - cut <= _LONGEST_WORD:
-        pieces.append((calls, last[:cut]))
+    pieces.append((calls, masker.finished(_UNFINISHED.sub("", last))))
     shown = [(calls, masker.text(piece)) for calls, piece in pieces if piece]
     replace_beside(draft_path(log), dumps({"message": message_id, "text": shown}))
 

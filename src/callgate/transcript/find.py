@@ -1,5 +1,6 @@
 """Which session a person means: an id or its beginning, a title, words, or simply the latest."""
 
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +15,7 @@ _SHOWN = 5
 def find(folder: Path, which: str) -> Path:
     """The log. JournalError says that there is none, or names those that might be meant."""
     exact = folder / f"{which}.jsonl"
-    if which and "/" not in which and exact.exists():
+    if which and "/" not in which and os.path.lexists(exact):
         return exact
     sessions = listed(folder)
     if not sessions:

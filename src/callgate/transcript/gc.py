@@ -1,4 +1,4 @@
-"""Cleaning up: what programs that died left behind, and whole sessions that nobody used for long.
+"""Cleaning up: what programs that died left behind, whole sessions that nobody used for long, one that is named.
 
 Nothing is removed that somebody has open, or that may just be in the making; nothing that this program did not put
 there, and nothing behind a symbolic link.
@@ -52,16 +52,31 @@ class Cleaned:
         return sum(each.size for each in self.removed)
 
 
-def collect(data: Path, *, now: float, older_than: float | None = None, dry_run: bool = False) -> Cleaned:
-    """Clean up a data folder. With ``older_than``, sessions last written to so many seconds ago go too."""
+def collect(
+    data: Path, *, now: float, project: str | None = None, older_than: float | None = None, dry_run: bool = False
+) -> Cleaned:
+    """Clean up a data folder, or one project in it. With ``older_than``, sessions last written to so many seconds ago
+    go too."""
     work = _Collection(now, dry_run)
     for folder in _entries(data / "projects"):
+        if project not in (None, folder.name):
+            continue
         try:
             if S_ISDIR(_status(folder).st_mode):
                 work.project(folder, older_than)
         except OSError as error:
             work.failed.append(Removed(str(folder), 0, _why(error)))
     return Cleaned(tuple(work.removed), tuple(work.kept), tuple(work.failed))
+
+
+def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
+    """One session with all that belongs to it, file by file. SessionLocked when somebody has it open; then, and when
+    it cannot be opened, nothing is removed."""
+    # Looked at before: taking the lock leaves a name of our own.
+    found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
+    with _unused(log, now):
+        remove_session(log)
+    return tuple(Removed(str(path), size, "asked for", log.stem) for path, size in found)
 
 
 def remove_session(log: Path) -> int:
@@ -101,7 +116,7 @@ class _Collection:
         parts = _parts(log)
         found = Removed(str(log), sum(map(_size, parts)), "not used for long", log.stem, used_at)
         try:
-            with self._unused(log):
+            with self._locked(log):
                 # It was looked at before it was locked.
                 if self._now - _status(log).st_mtime > older_than:
                     if not self._dry_run:
@@ -147,7 +162,7 @@ class _Collection:
     def _empty(self, log: Path) -> None:
         # Looked at before: taking the lock leaves a name of our own.
         beside = [(path, _size(path)) for path in (index_path(log), lock_path(log)) if os.path.lexists(path)]
-        with suppress(SessionLocked), self._unused(log):
+        with suppress(SessionLocked), self._locked(log):
             if _status(log).st_size == 0:
                 self._take(log, "an empty log")
                 for path, size in beside:
@@ -156,7 +171,7 @@ class _Collection:
     def _stale_name(self, path: Path, log: Path) -> None:
         with suppress(SessionLocked):
             size = _size(path)
-            with self._unused(log):
+            with self._locked(log):
                 self._take(path, "the name of a program that died", size=size)
 
     def _folder(self, folder: Path) -> None:
@@ -182,29 +197,40 @@ class _Collection:
         return log not in self._gone and os.path.lexists(log)
 
     @contextmanager
-    def _unused(self, log: Path) -> Generator[None]:
-        """While nobody has the session open, its agents included. SessionLocked says who has."""
-        for each in (log.with_suffix("") / "agents").glob("*.jsonl"):
-            self._refuse_used(each)
+    def _locked(self, log: Path) -> Generator[None]:
         if self._dry_run:
-            self._refuse_used(log)
+            _refuse_used(log, *_agents(log))
             yield
-            return
-        fd = open_log(log, os.O_RDWR)
-        try:
-            take_lock(fd, log, self._now)
-            try:
+        else:
+            with _unused(log, self._now):
                 yield
-            finally:
-                with suppress(OSError):
-                    lock_path(log).unlink()
-        finally:
-            os.close(fd)
 
-    def _refuse_used(self, log: Path) -> None:
+
+@contextmanager
+def _unused(log: Path, now: float) -> Generator[None]:
+    """While nobody has the session open, its agents included. SessionLocked says who has."""
+    _refuse_used(*_agents(log))
+    fd = open_log(log, os.O_RDWR)
+    try:
+        take_lock(fd, log, now)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                lock_path(log).unlink()
+    finally:
+        os.close(fd)
+
+
+def _refuse_used(*logs: Path) -> None:
+    for log in logs:
         holder = holder_of(log)
         if holder is not None:
             raise SessionLocked(f"session {log.stem} is open in {holder}", pid=holder.pid, since=holder.since)
+
+
+def _agents(log: Path) -> list[Path]:
+    return sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -38,7 +38,7 @@ class DiskJournal:
     def __init__(self, log: Path, masker: Masker, *, loaded: Loaded | None = None, fd: int = -1) -> None:
         self.path = log
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
-        self._events: Sequence[Durable] = () if loaded is None else loaded.events
+        self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
         self._draft = ("", ()) if loaded is None else read_draft(log)
         self._lines = _Lines(log, masker, loaded, fd)
         self._writer = Writer(self._lines, name=log.stem)
@@ -85,8 +85,11 @@ class DiskJournal:
         return self._writer.room()
 
     def read(self) -> Iterable[Durable]:
-        """What was live when it was opened. Once: the events are not kept."""
-        events, self._events = self._events, ()
+        """What was live when it was opened. Once: the events are not kept, and a session is not had twice."""
+        if self._closed or self._events is None:
+            how = "closed" if self._closed else "that of another Session already"
+            raise StateError(f"the journal of session {self.session} is {how}: open it anew")
+        events, self._events = self._events, None
         return events
 
     def draft(self, message_id: str, text: Drafted) -> None:
@@ -109,6 +112,12 @@ class DiskJournal:
         if self._held is not None:
             return None
         return await self._writer.call(partial(self._lines.recall, message_id))
+
+    async def flush(self) -> None:
+        """Everything that was appended is in the file; at once if it is closed."""
+        waiting = None if self._closed or self._held is not None else self._writer.barrier()
+        if waiting is not None:
+            await waiting
 
     async def aclose(self) -> None:
         """Write everything and let go of the lock. JournalError when that was not possible."""

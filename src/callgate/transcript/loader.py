@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from callgate.core.chain import BRANCHED, FACT, MESSAGE, REWOUND, Chain, Line
+from callgate.core.chain import BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Chain, Line
 from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.reader import Damage, Raw, Reader
@@ -163,7 +163,7 @@ def _parsed(loaded: Loaded, lines: Iterable[Raw], *, live: bool) -> bool:
                     line = line._replace(parent=loaded.chain.leaf)
                 elif line.kind in (REWOUND, BRANCHED):
                     line = Line(FACT, None, None)
-            elif line.kind not in (MESSAGE, FACT):
+            elif line.kind not in (MESSAGE, FACT, CLOSING):
                 return False
             if raw.sum == loaded.sum or not loaded.chain.add(line, raw.start, raw.end):
                 return False

@@ -60,7 +60,7 @@ def take_lock(fd: int, log: Path, now: float) -> None:
     if not got:
         holder = read_holder(log)
         raise SessionLocked(
-            f"session {log.stem} is open in {holder}: close it there, or fork the session, or open it read-only",
+            f"session {log.stem} is open in {holder}: close it there, or fork the session, or only read it",
             pid=holder.pid,
             since=holder.since,
         )
@@ -103,7 +103,7 @@ def open_log(log: Path, flags: int) -> int:
     try:
         return open_beside(log, flags)
     except NotAFile:
-        raise JournalError(f"{log} is not a regular file: remove it") from None
+        raise JournalError(f"{log} is not a regular file, so it is no log") from None
     except OSError:
         if log.is_symlink():
             raise JournalError(f"{log} is a symbolic link, and a log never is one: put the file in its place") from None

@@ -230,6 +230,16 @@ class Masker:
                 text = rule.masked(text)
         return text
 
+    def finished(self, text: str) -> str:
+        """The text without its end, if that may be the beginning of the value of a variable."""
+        longest = 0
+        for value in self._values:
+            for length in range(min(len(value) - 1, len(text)), longest, -1):
+                if text.endswith(value[:length]):
+                    longest = length
+                    break
+        return text[: len(text) - longest]
+
     def noun(self, value: T) -> T:
         """The noun, mapping, sequence, text or bytes with the secrets in it masked; the same object where there are
         none. Anything else in it counts as what its ``repr`` shows."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,7 +19,19 @@ from callgate.transcript.masking import Masker
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
 from callgate.words.errors import JournalError
-from callgate.words.events import Durable, Forked, SessionOpened
+from callgate.words.events import (
+    Branched,
+    Compacted,
+    Counted,
+    Durable,
+    Forked,
+    LinesQuarantined,
+    MessageAdded,
+    Rewound,
+    SessionOpened,
+    TurnStarted,
+)
+from callgate.words.messages import Usage
 
 
 class Store:
@@ -68,7 +81,7 @@ class Store:
         """A new session that begins with the live history of another one, which is only read. One that is open in this
         program is named by its journal, so that nothing of it is still on its way."""
         if isinstance(which, DiskJournal):
-            await which.live()
+            await which.flush()
             which = which.session
         return await in_thread(lambda: self._open(self.copy(self.read(which))))
 
@@ -97,8 +110,8 @@ class Store:
         now = time()
         events: list[Durable] = [
             SessionOpened(now, __version__, str(self.workspace), source or f"session {original.session}"),
-            *(event for event in original.events if not isinstance(event, SessionOpened)),
-            Forked(now, original.session),
+            *(event for event in original.events if not isinstance(event, _OF_THE_FILE)),
+            Forked(now, original.session, _counted(original.events)),
         ]
         return self.write(events)
 
@@ -129,6 +142,24 @@ class Store:
         if quarantined is not None:
             journal.append(quarantined)
         return journal
+
+
+_OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined)
+"""What is about the original's lines, which are others here. Its moves have been made."""
+
+
+def _counted(events: Iterable[Durable]) -> Counted:
+    """What the counts of the original were."""
+    found = Counted()
+    for event in events:
+        if isinstance(event, Rewound | Branched | Compacted | Forked):
+            found = event.counted
+        elif isinstance(event, MessageAdded):
+            usage = event.message.usage or Usage()
+            found = replace(found, messages=found.messages + 1, usage=found.usage + usage)
+        elif isinstance(event, TurnStarted):
+            found = replace(found, turns=max(found.turns, event.turn))
+    return found
 
 
 def _unreadable(log: Path, error: OSError) -> JournalError:

@@ -7,8 +7,10 @@ from typing import Any, cast
 from callgate.words.events import (
     GOES_ON,
     Branched,
+    CallSettled,
     Compacted,
     Durable,
+    Forked,
     MessageAdded,
     MetadataSet,
     ModelSet,
@@ -30,7 +32,7 @@ _PROMPT_CHARS = 200
 @noun
 class Summary:
     """``messages``: all that were said, also on branches that were left. ``unfinished``: a prompt without its answer,
-    or a turn without its end; ``asking``: a question waits for a person."""
+    or a turn without its end; ``asked``: the calls that a person was asked about and did not answer."""
 
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -44,7 +46,12 @@ class Summary:
     last_prompt: str = ""
     messages: int = 0
     unfinished: bool = False
-    asking: bool = False
+    asked: tuple[str, ...] = ()
+
+    @property
+    def asking(self) -> bool:
+        """A question waits for a person."""
+        return bool(self.asked)
 
     @property
     def name(self) -> str:
@@ -109,8 +116,25 @@ def _metadata(now: _Now, event: MetadataSet) -> None:
         now["tags"] = tags_of(event.value)
 
 
+def _asked(now: _Now, event: QuestionAsked) -> None:
+    now["asked"] = (*_others(now, event.question.call_id), event.question.call_id)
+
+
+def _answered(now: _Now, event: QuestionAnswered) -> None:
+    now["asked"] = _others(now, event.confirmation.call_id)
+
+
+def _settled(now: _Now, event: CallSettled) -> None:
+    if now["asked"]:
+        now["asked"] = _others(now, event.call_id)
+
+
+def _others(now: _Now, call_id: str) -> tuple[str, ...]:
+    return tuple(each for each in now["asked"] if each != call_id)
+
+
 def _turn_ended(now: _Now, event: TurnEnded) -> None:
-    now["asking"] = False
+    now["asked"] = ()
     now["unfinished"] = event.reason in GOES_ON
 
 
@@ -119,7 +143,7 @@ def tags_of(value: Any) -> tuple[str, ...]:
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 
-def _moved(now: _Now, event: Rewound | Branched) -> None:
+def _moved(now: _Now, event: Rewound | Branched | Forked) -> None:
     now["messages"] = event.counted.messages
 
 
@@ -138,12 +162,14 @@ _STEPS: dict[type, _Step] = {
     MessageAdded: _message,
     TurnStarted: _sets(unfinished=True),
     TurnEnded: _turn_ended,
-    RunEnded: _sets(unfinished=False, asking=False),
-    QuestionAsked: _sets(asking=True),
-    QuestionAnswered: _sets(asking=False),
+    RunEnded: _sets(unfinished=False, asked=()),
+    QuestionAsked: _asked,
+    QuestionAnswered: _answered,
+    CallSettled: _settled,
     Compacted: _compacted,
     Rewound: _moved,
     Branched: _moved,
+    Forked: _moved,
     SessionOpened: _opened,
     MetadataSet: _metadata,
     ModeSet: _copies("mode"),

@@ -41,7 +41,7 @@ def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callabl
                 advice = _ADVICE.get(error.errno or 0, "see to that")
                 raise JournalError(
                     f"the record cannot be written: {error.strerror or error} ({path}). "
-                    f"What was acknowledged is safe; {advice}, then go on."
+                    f"What was acknowledged is safe; {advice}, then send Continue()."
                 ) from error
             pause(wait)
     raise AssertionError

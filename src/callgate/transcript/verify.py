@@ -53,7 +53,8 @@ class Verified:
 
     @property
     def sound(self) -> bool:
-        return not (self.faults or self.more)
+        """A file without a line is no log."""
+        return self.lines > 0 and not (self.faults or self.more)
 
 
 def verify(source: int | Path, *, session: str | None = None, head: str | None = None) -> Verified:

@@ -105,6 +105,9 @@ class Writer:
         """Have the thread do this once everything appended so far is on disk. Fails like ``barrier``, or as it does."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
+        if self._stop.is_set():
+            _resolve((future,), self._failure or JournalError("the journal is closed"))
+            return future
         self._jobs.append(_Job(work, loop, future))
         self._failure = None
         self._begin()
@@ -123,6 +126,9 @@ class Writer:
     def _wait(self, waiters: list[_Waiter]) -> Awaitable[None]:
         loop = get_running_loop()
         waiter = _Waiter(self._appended, loop, loop.create_future())
+        if self._stop.is_set():
+            _resolve((waiter.future,), self._failure or JournalError("the journal is closed"))
+            return waiter.future
         with self._lock:
             self._failure = None
             waiters.append(waiter)

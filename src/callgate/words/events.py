@@ -259,6 +259,7 @@ class Forked:
 
     at: float
     session: str
+    counted: Counted = field(default_factory=Counted)
 
 
 @noun

@@ -11,7 +11,7 @@ _WHICH = (
 def add_session(commands: Group) -> None:
     session = commands.group(
         "session",
-        "about sessions: list, show, export, import, verify, gc, lock",
+        "about sessions: list, show, export, import, verify, gc, remove, lock",
         f"About the sessions that are kept. {DATA_FOLDER}",
     )
     _add_list(session)
@@ -20,6 +20,7 @@ def add_session(commands: Group) -> None:
     _add_import(session)
     _add_verify(session)
     _add_gc(session)
+    _add_remove(session)
     lock = session.command(
         "lock",
         "who has it open",
@@ -111,12 +112,24 @@ def _add_gc(session: Group) -> None:
     parser = session.command(
         "gc",
         "remove what is left over, and with --older-than old sessions",
-        "Removes what programs that died left behind: files and folders of sessions that are gone, names of dead "
-        f"writers, empty logs. With --older-than whole sessions too. Never one that is open. {DATA_FOLDER}",
+        "Removes what programs that died left behind among the sessions of this folder: files and folders of sessions "
+        "that are gone, names of dead writers, empty logs. With --older-than whole sessions too. Never one that is "
+        f"open; leftovers younger than an hour stay where they may be in the making. {DATA_FOLDER}",
     )
+    parser.add_argument("--all", action="store_true", help="among the sessions of all folders")
     parser.add_argument("--older-than", type=age, metavar="AGE", help="sessions last used so long ago: 12h, 30d, 6w")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     parser.add_argument("--json", action="store_true", help="say it as one line of JSON")
+
+
+def _add_remove(session: Group) -> None:
+    parser = session.command(
+        "remove",
+        "remove one session",
+        "Removes one session with all that belongs to it, and says what that was. Nothing is asked, and nothing can be "
+        f"brought back. Not while somebody has it open. {DATA_FOLDER}",
+    )
+    parser.add_argument("which", metavar="ID", help="its id, a beginning of it that no other has, or its whole title")
 
 
 def _add_which(parser: Parser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from callgate.cli.session.listing import list_sessions
 from callgate.cli.session.page import show
 from callgate.cli.session.sharing import audit, export, take_in
-from callgate.cli.session.upkeep import collect, lock, verify
+from callgate.cli.session.upkeep import collect, lock, remove, verify
 
 COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     "audit": audit,
@@ -16,5 +16,6 @@ COMMANDS: Mapping[str, Callable[[Namespace], int]] = {
     "session import": take_in,
     "session verify": verify,
     "session gc": collect,
+    "session remove": remove,
     "session lock": lock,
 }

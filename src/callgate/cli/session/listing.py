@@ -39,7 +39,14 @@ def list_sessions(options: Namespace) -> int:
 def _as_json(each: Listed) -> dict[str, object]:
     about = to_json(each.about)
     del about["type"]
-    return {"session": each.session, "path": each.path, "size": each.size, **about, "fault": each.fault}
+    return {
+        "session": each.session,
+        "path": each.path,
+        "size": each.size,
+        **about,
+        "asking": each.about.asking,
+        "fault": each.fault,
+    }
 
 
 class _Table:

@@ -51,6 +51,8 @@ def say(text: str) -> None:
 def hand_over(text: str, file: str | None, *, force: bool) -> None:
     """To the file, for its owner alone, or to standard output."""
     if file not in (None, "-"):
+        if file.endswith(os.sep) or Path(file).is_dir():
+            raise CallgateError(f"{file} is a folder: say which file in it")
         try:
             write_file(Path(file), text.encode(errors="replace"), replace=force)
         except FileExistsError:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from json import dumps
 from typing import Any
 
-from callgate.archive import Archive, CallStory, Mark, Said, Shown, moment, pretty_json
+from callgate.archive import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, safe, signs_for
 from callgate.words.calls import Status
@@ -23,6 +23,8 @@ def show(options: Namespace) -> int:
     if options.json:
         for warning in _warnings(shown):
             say(warning)
+        if shown.draft is not None:
+            say("the last message is not finished; `callgate session show` without --json has what was kept of it")
         for event in shown.events:
             put_json(to_json(event), stream)
         return 0
@@ -30,6 +32,8 @@ def show(options: Namespace) -> int:
     view = _View(signs_for(stream), columns(stream), {question.call_id for question in shown.questions})
     for entry in shown.page():
         put(view.entry(entry), stream)
+    if shown.draft is not None:
+        put(view.draft(shown.draft), stream)
     return 0
 
 
@@ -45,8 +49,10 @@ def _warnings(shown: Shown) -> Iterator[str]:
         more = f" and {len(shown.damages) - 5} more" if len(shown.damages) > 5 else ""
         yield (
             f"{counted(total, 'damaged byte')} skipped, at offset {places}{more}; "
-            f"`callgate session verify {shown.session}` says more"
+            f"`callgate session verify {shown.named}` says more"
         )
+    if shown.missing:
+        yield f"lines are missing; `callgate session verify {shown.named}` says which"
     if shown.unknown:
         yield f"{counted(shown.unknown, 'line')} of a newer version left out"
 
@@ -93,6 +99,15 @@ class _View:
                 yield from self._call(entry.calls[part.id])
             else:
                 yield from self._part(part)
+
+    def draft(self, draft: Draft) -> Iterator[Line]:
+        """The beginning of a message that never came."""
+        yield ()
+        yield self._title("assistant", "bold green", draft.message_id)
+        first, *others = draft.texts
+        yield from self._text(f"not finished: {first}")
+        for text in others:
+            yield from self._text(text)
 
     def _title(self, name: str, style: str, *more: str) -> Line:
         about = f" {self._signs.dash} ".join(fact for fact in more if fact)

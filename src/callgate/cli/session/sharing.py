@@ -14,12 +14,14 @@ _SHOWN = 10
 def export(options: Namespace) -> int:
     shown = Archive().show(options.which)
     hand_over(shown.written_as(options.format), options.output, force=options.force)
+    sys.stdout.flush()
     if shown.damages:
-        sys.stdout.flush()
         say(
             f"{counted(len(shown.damages), 'damaged place')} of the log left out; "
-            f"`callgate session verify {shown.session}` says where"
+            f"`callgate session verify {shown.named}` says where"
         )
+    if shown.missing:
+        say(f"lines are missing; `callgate session verify {shown.named}` says which")
     return 0
 
 
@@ -67,6 +69,6 @@ def audit(options: Namespace) -> int:
         sys.stdout.flush()
         say(
             f"the log of session {audited.session} is not what was written, in {counted(audited.faults, 'place')}, so "
-            f"something may be missing here; `callgate session verify {audited.session}` says where"
+            f"something may be missing here; `callgate session verify {audited.named}` says where"
         )
     return 1 if audited.faults else 0

@@ -1,4 +1,4 @@
-"""``callgate session verify``, ``gc`` and ``lock``: logs looked after."""
+"""``callgate session verify``, ``gc``, ``remove`` and ``lock``: logs looked after."""
 
 import os
 from argparse import Namespace
@@ -20,10 +20,10 @@ def verify(options: Namespace) -> int:
         checked += 1
         lost = options.head is not None and checked == 1 and verified.noted_at is None
         unsound += lost or not verified.sound
-        put(_verdict(log, verified), stream)
+        put(_verdict(archive.name(log), log, verified, lost=lost), stream)
         if options.head is not None and checked == 1:
             put([_noted(verified, options.head)], stream)
-        if any(fault.what.startswith("torn") for fault in verified.faults) and (by := archive.holder(str(log))[1]):
+        if any(fault.what.startswith("torn") for fault in verified.faults) and (by := archive.holder(log)[1]):
             put([(Span(f"  it is open in {by}: its last line may just be on its way"),)], stream)
     if options.all:
         summary = f"{counted(checked, 'log')}, {unsound} not sound" if checked else "No sessions yet."
@@ -31,12 +31,16 @@ def verify(options: Namespace) -> int:
     return 1 if unsound else 0
 
 
-def _verdict(log: Path, verified: Verified) -> Iterator[Line]:
-    if verified.sound:
-        yield Span(f"{log.stem}: "), Span("sound", "green")
+def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterator[Line]:
+    """``lost``: the head that was asked for is not there."""
+    faults = len(verified.faults) + verified.more
+    if verified.sound and not lost:
+        yield Span(f"{name}: "), Span("sound", "green")
+    elif faults:
+        yield Span(f"{name}: "), Span(f"not sound, {counted(faults, 'fault')}", "red")
     else:
-        many = counted(len(verified.faults) + verified.more, "fault")
-        yield Span(f"{log.stem}: "), Span(f"not sound, {many}", "red")
+        why = "the head is not in it" if verified.lines else "there is no line in it"
+        yield Span(f"{name}: "), Span(f"not sound, {why}", "red")
     for fault in verified.faults:
         yield from _fault(fault, log)
     if verified.more:
@@ -75,12 +79,15 @@ def _noted(verified: Verified, head: str) -> Line:
 
 
 def collect(options: Namespace) -> int:
-    cleaned = Archive().clean(options.older_than, dry_run=options.dry_run)
+    cleaned = Archive().clean(options.older_than, everywhere=options.all, dry_run=options.dry_run)
     stream = out()
     if options.json:
         put_json(_as_json(cleaned, dry_run=options.dry_run), stream)
     else:
         put(((Span(line),) for line in _told(cleaned, dry_run=options.dry_run)), stream)
+        if not cleaned.removed:
+            where = "" if options.all else " of this folder's sessions; --all looks at those of all folders"
+            put([(Span(f"nothing to remove{where}"),)], stream)
     return 1 if cleaned.failed else 0
 
 
@@ -100,8 +107,6 @@ def _told(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
     if cleaned.removed:
         total = f"{counted(sessions, 'session')} and {counted(others, 'leftover')}, {size_in_words(cleaned.size)}"
         yield f"{verb} {total}"
-    else:
-        yield "nothing to remove"
 
 
 def _as_json(cleaned: Cleaned, *, dry_run: bool) -> dict[str, object]:
@@ -115,6 +120,17 @@ def _as_json(cleaned: Cleaned, *, dry_run: bool) -> dict[str, object]:
         "kept": rows(cleaned.kept),
         "failed": rows(cleaned.failed),
     }
+
+
+# ---- remove -------------------------------------------------------------------------------------------------------
+
+
+def remove(options: Namespace) -> int:
+    removed = Archive().remove(options.which)
+    total = size_in_words(sum(each.size for each in removed))
+    lines = [f"removed session {removed[0].session}, {total}:", *(f"  {each.path}" for each in removed)]
+    put([(Span(line),) for line in lines], out())
+    return 0
 
 
 # ---- lock ---------------------------------------------------------------------------------------------------------

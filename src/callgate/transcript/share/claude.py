@@ -2,6 +2,7 @@
 verbatim, where it stood."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from callgate.transcript.share.claude_lines import Line, live_chain, parents, parse, side_chains
 from callgate.transcript.share.claude_turns import Turns
@@ -9,6 +10,7 @@ from callgate.words.events import Durable, EntryKept
 from callgate.words.noun import noun
 
 SOURCE = "claude-code"
+_GLANCE = 20  # lines
 
 
 @noun
@@ -34,6 +36,12 @@ def read_claude(lines: Iterable[bytes]) -> Imported:
         next((line.text("cwd") for line in (main or parsed) if line.text("cwd")), ""),
         tuple(skipped),
     )
+
+
+def looks_like_claude(lines: Iterable[bytes]) -> bool:
+    """Whether the first of these lines are such as Claude Code writes."""
+    parsed, _ = parse(islice(lines, _GLANCE))
+    return any(line.uuid or line.text("sessionId") for line in parsed)
 
 
 def _chain(lines: Sequence[Line]) -> list[Line]:

@@ -65,9 +65,10 @@ def moment(at: float) -> str:
 
 
 def dates(exported: Exported) -> tuple[float, float] | None:
-    """When the first and the last thing happened."""
-    times = [event.at for event in exported.events]
-    return (times[0], times[-1]) if times else None
+    """When the first and the last message were said. What was noted about them may have another time: an import has
+    its own."""
+    times = [event.at for event in exported.events if isinstance(event, MessageAdded)]
+    return (min(times), max(times)) if times else None
 
 
 def read_page(exported: Exported) -> tuple[Said | Mark, ...]:

@@ -20,7 +20,8 @@ from callgate.words.noun import noun
 
 @noun
 class CallStory:
-    """One call from what was asked to what came of it; ``decided`` says in words who let it run, or did not."""
+    """One call from what was asked to what came of it; ``decided`` says in words who let it run, or did not. ``code``
+    says in words how a call without a result was left."""
 
     id: str
     name: str
@@ -39,13 +40,13 @@ class Facts:
     def __init__(self) -> None:
         self.decided: list[str] = []
         self.changed_to: Mapping[str, Any] | None = None
-        self.started = False
+        self.attempt = 0
         self.settled: Result | None = None
         self.told: ResultPart | None = None
 
     def story(self, call: CallPart | CallArrived) -> CallStory:
         call_id = call.id if isinstance(call, CallPart) else call.call_id
-        status, code, content = (Status.EXECUTING if self.started else None), "no result on record", ()
+        status, code, content = (Status.EXECUTING if self.attempt else None), self._left(), ()
         if self.settled is not None:
             status, code, content = self.settled.status, self.settled.code, self.settled.content
         elif self.told is not None:
@@ -62,6 +63,13 @@ class Facts:
             code,
             content,
         )
+
+    def _left(self) -> str:
+        """How a call without a result was left."""
+        if not self.attempt:
+            return "not started"
+        again = f" (attempt {self.attempt})" if self.attempt > 1 else ""
+        return f"had started{again}; its outcome is unknown"
 
 
 def gathered(events: Iterable[Durable]) -> dict[tuple[str, str], Facts]:
@@ -97,7 +105,7 @@ def _learn(facts: Facts | None, event: CallDecided | CallStarted | CallSettled |
     if facts is None:
         return
     if isinstance(event, CallStarted):
-        facts.started = True
+        facts.attempt = event.attempt
     elif isinstance(event, CallSettled):
         facts.settled = event.result
     elif isinstance(event, QuestionAnswered):

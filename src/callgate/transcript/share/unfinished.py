@@ -1,0 +1,64 @@
+"""What a session was left in the middle of: questions that wait, and text whose message never came."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from callgate.transcript.drafts import read_draft
+from callgate.words.decisions import Question
+from callgate.words.events import (
+    CallArrived,
+    CallSettled,
+    Durable,
+    Forked,
+    MessageAdded,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.noun import noun
+
+
+@noun
+class Draft:
+    """What is known of a message that was still arriving; ``texts`` stand between its calls."""
+
+    message_id: str
+    texts: tuple[str, ...]
+
+
+def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
+    """Those a person can still answer. One whose message is not on record is not among them: its call never starts."""
+    messages = {event.message.id for event in events if isinstance(event, MessageAdded)}
+    arrived: dict[str, str] = {}
+    waiting: dict[str, Question] = {}
+    for event in events:
+        match event:
+            case CallArrived():
+                arrived[event.call_id] = event.message_id
+            case QuestionAsked():
+                waiting[event.question.call_id] = event.question
+            case QuestionAnswered():
+                waiting.pop(event.confirmation.call_id, None)
+            case CallSettled():
+                waiting.pop(event.call_id, None)
+            case Forked():  # they belong to the other session
+                waiting.clear()
+            case _:
+                pass
+    return tuple(each for call_id, each in waiting.items() if arrived.get(call_id) in messages)
+
+
+def unfinished(log: Path, events: Sequence[Durable]) -> Draft | None:
+    """The message that was arriving when the last turn was left, if some of its text was kept."""
+    awaited = ""
+    for event in events:
+        if isinstance(event, TurnStarted):
+            awaited = event.message_id
+        elif isinstance(event, TurnEnded) or (isinstance(event, MessageAdded) and event.message.id == awaited):
+            awaited = ""
+    if not awaited:
+        return None
+    message_id, pieces = read_draft(log)
+    texts = tuple(text for _, text in pieces if text)
+    return Draft(message_id, texts) if message_id == awaited and texts else None
