@@ -136,6 +136,7 @@ class Session:
         self._shutting = False
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
+        self._summarizing: asyncio.Future[str] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -229,7 +230,7 @@ class Session:
         self._shutting = True
         if self._task is not None and not self._task.done():
             if self._loop is None:
-                self._task.cancel()  # a summary, or reading: nothing is lost by that
+                self._interrupt_aside()
             else:
                 end = self._loop.leave if self._equipment.resumable else self._loop.interrupt
                 end("The session was closed.")
@@ -262,7 +263,7 @@ class Session:
                 self._loop.steer(sent.text)
             case Interrupt():
                 if self._loop is None:
-                    return "nothing is under way" if self._task is None or not self._task.cancel() else None
+                    return self._interrupt_aside()
                 self._be("working")
                 self._loop.interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
@@ -337,13 +338,17 @@ class Session:
         self._task = asyncio.get_running_loop().create_task(self._do_aside(type(sent).__name__, work))
         return None
 
+    def _interrupt_aside(self) -> str | None:
+        if self._summarizing is None:
+            return "nothing is under way that could be interrupted"
+        self._summarizing.cancel()
+        return None
+
     async def _do_aside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
         try:
             refusal = await work
             if refusal is not None:
                 self._record.tell(InputRefused(self._now(), name, refusal))
-        except asyncio.CancelledError:
-            self._record.tell(InputRefused(self._now(), name, "it was interrupted"))
         except Exception as error:
             self._failure = error
         finally:
@@ -399,9 +404,16 @@ class Session:
         kept = kept_from(ledger.messages, sent.keep)
         try:
             written = self._summarize(ledger.history(), sent.instructions)
-            summary = await written if isawaitable(written) else written
+            if isawaitable(written):
+                self._summarizing = asyncio.ensure_future(written)
+                written = await self._summarizing
+            summary = written
+        except asyncio.CancelledError:
+            return "it was interrupted"
         except Exception as error:
             return f"no summary was written: {in_words(error)}"
+        finally:
+            self._summarizing = None
         if not str(summary or "").strip() or not hasattr(summary, "strip"):
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         running, context = ledger.running, plain_json(dict(ledger.context))

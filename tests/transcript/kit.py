@@ -238,7 +238,7 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
     for at, line in enumerate(lines):
         leaves.append(leaf)
         parent = line.parent
-        if line.what in ("message", "compacted") and parent is not None and parent not in before:
+        if line.what in ("message", "compacted", "run_ended") and parent is not None and parent not in before:
             parent = leaf  # missing, or not earlier in the file: the leaf at that point
         hung.append(parent)
         if line.what == "message":
@@ -288,7 +288,7 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
                 return True
             if hung[at] in before:
                 return hung[at] in loaded
-        leaf_then = hung[at] if line.what == "run_ended" and hung[at] in before else leaves[at]
+        leaf_then = hung[at] if line.what == "run_ended" else leaves[at]
         if leaf_then in following and spoken[following[leaf_then]] < at:
             return False  # of another branch, which went on from here
         after_the_cut = bool(cuts) and leaf_then == hung[cuts[-1]] and at > cuts[-1]

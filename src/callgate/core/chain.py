@@ -215,7 +215,7 @@ class Chain:
         if line.kind == BOUNDARY:
             return False  # an earlier one, or one of another branch
         if line.kind == CLOSING:
-            leaf = line.parent if line.parent in self._parents else segment.leaf
+            leaf = line.parent
         elif line.parent is None:  # it hangs on the session
             return True
         elif line.parent in self._parents:
