@@ -202,7 +202,7 @@ class World:
         if step.what in BETWEEN and not step.flag:
             await self._rest_now()
         self.session.post(self._input(step))
-        self.moving = step.what in ("rewind", "branch")
+        self.moving = self.moving or step.what in ("rewind", "branch")
         if step.flag:
             await self._spin(step)
         else:
@@ -287,6 +287,7 @@ class World:
             self.stirred.clear()
             await self.stirred.wait()
         self.let_go.clear()
+        self.moving = False
         if self.session.status in ("idle", "paused"):
             await self._check_record()
 

@@ -422,3 +422,9 @@ def test_a_start_on_record_counts_also_when_the_decision_before_it_is_lost(store
     events = run(check_resumes(store))
     codes = [event.result.code for event in events if isinstance(event, CallSettled)]
     assert codes == ["outcome_unknown"]
+
+
+@pytest.mark.spec("TRS-11")
+def test_a_file_that_is_no_log_is_listed_with_its_fault(store: Store) -> None:
+    put_log(store, b"Dear diary,\ntoday nothing happened.\n")
+    assert [each.fault for each in store.list()] == ["no line of it can be read"]

@@ -79,7 +79,10 @@ def summarize(fd: int, log: Path) -> Summary:
         if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), live=False):
             _count(tail, tail.events)
             return tail.about
-    return load(fd, log).about
+    loaded = load(fd, log)
+    if loaded.size and not loaded.n:
+        raise JournalError("no line of it can be read")
+    return loaded.about
 
 
 def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:

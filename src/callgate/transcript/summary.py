@@ -143,8 +143,13 @@ def tags_of(value: Any) -> tuple[str, ...]:
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 
-def _moved(now: _Now, event: Rewound | Branched | Forked) -> None:
+def _moved(now: _Now, event: Rewound | Branched) -> None:
     now["messages"] = event.counted.messages
+
+
+def _forked(now: _Now, event: Forked) -> None:
+    now["messages"] = event.counted.messages
+    now["asked"] = ()  # somebody else is asked
 
 
 def _compacted(now: _Now, event: Compacted) -> None:
@@ -169,7 +174,7 @@ _STEPS: dict[type, _Step] = {
     Compacted: _compacted,
     Rewound: _moved,
     Branched: _moved,
-    Forked: _moved,
+    Forked: _forked,
     SessionOpened: _opened,
     MetadataSet: _metadata,
     ModeSet: _copies("mode"),
