@@ -80,7 +80,7 @@ def summarize(fd: int, log: Path) -> Summary:
             _count(tail, tail.events)
             return tail.about
     loaded = load(fd, log)
-    if loaded.size and not loaded.n:
+    if loaded.damages and not loaded.n:
         raise JournalError("no line of it can be read")
     return loaded.about
 
