@@ -66,10 +66,10 @@ class _Job(NamedTuple):
 
 
 class Writer:
-    def __init__(self, lines: Lines, *, name: str = "", patience: tuple[float, ...] = PATIENCE) -> None:
+    def __init__(self, lines: Lines, *, name: str = "", patience: tuple[float, ...] | None = None) -> None:
         self._lines = lines
         self._name = name
-        self._patience = patience
+        self._patience = PATIENCE if patience is None else patience
         self._queue: deque[Durable] = deque()
         self._lock = Lock()  # around the waiters and the failure
         self._wake, self._stop = Event(), Event()
@@ -108,8 +108,9 @@ class Writer:
         if self._stop.is_set():
             _resolve((future,), self._failure or JournalError("the journal is closed"))
             return future
-        self._jobs.append(_Job(work, loop, future))
-        self._failure = None
+        with self._lock:
+            self._failure = None
+            self._jobs.append(_Job(work, loop, future))
         self._begin()
         return future
 
@@ -189,11 +190,11 @@ class Writer:
     def _do_jobs(self) -> None:
         """Those whose turn it is: what was appended before they were asked for is on disk."""
         while self._jobs and self._synced == self._encoded and not self._queue:
-            job = self._jobs.popleft()
+            job = self._jobs.popleft()  # only this thread takes any away
             try:
-                _tell(job.loop, _resolve, (job.future,), None, job.work())
+                _tell((job,), None, job.work())
             except Exception as error:
-                _tell(job.loop, _resolve, (job.future,), error)
+                _tell((job,), error)
         if self._jobs:
             self._wake.set()
 
@@ -204,23 +205,21 @@ class Writer:
             self._queue.popleft()
             self._encoded += 1
 
-    def _release(self, waiters: list[_Waiter], upto: int, failure: JournalError | None = None) -> None:
+    def _release(self, waiters: list[_Waiter], upto: int) -> None:
         with self._lock:
             ready = [each for each in waiters if each.upto <= upto]
-            if not ready:
-                return
             waiters[:] = [each for each in waiters if each.upto > upto]
-        for loop in {each.loop for each in ready}:
-            _tell(loop, _resolve, [each.future for each in ready if each.loop is loop], failure)
+        _tell(ready)
 
     def _fail(self, failure: JournalError) -> None:
+        """Tell everybody who waits. Whoever asks from now on wants another try, so they are taken in one step."""
         with self._lock:
             self._failure = failure
-        self._release(self._waiters, self._appended, failure)
-        self._release(self._crowd, self._appended, failure)
-        while self._jobs:
-            job = self._jobs.popleft()
-            _tell(job.loop, _resolve, (job.future,), failure)
+            waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]
+            self._waiters.clear()
+            self._crowd.clear()
+            self._jobs.clear()
+        _tell(waiting, failure)
 
 
 def _again(tape: Tape) -> None:
@@ -235,11 +234,15 @@ def _end(stop: Event, wake: Event, thread: Thread, timeout: float | None) -> Non
     thread.join(timeout)
 
 
-def _tell(loop: AbstractEventLoop, what: Callable[..., object], *about: object) -> None:
-    try:
-        loop.call_soon_threadsafe(what, *about)
-    except RuntimeError:  # that loop is closed: nobody waits there any more
-        return
+def _tell(waiting: Iterable[_Waiter | _Job], failure: Exception | None = None, result: Any = None) -> None:
+    futures: dict[AbstractEventLoop, list[Future[Any]]] = {}
+    for each in waiting:
+        futures.setdefault(each.loop, []).append(each.future)
+    for loop, those in futures.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, those, failure, result)
+        except RuntimeError:  # that loop is closed: nobody waits there any more
+            continue
 
 
 def _resolve(futures: Iterable[Future[Any]], failure: Exception | None, result: Any = None) -> None:
