@@ -222,9 +222,14 @@ class Session:
     async def aclose(self) -> None:
         """Stop what is under way, wait for its end, and close. A session that is kept goes on from there another time;
         JournalError when the last of it could not be written."""
+        await asyncio.shield(self._begin_to_end())
+
+    def _begin_to_end(self) -> asyncio.Task[None]:
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._end())
-        await asyncio.shield(self._closing)
+            # Whoever waits for it, or reads on, is told; a door that only posted has nobody else to tell.
+            self._closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return self._closing
 
     async def _end(self) -> None:
         self._shutting = True
@@ -293,8 +298,7 @@ class Session:
                 return self._aside(sent, self._compact(sent))
             case Close():
                 self._be("working")
-                self._closing = asyncio.get_running_loop().create_task(self._end())
-                self._closing.add_done_callback(lambda done: done.cancelled() or done.exception())  # the reply tells
+                self._begin_to_end()
             case _:
                 return f"this session has nothing that handles {type(sent).__name__}"
         return None
