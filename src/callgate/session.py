@@ -1,5 +1,8 @@
 """A session: inputs in, events out. The composition root, the only module that knows every room."""
 
+# A summary comes from outside and may not keep to its type.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import asyncio
@@ -418,7 +421,7 @@ class Session:
             return f"no summary was written: {in_words(error)}"
         finally:
             self._summarizing = None
-        if not str(summary or "").strip() or not hasattr(summary, "strip"):
+        if not isinstance(summary, str) or not summary.strip():
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         running, context = ledger.running, plain_json(dict(ledger.context))
         self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, ledger.counted))

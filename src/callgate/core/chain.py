@@ -36,7 +36,6 @@ _AT_LEAF = (EntryKept, Forked)
 
 _LONGEST_NUMBER = 12
 
-Kind = str
 MESSAGE, FACT, CLOSING, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "closing", "rewound", "branched", "boundary"
 
 
@@ -44,7 +43,7 @@ class Line(NamedTuple):
     """What the tree needs to know of a line. ``id`` is a message's own; ``parent`` the message before it, or the one
     a fact hangs on; ``target`` what a move or a boundary points to."""
 
-    kind: Kind
+    kind: str
     id: str | None
     parent: str | None
     target: str | None = None

@@ -136,7 +136,7 @@ class _Replacement:
     def stage(self, folders: list[Path]) -> None:
         """Prepare everything that takes time or can fail for want of space; notes the folders it made."""
         if self.change.after is not None:
-            _make_folders(self.target.parent, folders)
+            make_folders(self.target.parent, folders)
             write_new(self.staged, self.change.after, 0o666)
             self._dress(self.staged)
         if self.change.before is not None:
@@ -198,13 +198,14 @@ def _refuse_twice(work: Iterable[_Replacement]) -> None:
         seen.add(each.target)
 
 
-def _make_folders(folder: Path, made: list[Path]) -> None:
+def make_folders(folder: Path, made: list[Path], mode: int = 0o777) -> None:
+    """Make it and what is missing above it, and note in ``made`` what was not there."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
-        each.mkdir()
+        each.mkdir(mode, exist_ok=True)  # somebody else may be making it too
         made.append(each)
 
 
@@ -223,11 +224,16 @@ def _sync_folders(folders: Iterable[Path]) -> None:
     """Make the renames survive a power cut, where folders can be synced."""
     for folder in folders:
         with suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """So that a new name in it survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _few(items: list[str]) -> str:

@@ -10,7 +10,7 @@ from threading import Lock
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
-from callgate.host.files import apply_changes, write_new
+from callgate.host.files import apply_changes, make_folders, write_new
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
 
@@ -116,9 +116,7 @@ class LocalHost:
                 import tempfile  # brings compression and random numbers along, and most hosts keep nothing
 
                 self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
-            for folder in reversed((self._data, *self._data.parents)):
-                if not folder.exists():
-                    folder.mkdir(mode=0o700, exist_ok=True)
+            make_folders(self._data, [], 0o700)
             return self._data
 
 

@@ -13,6 +13,7 @@ from time import time
 
 from callgate.core.chain import Chain
 from callgate.core.ports import Drafted
+from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
@@ -152,7 +153,7 @@ class _Lines:
         self._boundary = False
         self.masker = masker
         self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
-        self._drafted = draft_path(log).exists()
+        self._drafted = loaded is not None and draft_path(log).exists()
         self._draft_over = False
 
     def open(self) -> Tape:
@@ -266,10 +267,10 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
 
 def _create(log: Path) -> int:
     """The file, locked, its name on disk."""
-    for folder in reversed((log.parent, *log.parent.parents)):
-        if not folder.exists():
-            folder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(folder.parent)
+    made: list[Path] = []
+    make_folders(log.parent, made, 0o700)
+    for folder in made:
+        sync_folder(folder.parent)
     fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
         take_lock(fd, log, time())
@@ -280,12 +281,3 @@ def _create(log: Path) -> int:
         os.close(fd)
         raise
     return fd
-
-
-def sync_folder(folder: Path) -> None:
-    """So that a new name in it survives a power cut."""
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
