@@ -9,13 +9,14 @@ pytest := $(bin)/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench chaos docs clean runtime dev system
+.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev system
 
 help:
 	@echo "make demo      a scripted session in the terminal, no key and no network"
 	@echo "make test      the fast tests"
 	@echo "make test-all  the slow ones too, properties with thousands of examples"
 	@echo "make chaos     full sweeps; takes long"
+	@echo "make mutate    how many small faults in policy/ the tests find; ARGS=\"--minutes 5\""
 	@echo "make check     ruff, types, layers and house rules, generated docs"
 	@echo "make bench     speed against limits; PEERS=path/to/python adds other libraries"
 	@echo "make docs      redraw the generated parts of the docs"
@@ -32,6 +33,9 @@ test-all: dev system
 
 chaos: dev system
 	HYPOTHESIS_PROFILE=chaos $(pytest) -n auto -m "slow or chaos" $(ARGS)
+
+mutate: dev
+	$(bin)/python scripts/mutate.py $(ARGS)
 
 check: dev
 	$(bin)/ruff check .

@@ -3,9 +3,10 @@
 # Never fails: a test that misses its program is skipped and says so.
 set -eu
 
+# Program and, where its name is another, the package that has it.
 missing=
-for program in strace; do
-    command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
+for wanted in strace bwrap:bubblewrap rg:ripgrep; do
+    command -v "${wanted%%:*}" >/dev/null 2>&1 || missing="$missing ${wanted##*:}"
 done
 [ -n "$missing" ] || exit 0
 

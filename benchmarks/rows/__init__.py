@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from benchmarks.rows import calls, gap, imports, latency, memory, record, turns
+from benchmarks.rows import calls, decisions, gap, imports, latency, memory, record, turns
 
 ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "calls": calls.rows,
@@ -13,5 +13,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "turns": turns.rows,
     "import": imports.rows,
     "memory": memory.rows,
+    "decisions": decisions.rows,
     **record.ROWS,
 }

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
+    from callgate.config import Config, load_config
     from callgate.core.executor import ExecutorSettings
-    from callgate.core.gate import DecisionGate, default_checks
     from callgate.core.ports import Case, Check, Model, Run
     from callgate.core.runner import RunOutcome
     from callgate.session import Session
-    from callgate.standalone import Executor, ToolCallRunner
+    from callgate.standalone import DecisionGate, Executor, ToolCallRunner, default_checks
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
     from callgate.transcript.store import Store
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from callgate.words.traits import exclusive, reads, shared, writes
 
 _HOMES = {
+    "callgate.config": ("Config", "load_config"),
     "callgate.core.executor": ("ExecutorSettings",),
-    "callgate.core.gate": ("DecisionGate", "default_checks"),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.core.runner": ("RunOutcome",),
     "callgate.session": ("Session",),
-    "callgate.standalone": ("Executor", "ToolCallRunner"),
+    "callgate.standalone": ("DecisionGate", "Executor", "ToolCallRunner", "default_checks"),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
     "callgate.transcript.store": ("Store",),
@@ -58,6 +58,7 @@ __all__ = [
     "Case",
     "ChangeSet",
     "Check",
+    "Config",
     "Confirmation",
     "Continue",
     "DecisionGate",
@@ -88,6 +89,7 @@ __all__ = [
     "default_checks",
     "exclusive",
     "from_json",
+    "load_config",
     "reads",
     "schema_tool",
     "shared",

@@ -4,27 +4,30 @@ Also what the command line needs of the rooms: doors do not enter them.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from callgate.core import executor as engine
+from callgate.core import gate as gates
 from callgate.core import runner
 from callgate.core.executor import ExecutorSettings
-from callgate.core.gate import DecisionGate
-from callgate.core.ports import Gate, Host, Journal, Model, Tool, Toolbox
+from callgate.core.gate import PostHook, Requested
+from callgate.core.ports import Case, Check, Gate, Host, Journal, Model, Tool, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.host.local import LocalHost
+from callgate.policy.always import choices_for
+from callgate.policy.checks import remembered, standard_checks
 from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.transcript.journal import DiskJournal
-from callgate.words.decisions import Confirmation, Mode
+from callgate.words.decisions import Allow, Choice, Confirmation, Mode
 from callgate.words.errors import UsageError
 
-__all__ = ["Arguments", "Executor", "SchemaError", "ToolCallRunner"]
+__all__ = ["Arguments", "DecisionGate", "Executor", "SchemaError", "ToolCallRunner", "default_checks"]
 
 Tools = Toolbox | Iterable[Tool | Callable[..., Any]]
 """A toolbox, or tools and functions to make one of."""
@@ -88,6 +91,35 @@ def settings_from_environment(settings: ExecutorSettings | None) -> ExecutorSett
     if not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
         raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {wanted!r}")
     return replace(ExecutorSettings(), max_concurrency=int(wanted))
+
+
+def default_checks() -> tuple[Check, ...]:
+    """The checks of a gate without rules: hard safety, modes, remembered answers, and asking about what may change
+    something. They know no settings; ``load_config`` and ``Session(config=…)`` bring those in."""
+    return standard_checks()
+
+
+class DecisionGate(gates.DecisionGate):
+    """``DecisionGate()`` is the gate of a session without settings; see callgate.core.gate."""
+
+    def __init__(
+        self,
+        checks: Sequence[Check] | None = None,
+        *,
+        after: Iterable[PostHook] = (),
+        requested: Requested | None = None,
+        remembered: Callable[[Case], Allow | None] = remembered,
+        choices: Callable[[Case], tuple[Choice, ...]] = choices_for,
+        attended: bool = True,
+    ) -> None:
+        super().__init__(
+            default_checks() if checks is None else checks,
+            after=after,
+            requested=requested,
+            remembered=remembered,
+            choices=choices,
+            attended=attended,
+        )
 
 
 class Executor(engine.Executor):

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import callgate
-from callgate.cli.terminal import clip, safe, width
+from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
+COMMANDS = ["demo", "session", "audit", "answer", "policy", "trust", "tools"]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 
@@ -45,7 +46,7 @@ def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     ran = run("--help")
     assert ran.returncode == 0
     assert len(ran.stdout.splitlines()) < 25
-    assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == ["demo", "session", "audit", "tools"]
+    assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 130 interrupted" in ran.stdout
 
 
@@ -62,11 +63,11 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
         (("dmo",), "callgate: there is no command 'dmo'; did you mean demo?"),
         (("tols", "validate"), "callgate: there is no command 'tols'; did you mean tools?"),
         (("tools", "validat"), "callgate tools: there is no command 'validat'; did you mean validate?"),
-        (("serve",), "callgate: there is no command 'serve'; there are demo, session, audit, tools"),
+        (("xyz",), f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}"),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
-        (("demo", "\x1b[2J"), "callgate demo: \\x1b[2J is not known here; see callgate demo --help"),
+        (("demo", "\x1b[2J"), "callgate demo: <U+001B>[2J is not known here; see callgate demo --help"),
         (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),
         (
             ("tools", "validate"),
@@ -132,9 +133,13 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(tmp_path: Path) -> None
 
 
 def test_what_comes_from_elsewhere_cannot_steer_the_terminal() -> None:
-    assert safe("a\x1b[31mb\x07\r\n\x9b\u202e\udc80\x7f") == "a\\x1b[31mb\\x07\\r\\n\\x9b\\u202e\\udc80\\x7f"
-    assert safe("grün 日本\tx") == "grün 日本    x"
+    assert safe("a\x1b[31mb\x07\n") == "a<U+001B>[31mb<U+0007><U+000A>"
+    assert safe("\x9b\u202e\udc80\x7f") == "<U+009B><U+202E><U+DC80><U+007F>"
+    assert safe("grün 日本\tx") == "grün 日本<U+0009>x"
     assert safe(safe("\x1b")) == safe("\x1b")
+    assert fit(clip("\x1b", 20), 10) == "<U+001B>  "
+    assert plain((Span(clip("\x1b", 20)), Span("<U+001B>"))) == "<U+001B><U+003C>U+001B>"
+    assert plain(paragraph("\x1b" * 3, 20, indent=50)[0]).endswith(" <U+001B>")
 
 
 def test_text_is_cut_by_columns_and_not_by_characters() -> None:

@@ -84,7 +84,12 @@ def test_nothing_that_is_shown_reaches_the_terminal_as_a_command(desk: Desk) -> 
     desk.session("\x1b[2Jtitle", "prompt \x1b[31m\r\n\x9b31m\u202e")
     for words in ((), ("--tail", "1"), ("--json",)):
         assert not BAD.search(desk.good("session", "show", *words).out)
-    assert "\\x1b[31m\\x1b]0;owned\\x07 both." in desk.good("session", "show").out
+    assert "<U+001B>[31m<U+001B>]0;owned<U+0007> both." in desk.good("session", "show").out
+
+
+def test_code_is_indented_and_what_looks_like_a_spelling_is_told_from_one(desk: Desk) -> None:
+    desk.session("title", "if x:\n\ty <U+001B>\x1b\r\n")
+    assert "\n    y <U+003C>U+001B><U+001B>\n" in desk.good("session", "show").out
 
 
 @pytest.mark.parametrize("columns", [60, 100])
@@ -241,7 +246,12 @@ def test_text_that_streamed_before_a_kill_is_shown_as_not_finished(desk: Desk) -
     write_draft(log, desk.store.masker, "a1", ((0, "Let me \x1b[31m see.\nThen "), (1, "I write it. Cut o")))
     for tail in ((), ("--tail", "1")):
         ran = desk.good("session", "show", *tail)
-        assert ran.lines[-4:] == ["━━ assistant a1", "not finished: Let me \\x1b[31m see.", "Then", "I write it. Cut"]
+        assert ran.lines[-4:] == [
+            "━━ assistant a1",
+            "not finished: Let me <U+001B>[31m see.",
+            "Then",
+            "I write it. Cut",
+        ]
     ran = desk.run("session", "show", "--json")
     assert (ran.code, len(ran.lines)) == (0, 4)
     assert "callgate: the last message is not finished; " in ran.err

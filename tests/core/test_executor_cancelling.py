@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from callgate.core.executor import Executor
-from callgate.core.gate import DecisionGate
 from callgate.core.ports import Run
 from callgate.core.ticket import CallRun
+from callgate.standalone import DecisionGate
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, run_virtual, settle
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
@@ -142,15 +142,16 @@ async def test_a_timeout_of_a_cascading_tool_cascades_too() -> None:
 
 @pytest.mark.spec("EXE-15")
 async def test_calls_that_await_approval_or_arrive_later_are_cancelled_too() -> None:
-    desk = Desk(failing(traits=CASCADING), saying("Do", "did", MUTATING), saying("Good", "fine"), gate=DecisionGate())
+    bad = failing("Fail", CASCADING)
+    desk = Desk(bad, saying("Do", "did", MUTATING), saying("Good", "fine"), gate=DecisionGate())
     desk.add(call("asked", "Do"))
     await settle()
     assert desk.status("asked") is Status.AWAITING_APPROVAL
-    desk.add(call("bash", "Bash"))
+    desk.add(call("bad", "Fail"))
     await settle()
     desk.add(call("late", "Good"))
     results = await desk.finish()
-    assert codes(results) == {"asked": "cancelled_by_sibling", "bash": "tool_error", "late": "cancelled_by_sibling"}
+    assert codes(results) == {"asked": "cancelled_by_sibling", "bad": "tool_error", "late": "cancelled_by_sibling"}
 
 
 @pytest.mark.spec("EXE-15")

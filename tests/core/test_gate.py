@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from callgate.core.gate import DecisionGate, choices_for, covers, loop_guard
-from callgate.core.ports import Case, Check
+from callgate.core.ports import Case, Check, Hooked
+from callgate.policy.loops import loop_guard
+from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, run_virtual
+from callgate.tools.tool import schema_tool
 from callgate.words.calls import Result
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Pattern, arguments_hash
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Pattern, arguments_hash
 from callgate.words.messages import Text
 from callgate.words.traits import Traits, writes
 
@@ -19,7 +21,7 @@ NOW = 1_700_000_000.0
 
 
 def case_of(
-    name: str = "Bash",
+    name: str = "Do",
     traits: Traits | None = None,
     policies: Sequence[ApprovalPolicy] = (),
     recent: Sequence[str] = (),
@@ -36,6 +38,7 @@ def case_of(
         now=NOW,
         recent=recent,
         normal=MemoryHost().normal,
+        place=MemoryHost().place,
     )
 
 
@@ -49,7 +52,7 @@ def judged(gate: DecisionGate, case: Case) -> Decision:
 
 
 def policy(effect: Any = "allow", pattern: Pattern | None = None, **more: Any) -> ApprovalPolicy:
-    return ApprovalPolicy(effect, "Bash", pattern, **more)
+    return ApprovalPolicy(effect, "Do", pattern, **more)
 
 
 # ---- the order of checks ----------------------------------------------------------------------------------------
@@ -142,10 +145,12 @@ def test_of_policies_deny_goes_before_ask_and_ask_before_allow(effects: Any, win
 
 
 def test_a_decision_by_policy_names_the_policy() -> None:
-    case = case_of(policies=[policy("allow", Pattern("prefix", "git status", "command"))], command="git status")
+    case = case_of(
+        "Bash", policies=[ApprovalPolicy("allow", "Bash", Pattern("prefix", "make", "command"))], command="make x"
+    )
     decision = judged(DecisionGate(), case)
-    assert "git status" in decision.by
-    assert "session" in decision.by
+    assert "make" in decision.by
+    assert "session" in str(decision.origin)
 
 
 def test_plan_mode_lets_nothing_with_effects_pass_whatever_a_policy_says() -> None:
@@ -170,127 +175,110 @@ def test_accepting_edits_covers_previewed_changes_inside_the_workspace_only() ->
     assert isinstance(judged(DecisionGate(), outside), Ask)
 
 
-# ---- how far a policy reaches -----------------------------------------------------------------------------------
+# ---- hooks ------------------------------------------------------------------------------------------------------
 
 
-def covered(pattern: Pattern | None, **arguments: Any) -> bool:
-    return covers(policy("allow", pattern), case_of(**arguments))
+class Asked:
+    """A check that hears the arguments of every case it is asked about."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.heard: list[Any] = []
+        self.hooked: list[Any] = []
+        self._answer = answer
+
+    def judge(self, case: Case) -> Any:
+        self.heard.append(dict(case.arguments))
+        self.hooked.append(case.hooked)
+        return self._answer
 
 
-def test_a_policy_without_a_pattern_covers_the_whole_tool_and_no_other() -> None:
-    assert covered(None, command="anything; at all")
-    assert not covers(policy(), case_of("Edit", path="a.py"))
+def later(answer: Any) -> Any:
+    async def judge(_case: Case) -> Any:
+        return answer
+
+    return judge
 
 
-def test_an_exact_policy_covers_these_arguments_in_any_order_of_keys_and_no_others() -> None:
-    exact = Pattern("exact", arguments_hash("Bash", {"command": "ls", "cwd": "src"}))
-    assert covered(exact, cwd="src", command="ls")
-    assert not covered(exact, command="ls", cwd="other")
-    assert not covered(exact, command="ls")
+@pytest.mark.parametrize("wait", [False, True], ids=["at once", "later"])
+def test_what_hooks_say_is_weighed_by_the_checks_behind_them(wait: bool) -> None:
+    hooked = Hooked("hook", Allow("hook"), context=("mind the gap",))
+    behind = Asked(Allow("rule"))
+    hook = Check("hooks", later(hooked) if wait else lambda case: hooked)
+    decision = judged(DecisionGate([hook, Check("rule", behind.judge)]), case_of(x=1))
+    assert behind.hooked == [hooked]
+    assert decision == Allow("rule", context=("mind the gap",))
 
 
-GIT_STATUS = Pattern("prefix", "git status", "command")
+@pytest.mark.spec("HOOK-1")
+def test_a_hook_that_denies_ends_it() -> None:
+    behind = Asked(Allow("rule"))
+    hook = Check("hooks", lambda case: Hooked("hook", Deny("hook", "no", "blocked_by_hook")))
+    decision = judged(DecisionGate([hook, Check("rule", behind.judge)]), case_of())
+    assert decision == Deny("hook", "no", "blocked_by_hook")
+    assert behind.heard == []
 
 
-@pytest.mark.parametrize("command", ["git status", "git status -s", "git status --short src/a.py"])
-def test_a_prefix_covers_one_plain_command_that_starts_with_its_words(command: str) -> None:
-    assert covered(GIT_STATUS, command=command)
+@pytest.mark.spec("EXE-22")
+def test_other_arguments_of_a_hook_are_judged_from_the_first_check_on_and_the_hook_is_not_asked_again() -> None:
+    first, hook = Asked(), Asked(Hooked("the hook", arguments={"x": 2}))
+    gate = DecisionGate(
+        [Check("first", first.judge), Check("hooks", hook.judge), Check("last", lambda c: Allow("last"))]
+    )
+    decision = judged(gate, case_of(x=1))
+    assert first.heard == [{"x": 1}, {"x": 2}]
+    assert hook.heard == [{"x": 1}]
+    assert decision == Allow("last", arguments={"x": 2}, changed_by="the hook")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "git status; rm -rf x",
-        "git status && rm -rf x",
-        "git status | sh",
-        "git status || rm x",
-        "git status & rm x",
-        "git status > /etc/passwd",
-        "git status < x",
-        "git status $(rm x)",
-        "git status `rm x`",
-        "git status $HOME",
-        "git status\nrm -rf x",
-        "git status\rrm -rf x",
-        "git status 'a b'",
-        'git status "x"',
-        "git status \\; rm",
-        "git status *",
-        "git status ~",
-        "git status {a,b}",
-        "git status # comment",
-        "git status\n",
-        "git stat",
-        "git statusx",
-        "git  statuses",
-        "sudo git status",
-        "",
-    ],
-)
-def test_a_prefix_covers_nothing_that_is_more_than_that_one_command(command: str) -> None:
-    assert not covered(GIT_STATUS, command=command)
+@pytest.mark.spec("EXE-22")
+def test_a_deny_behind_the_change_still_denies() -> None:
+    def deny(case: Case) -> Deny | None:
+        return Deny("rule") if case.arguments.get("x") == 2 else None
+
+    gate = DecisionGate(
+        [
+            Check("deny", deny),
+            Check("hooks", lambda c: Hooked("h", Allow("h"), {"x": 2})),
+            Check("all", lambda c: Allow("all")),
+        ]
+    )
+    assert judged(gate, case_of(x=1)) == Deny("rule")
 
 
-@pytest.mark.parametrize("command", [["git", "status"], None, 3, {"git": "status"}])
-def test_a_prefix_covers_only_text(command: object) -> None:
-    assert not covered(GIT_STATUS, command=command)
+def test_arguments_of_a_hook_that_the_tool_cannot_read_are_a_denial() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    tool = schema_tool("Do", "Does it.", schema, lambda given: "done")
+    case = replace(case_of(x=1), tool=tool)
+    gate = DecisionGate(
+        [Check("hooks", lambda c: Hooked("the hook", arguments={"x": []})), Check("all", lambda c: Allow("all"))]
+    )
+    decision = judged(gate, case)
+    assert isinstance(decision, Deny)
+    assert decision.by == "the hook"
 
 
-@pytest.mark.parametrize("empty", ["", "  "])
-def test_an_empty_prefix_covers_nothing(empty: str) -> None:
-    assert not covered(Pattern("prefix", empty, "command"), command="ls")
+def test_several_hook_checks_add_up_and_an_ask_outweighs_an_allow() -> None:
+    behind = Asked(Ask("rule"))
+    gate = DecisionGate(
+        [
+            Check("one", lambda c: Hooked("one", Ask("one"), context=("a",))),
+            Check("two", lambda c: Hooked("two", Allow("two"), context=("b",))),
+            Check("rule", behind.judge),
+        ]
+    )
+    assert judged(gate, case_of()) == Ask("rule", context=("a", "b"))
+    assert behind.hooked == [Hooked("two", Ask("one"), context=("a", "b"))]
 
 
-@pytest.mark.parametrize(
-    ("glob", "path"),
-    [
-        ("src/**", "src/a.py"),
-        ("src/**", "src/deep/er/a.py"),
-        ("**/*.py", "a.py"),
-        ("*.py", "./a.py"),
-        ("a?.md", "ab.md"),
-    ],
-)
-def test_a_glob_covers_paths_that_match_it(glob: str, path: str) -> None:
-    assert covered(Pattern("glob", glob, "path"), path=path)
-
-
-@pytest.mark.parametrize(
-    ("glob", "path"),
-    [
-        ("src/**", "src/../secret"),
-        ("src/**", "other/src/a.py"),
-        ("src/**", "/etc/src/a.py"),
-        ("**", "../outside.txt"),
-        ("**", "/etc/passwd"),
-        ("*.py", "src/a.py"),
-        ("a?.md", "a/.md"),
-        ("a.py", "axpy"),
-        ("*.py", "a.pyc"),
-    ],
-)
-def test_a_glob_covers_nothing_else_and_nothing_outside_the_workspace(glob: str, path: str) -> None:
-    assert not covered(Pattern("glob", glob, "path"), path=path)
-
-
-@pytest.mark.parametrize(("expires_at", "still"), [(None, True), (NOW + 1, True), (NOW, False), (NOW - 1, False)])
-def test_a_policy_covers_nothing_from_its_expiry_on(expires_at: float | None, still: bool) -> None:
-    assert covers(policy(expires_at=expires_at), case_of()) is still
-
-
-def test_the_choices_for_an_always_start_with_the_narrowest() -> None:
-    proposed = Choice("git status …", GIT_STATUS)
-    case = case_of(traits=Traits(choices_for_always=(proposed,)), command="git status")
-    exact, second = choices_for(case)
-    assert exact.pattern == Pattern("exact", case.arguments_hash)
-    assert second == proposed
+def test_when_only_hooks_spoke_the_call_is_denied() -> None:
+    assert isinstance(judged(DecisionGate([Check("h", lambda c: Hooked("h", Allow("h")))]), case_of()), Deny)
 
 
 # ---- the loop guard (EXE-26) ------------------------------------------------------------------------------------
 
 
 def trail(*names: str) -> list[str]:
-    return [arguments_hash("Bash", {"command": name}) for name in names]
+    return [arguments_hash("Do", {"command": name}) for name in names]
 
 
 def guarded(*before: str, now: str) -> bool:
@@ -330,7 +318,7 @@ def test_the_guard_says_what_repeats() -> None:
     verdict = loop_guard(case_of(recent=trail("a", "a"), command="a"))
     assert isinstance(verdict, Ask)
     assert "third time" in verdict.reason
-    assert "Bash" in verdict.reason
+    assert "Do" in verdict.reason
 
 
 @pytest.mark.spec("EXE-26")

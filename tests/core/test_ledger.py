@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from callgate.core.gate import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
 from callgate.session import Session
+from callgate.standalone import DecisionGate
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing import call as scripted
 from callgate.words.calls import Result, Status
@@ -238,7 +238,7 @@ async def test_what_must_be_durable_first_is_heard_only_then() -> None:
 async def recorded_session() -> tuple[Session, MemoryJournal]:
     """Two turns with a question that is answered with an always, edited arguments and a context update."""
     model = ScriptedModel(
-        turn(say("Let me see."), scripted("Look"), scripted("Bash", command="git log"), scripted("Nope", type="Text")),
+        turn(say("Let me see."), scripted("Look"), scripted("Bash", command="make log"), scripted("Nope", type="Text")),
         turn(say("Done.")),
     )
     journal = MemoryJournal()
@@ -264,7 +264,7 @@ async def test_everything_in_a_session_survives_json() -> None:
 
 @pytest.mark.spec("RUN-7")
 async def test_a_session_goes_on_from_a_question_that_went_through_json() -> None:
-    model = ScriptedModel(turn(scripted("Bash", command="ls")))
+    model = ScriptedModel(turn(scripted("Bash", command="make ls")))
     journal = MemoryJournal()
     session = Session(model, [bash()], host=virtual_host(), journal=journal)
     await session.send(Prompt("Hello"))
@@ -278,7 +278,7 @@ async def test_a_session_goes_on_from_a_question_that_went_through_json() -> Non
     await later.send(Answer(answer(later.questions[0], "yes")))
     # then the call runs and its result is in the history
     results = [part for message in later.messages for part in message.parts if isinstance(part, ResultPart)]
-    assert [part.content for part in results] == [(Text("ran ls"),)]
+    assert [part.content for part in results] == [(Text("ran make ls"),)]
     await later.aclose()
 
 

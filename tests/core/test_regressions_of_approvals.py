@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from callgate.core.gate import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
+from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import Recorder, settle
 from callgate.words.decisions import Allow, ApprovalPolicy, Deny, Pattern
 from callgate.words.events import ModeSet, QuestionAnswered
@@ -85,14 +85,14 @@ async def test_results_are_ordered_by_arrival_and_not_by_the_text_of_their_ids()
 @pytest.mark.spec("EXE-21")
 async def test_one_gated_call_stops_none_of_the_free_ones() -> None:
     """In two libraries one gated call in a batch stopped the free ones too; in one the free call was asked about."""
-    out = await batch(bash(), saying("Good", "fine")).execute([call("a", "Bash", command="ls"), call("b", "Good")])
+    out = await batch(bash(), saying("Good", "fine")).execute([call("a", "Bash", command="make ls"), call("b", "Good")])
     assert lists(out) == {"still_needs_approval": ["a"], "executed": ["b"]}
 
 
 @pytest.mark.spec("EXE-13")
 async def test_a_raising_tool_does_not_abort_the_run() -> None:
     """In three libraries a raising tool aborted the run and cancelled its siblings."""
-    out = await batch(failing(), lasting()).execute([call("a", "Bash"), call("b", "Sleep", seconds=9)])
+    out = await batch(failing("Fail"), lasting()).execute([call("a", "Fail"), call("b", "Sleep", seconds=9)])
     assert lists(out) == {"failed": ["a"], "executed": ["b"]}
 
 
@@ -101,7 +101,7 @@ async def test_a_rejected_call_does_not_run() -> None:
     """Rejected calls executed anyway."""
     recorder = Recorder()
     runner = batch(recorder.watch(bash()))
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     out = await runner.execute(pending(first), [answer(questions(first)["a"], "no")])
     assert lists(out) == {"failed": ["a"]}
     assert recorder.started == []
@@ -111,9 +111,9 @@ async def test_a_rejected_call_does_not_run() -> None:
 async def test_an_always_is_neither_forgotten_nor_widened_to_the_whole_tool() -> None:
     """ "Always" was forgotten, or applied to the whole tool."""
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     done = await runner.execute(pending(first), [answer(questions(first)["a"], "yes_always")])
-    again = [call("b", "Bash", command="ls"), call("c", "Bash", command="rm x")]
+    again = [call("b", "Bash", command="make ls"), call("c", "Bash", command="rm x")]
     out = await runner.execute(again, policies=done.new_policies)
     assert lists(out) == {"executed": ["b"], "still_needs_approval": ["c"]}
 
@@ -123,7 +123,7 @@ async def test_going_on_runs_no_completed_call_again_and_loses_no_pending_one() 
     """Resuming ran a completed tool again, or lost a pending one."""
     recorder = Recorder()
     runner = batch(recorder.watch(saying("Good", "fine")), recorder.watch(bash()))
-    calls = [call("a", "Good"), call("b", "Bash", command="ls"), call("c", "Bash", command="pwd")]
+    calls = [call("a", "Good"), call("b", "Bash", command="make ls"), call("c", "Bash", command="make pwd")]
     first = await runner.execute(calls)
     second = await runner.execute(first.executed + pending(first), [answer(questions(first)["b"], "yes")])
     assert lists(second) == {"executed": ["b"], "still_needs_approval": ["c"]}

@@ -31,7 +31,7 @@ from tests.core.kit import (
 )
 
 MUTATING = Traits(declared_locks=shared)
-BASH = Traits(declared_locks=shared, choices_for_always=(Choice("git …", Pattern("prefix", "git", "command")),))
+BASH = Traits(declared_locks=shared, choices_for_always=(Choice("git …", Pattern("prefix", "make", "command")),))
 
 
 # ---- what comes out ---------------------------------------------------------------------------------------------
@@ -39,13 +39,13 @@ BASH = Traits(declared_locks=shared, choices_for_always=(Choice("git …", Patte
 
 @pytest.mark.spec("RUN-2")
 async def test_every_call_of_the_batch_is_in_exactly_one_list_in_arrival_order() -> None:
-    tools = (file_writer(), file_reader(), failing(), saying("Good", "fine"))
+    tools = (file_writer(), file_reader(), failing("Fail"), saying("Good", "fine"))
     out = await batch(*tools).execute(
         [
             call("good", "Good"),
             call("edit", "Edit", path="a.py"),
             call("behind", "Read", path="a.py"),
-            call("bad", "Bash"),
+            call("bad", "Fail"),
             call("unknown", "Nothing"),
             call("beside", "Read", path="b.py"),
         ]
@@ -60,8 +60,8 @@ async def test_every_call_of_the_batch_is_in_exactly_one_list_in_arrival_order()
 
 @pytest.mark.spec("CALL-4", "RUN-2")
 async def test_failed_calls_denied_ones_included_have_their_result() -> None:
-    runner = batch(saying("Do", "did", MUTATING), failing())
-    first = await runner.execute([call("a", "Do"), call("b", "Bash")])
+    runner = batch(saying("Do", "did", MUTATING), failing("Fail"))
+    first = await runner.execute([call("a", "Do"), call("b", "Fail")])
     second = await runner.execute(pending(first), [answer(questions(first)["a"], "no")])
     assert [each.result and each.result.code for each in first.failed + second.failed] == ["tool_error", "denied"]
 
@@ -234,7 +234,7 @@ async def test_both_doors_give_the_same_results_for_the_same_calls() -> None:
 
 @pytest.mark.spec("RUN-6", "EXE-5")
 async def test_a_batch_is_a_whole_message_so_calls_with_effects_run() -> None:
-    out = await batch(bash()).execute([call("a", "Bash", command="ls")], policies=[ApprovalPolicy("allow", "Bash")])
+    out = await batch(bash()).execute([call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")])
     assert lists(out) == {"executed": ["a"]}
 
 

@@ -51,10 +51,10 @@ async def test_an_always_releases_every_pending_call_it_matches_in_the_same_run(
 @pytest.mark.spec("RUN-3")
 async def test_an_always_releases_calls_that_arrive_in_that_run_too() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="git log")])
-    always = ApprovalPolicy("allow", "Bash", Pattern("prefix", "git", "command"))
+    first = await runner.execute([call("a", "Bash", command="make log")])
+    always = ApprovalPolicy("allow", "Bash", Pattern("prefix", "make", "command"))
     yes = answer(questions(first)["a"], "yes_always", always=always)
-    new = replace(call("b", "Bash", command="git diff"), index=9)
+    new = replace(call("b", "Bash", command="make diff"), index=9)
     out = await runner.execute((*pending(first), new), [yes])
     assert lists(out) == {"executed": ["a", "b"]}
 
@@ -62,7 +62,7 @@ async def test_an_always_releases_calls_that_arrive_in_that_run_too() -> None:
 @pytest.mark.spec("RUN-3")
 async def test_without_a_pick_an_always_reaches_exactly_these_arguments() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="git log")])
+    first = await runner.execute([call("a", "Bash", command="make log")])
     out = await runner.execute(pending(first), [answer(questions(first)["a"], "yes_always", by="Ada")])
     (policy,) = out.new_policies
     assert policy.pattern == Pattern("exact", questions(first)["a"].arguments_hash)
@@ -73,7 +73,7 @@ async def test_without_a_pick_an_always_reaches_exactly_these_arguments() -> Non
 
 @pytest.mark.spec("RUN-3")
 async def test_the_tool_proposes_how_far_an_always_reaches_narrowest_first() -> None:
-    out = await batch(bash()).execute([call("a", "Bash", command="git log")])
+    out = await batch(bash()).execute([call("a", "Bash", command="make log")])
     kinds = [choice.pattern and choice.pattern.kind for choice in questions(out)["a"].choices]
     assert kinds == ["exact", "prefix"]
 
@@ -82,9 +82,9 @@ async def test_the_tool_proposes_how_far_an_always_reaches_narrowest_first() -> 
 @pytest.mark.parametrize("scope", ["session", "project", "user"])
 async def test_the_policy_a_person_picked_comes_out_as_it_was_picked(scope: Any) -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="git log")])
+    first = await runner.execute([call("a", "Bash", command="make log")])
     picked = ApprovalPolicy(
-        "allow", "Bash", Pattern("prefix", "git", "command"), scope, expires_at=NOON + 60, note="ok"
+        "allow", "Bash", Pattern("prefix", "make", "command"), scope, expires_at=NOON + 60, note="ok"
     )
     out = await runner.execute(pending(first), [answer(questions(first)["a"], "yes_always", always=picked)])
     (policy,) = out.new_policies
@@ -94,7 +94,7 @@ async def test_the_policy_a_person_picked_comes_out_as_it_was_picked(scope: Any)
 @pytest.mark.spec("RUN-3")
 async def test_a_simple_yes_makes_no_policy() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls"), call("b", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls"), call("b", "Bash", command="make ls")])
     out = await runner.execute(pending(first), [answer(questions(first)["a"], "yes")])
     assert out.new_policies == ()
     assert lists(out) == {"executed": ["a"], "still_needs_approval": ["b"]}
@@ -102,7 +102,7 @@ async def test_a_simple_yes_makes_no_policy() -> None:
 
 @pytest.mark.spec("RUN-4")
 async def test_policies_passed_in_are_not_new() -> None:
-    out = await batch(bash()).execute([call("a", "Bash", command="ls")], policies=[ApprovalPolicy("allow", "Bash")])
+    out = await batch(bash()).execute([call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")])
     assert lists(out) == {"executed": ["a"]}
     assert out.new_policies == ()
 
@@ -111,7 +111,7 @@ async def test_policies_passed_in_are_not_new() -> None:
 @pytest.mark.parametrize(("expires_at", "expected"), [(NOON + 1, "executed"), (NOON - 1, "still_needs_approval")])
 async def test_an_expired_policy_allows_nothing(expires_at: float, expected: str) -> None:
     policy = ApprovalPolicy("allow", "Bash", expires_at=expires_at)
-    out = await batch(bash()).execute([call("a", "Bash", command="ls")], policies=[policy])
+    out = await batch(bash()).execute([call("a", "Bash", command="make ls")], policies=[policy])
     assert lists(out) == {expected: ["a"]}
 
 
@@ -126,7 +126,7 @@ async def test_a_prefix_policy_never_covers_a_second_command() -> None:
 @pytest.mark.spec("RUN-4")
 async def test_a_deny_policy_beats_a_yes() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     yes = answer(questions(first)["a"], "yes")
     out = await runner.execute(pending(first), [yes], policies=[ApprovalPolicy("deny", "Bash")])
     assert lists(out) == {"failed": ["a"]}
@@ -135,7 +135,7 @@ async def test_a_deny_policy_beats_a_yes() -> None:
 @pytest.mark.spec("RUN-4")
 async def test_a_policy_that_was_stored_meanwhile_releases_a_pending_call() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     out = await runner.execute(pending(first), policies=[ApprovalPolicy("allow", "Bash")])
     assert lists(out) == {"executed": ["a"]}
 
@@ -143,7 +143,7 @@ async def test_a_policy_that_was_stored_meanwhile_releases_a_pending_call() -> N
 @pytest.mark.spec("RUN-4")
 async def test_for_a_pending_call_too_an_ask_policy_goes_before_an_allow_policy() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     both = [ApprovalPolicy("ask", "Bash"), ApprovalPolicy("allow", "Bash")]
     assert lists(await runner.execute(pending(first), policies=both)) == {"still_needs_approval": ["a"]}
 
@@ -166,7 +166,7 @@ async def test_an_outcome_survives_json_and_execute_goes_on_from_it() -> None:
             call("held", "Read", path="a.txt"),
             call("bad", "Nothing", type="Allow"),
             call("set", "Set", nested={"type": "x", "list": [1, 2.5, None, True]}),
-            call("shell", "Bash", command="git log"),
+            call("shell", "Bash", command="make log"),
         ]
     )
     stored = through_json(first)
@@ -218,9 +218,9 @@ async def test_every_kind_of_content_survives_json() -> None:
 async def test_an_always_with_other_arguments_is_about_those_and_not_about_what_the_model_wanted() -> None:
     runner = batch(bash())
     first = await runner.execute([call("a", "Bash", command="rm -rf x")])
-    yes = answer(questions(first)["a"], "yes_always", arguments={"command": "ls"})
+    yes = answer(questions(first)["a"], "yes_always", arguments={"command": "make ls"})
     done = await runner.execute(pending(first), [yes])
-    again = [call("b", "Bash", command="rm -rf x"), call("c", "Bash", command="ls")]
+    again = [call("b", "Bash", command="rm -rf x"), call("c", "Bash", command="make ls")]
     out = await runner.execute(again, policies=done.new_policies)
     assert lists(out) == {"still_needs_approval": ["b"], "executed": ["c"]}
 
@@ -247,7 +247,7 @@ async def test_of_two_answers_to_one_question_the_second_is_refused() -> None:
 @pytest.mark.spec("RUN-4")
 async def test_an_answer_for_other_arguments_does_not_spoil_the_right_one() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls")])
+    first = await runner.execute([call("a", "Bash", command="make ls")])
     right, wrong = answer(questions(first)["a"], "yes"), Confirmation("a", "yes", "0" * 64)
     assert lists(await runner.execute(pending(first), [right, wrong])) == {"executed": ["a"]}
     assert lists(await runner.execute(pending(first), [wrong, right])) == {"executed": ["a"]}
@@ -256,7 +256,7 @@ async def test_an_answer_for_other_arguments_does_not_spoil_the_right_one() -> N
 @pytest.mark.spec("EXE-14")
 async def test_a_rejection_with_stop_cancels_the_rest_of_the_batch() -> None:
     runner = batch(bash())
-    first = await runner.execute([call("a", "Bash", command="ls"), call("b", "Bash", command="pwd")])
+    first = await runner.execute([call("a", "Bash", command="make ls"), call("b", "Bash", command="make pwd")])
     out = await runner.execute(pending(first), [answer(questions(first)["a"], "no", stop=True)])
     assert [each.result and each.result.code for each in out.failed] == ["denied", "cancelled_by_user"]
 

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.flows.keep import Keep
+from tests.virtual import pytest_pyfunc_call
+
+__all__ = ["keep", "pytest_pyfunc_call"]
 
 
 @pytest.fixture

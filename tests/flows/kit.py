@@ -64,3 +64,9 @@ def check_history(messages: tuple[Message, ...]) -> None:
         assert [part.call_id for part in results] == [part.id for part in calls]
     ids = [part.id for message in messages for part in message.calls]
     assert len(ids) == len(set(ids))
+
+
+def results(session: Session) -> list[str]:
+    """What the model was told about its calls, oldest first."""
+    parts = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
+    return ["".join(getattr(item, "text", "") for item in part.content) for part in parts]

@@ -185,8 +185,8 @@ def test_a_change_by_somebody_else_between_check_and_write_is_noticed(
     (root / "b").write_bytes(b"1")
     replace = os.replace
 
-    def replaced_while_b_changes(source: Path, target: Path) -> None:
-        replace(source, target)
+    def replaced_while_b_changes(source: str, target: str, **where: int) -> None:
+        replace(source, target, **where)
         (root / "b").write_bytes(b"theirs")
 
     monkeypatch.setattr(os, "replace", replaced_while_b_changes)
@@ -199,10 +199,10 @@ def test_what_cannot_be_put_back_is_named(root: Path, monkeypatch: pytest.Monkey
     (root / "a").write_bytes(b"1")
     replace, count = os.replace, iter(range(10))
 
-    def only_once(source: Path, target: Path) -> None:
+    def only_once(source: str, target: str, **where: int) -> None:
         if next(count):
             raise OSError("the disk is gone")
-        replace(source, target)
+        replace(source, target, **where)
 
     monkeypatch.setattr(os, "replace", only_once)
     with pytest.raises(ToolFailure, match="could not put back a"):

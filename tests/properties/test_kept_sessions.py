@@ -377,17 +377,17 @@ class World:
     async def _check_record(self) -> None:
         """At any rest, the log says what is in memory."""
         ledger = _ledger(self.session)
-        assert self.session.status == ("paused" if ledger.running else "idle")
+        assert self.session.status == ("paused" if ledger.running or ledger.paused else "idle")
         await _on_disk(self.journal)
         if self.journal.path.exists() and self.session.status in ("idle", "paused"):
             loaded = self.store.read(self.session.id)
             assert _state(Ledger(loaded.events, context=GIVEN)) == _state(ledger)
-            assert loaded.about.unfinished == ledger.running
+            assert loaded.about.unfinished == (ledger.running or ledger.paused)
 
     def _check_same(self, before: Mapping[str, Any], session: Session) -> None:
         after = _state(_ledger(session))
         assert after == before
-        assert session.status == ("paused" if before["running"] else "idle")
+        assert session.status == ("paused" if before["running"] or before["paused"] else "idle")
 
     def _check_log(self, log: Path) -> None:
         assert verify(log).sound
@@ -430,6 +430,8 @@ def _state(ledger: Ledger) -> dict[str, Any]:
         "policies": list(ledger.policies),
         "counted": ledger.counted,
         "running": ledger.running,
+        "paused": ledger.paused,
+        "denied": (ledger.denied, ledger.denied_in_a_row),
         "open": ledger.open_turn,
         "calls": {call_id: entry.status for call_id, entry in ledger.calls.items()},
     }

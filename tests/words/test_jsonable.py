@@ -142,6 +142,7 @@ EVENTS: list[Any] = [
     facts.TurnStarted(1.0, 1, "m1"),
     facts.TurnEnded(1.0, 1, "calls", "detail"),
     facts.RunEnded(1.0, "done"),
+    facts.Paused(1.0, "3 calls in a row were denied"),
     facts.CallArrived(1.0, "c1", "Bash", {"x": 1}, 0, "m1", "raw", (Repair("$", "fence"),), "Extra"),
     facts.CallDecided(1.0, "c1", Deny("rule"), "hash"),
     facts.QuestionAsked(1.0, QUESTION),

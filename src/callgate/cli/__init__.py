@@ -54,6 +54,18 @@ def _run(words: list[str]) -> int:
         return demo(options.speed, options.form)
     if given.command == "tools validate":
         return _validate(options.file)
+    if given.command == "answer":
+        from callgate.cli.answer import answer  # brings the room of the transcripts, too
+
+        return answer(options)
+    if given.command.startswith("policy "):
+        from callgate.cli.policy.commands import COMMANDS as POLICY  # brings the room of the policies
+
+        return POLICY[given.command](options)
+    if given.command.startswith("trust "):
+        from callgate.cli.trust import TRUST
+
+        return TRUST[given.command](options)
     from callgate.cli.session.commands import COMMANDS  # brings the room of the transcripts
 
     return COMMANDS[given.command](options)

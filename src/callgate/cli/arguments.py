@@ -8,7 +8,10 @@ from math import isfinite
 from typing import Literal
 
 from callgate._version import __version__
+from callgate.cli.answering import add_answer, check_answer
 from callgate.cli.parsing import USAGE, Group, Parser
+from callgate.cli.policy.arguments import add_policy, check_policy
+from callgate.cli.policy.trust_arguments import add_trust
 from callgate.cli.session.arguments import add_audit, add_session
 
 FASTEST = 1000.0
@@ -38,6 +41,9 @@ def read_arguments(words: list[str]) -> Given | int:
     _add_demo(commands)
     add_session(commands)
     add_audit(commands)
+    add_answer(commands)
+    add_policy(commands)
+    add_trust(commands)
     _add_tools(commands)
     try:
         path, found = commands.find(words)
@@ -84,6 +90,10 @@ def _check(path: str, parser: Parser, options: Namespace) -> None:
     if path == "demo":
         options.speed = _speed(parser, options.speed)
         options.form = "json" if options.json else "lines" if options.no_color else "screen"
+    elif path == "answer":
+        check_answer(parser, options)
+    elif path.startswith("policy "):
+        check_policy(path, parser, options)
     elif path == "tools validate" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
     elif path == "session verify" and options.all and (options.which or options.head):

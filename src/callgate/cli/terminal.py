@@ -9,6 +9,8 @@ from textwrap import wrap
 from typing import TextIO
 from unicodedata import combining, east_asian_width
 
+from callgate.words.display import visible
+
 _SGR: Mapping[str, str] = {
     "bold": "1",
     "dim": "2",
@@ -20,16 +22,16 @@ _SGR: Mapping[str, str] = {
 }
 
 
-def safe(text: str) -> str:
+class Safe(str):
+    """Text that is harmless on a terminal, on one line. It is not made safe again: that would spell the spelling."""
+
+    __slots__ = ()
+
+
+def safe(text: str) -> Safe:
     """The text on one line with everything invisible spelled out: no escape sequence of a file, a command or a model
     reaches the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
-
-
-def _spelled(sign: str) -> str:
-    return "    " if sign == "\t" else sign.encode("unicode_escape").decode("ascii")
+    return text if isinstance(text, Safe) else Safe(visible(text))
 
 
 def width(text: str) -> int:
@@ -39,23 +41,24 @@ def width(text: str) -> int:
     return sum(2 if east_asian_width(sign) in "WF" else 0 if combining(sign) else 1 for sign in text)
 
 
-def clip(text: str, columns: int, mark: str = "…") -> str:
-    """At most so many columns, ending in a mark where something is left out."""
-    if width(text) <= columns:
-        return text
+def clip(text: str, columns: int, mark: str = "…") -> Safe:
+    """The text made safe, at most so many columns of it, ending in a mark where something is left out."""
+    shown = safe(text)
+    if width(shown) <= columns:
+        return shown
     kept, used = "", 0
-    for sign in text:
+    for sign in shown:
         used += width(sign)
         if used > columns - len(mark):
             break
         kept += sign
-    return (kept + mark)[: max(columns, 0)]
+    return Safe((kept + mark)[: max(columns, 0)])
 
 
-def fit(text: str, columns: int, mark: str = "…") -> str:
+def fit(text: str, columns: int, mark: str = "…") -> Safe:
     """Exactly so many columns."""
     shown = clip(text, columns, mark)
-    return shown + " " * (columns - width(shown))
+    return Safe(shown + " " * (columns - width(shown)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +69,23 @@ class Span:
     style: str = ""
 
     @property
-    def safe(self) -> str:
+    def safe(self) -> Safe:
         return safe(self.text)
 
 
 Line = tuple[Span, ...]
 
 
-def plain(line: Line) -> str:
-    return "".join(span.safe for span in line).rstrip()
+def plain(line: Line) -> Safe:
+    return Safe("".join(span.safe for span in line).rstrip())
 
 
 def paragraph(text: str, columns: int, style: str = "", *, indent: int = 0, hang: int = 0) -> list[Line]:
     """Text broken at words; the lines after the first are indented by ``hang`` more."""
     room = max(columns - indent - hang, 8)
     first, *rest = wrap(safe(text), room, break_on_hyphens=False) or [""]
-    margins = (Span(" " * indent), Span(" " * (indent + hang)))
-    return [(margins[0], Span(first, style)), *((margins[1], Span(each, style)) for each in rest)]
+    margins = (Span(Safe(" " * indent)), Span(Safe(" " * (indent + hang))))
+    return [(margins[0], Span(Safe(first), style)), *((margins[1], Span(Safe(each), style)) for each in rest)]
 
 
 def painted(line: Line, columns: int, mark: str = "…") -> str:

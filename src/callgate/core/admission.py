@@ -15,14 +15,24 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.gate import choices_for, describe, going_down, matching, policy_fault, refused
+from callgate.core.gate import going_down, policy_fault, refused
 from callgate.core.lanes import Claim, Lanes, check_covered, place
 from callgate.core.ports import Case, Gate, Host, Toolbox, Unknown, Verdict
 from callgate.core.record import Record
 from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets
 from callgate.words.arguments import Rejected, Repair
 from callgate.words.calls import Result, Status
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.words.decisions import (
+    Allow,
+    ApprovalPolicy,
+    Ask,
+    Confirmation,
+    Decision,
+    Deny,
+    Origin,
+    Question,
+    arguments_hash,
+)
 from callgate.words.errors import in_words
 from callgate.words.events import CallArrived, CallDecided, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.traits import Traits
@@ -41,6 +51,8 @@ class Admission:
         tickets: Tickets,
         confirmations: Iterable[Confirmation],
         *,
+        patience: float | None,
+        path: tuple[str, ...],
         settle: Callable[[Ticket, Result], None],
         stir: Callable[[Ticket], None],
         make_run: Callable[[Ticket], CallRun],
@@ -53,6 +65,8 @@ class Admission:
         self._ledger = record.ledger
         self._tickets = tickets
         self._confirmations = list(confirmations)
+        self._patience = patience  # how long a question waits for its answer
+        self._path = path
         self._settle = settle
         self._stir = stir
         self._make_run = make_run
@@ -165,8 +179,13 @@ class Admission:
 
     def _decided(self, ticket: Ticket, verdict: Decision | None, before: Decision | None) -> None:
         decision = verdict or before or _UNDECIDED
-        if isinstance(decision, Ask) and before is not None and not isinstance(before, Deny):
-            decision = replace(decision, arguments=decision.arguments or before.arguments)
+        if (
+            isinstance(decision, Ask)
+            and isinstance(before, Allow | Ask)
+            and decision.arguments is None
+            and before.arguments
+        ):
+            decision = replace(decision, arguments=before.arguments, changed_by=before.changed_by or before.by)
         if not isinstance(decision, Deny) and decision.arguments not in (None, ticket.arguments):
             self._rearrange(ticket, decision)
             return
@@ -218,6 +237,7 @@ class Admission:
             self._clock.now(),
             recent,
             self._host.normal,
+            self._host.place,
         )
 
     # ---- ask ----------------------------------------------------------------------------------------------------
@@ -234,6 +254,41 @@ class Admission:
             self.refused.append((confirmation, refusal))
         if self._allowed_by_policy(ticket):
             return
+        pending = None if ticket.requested else self._requested(ticket)
+        if pending is not None:
+            self._tickets.to(ticket, PREVIEWING)
+            task = ticket.task = asyncio.get_running_loop().create_task(self._answered_for(ticket, pending))
+            self._tickets.watch(task)
+        else:
+            self._prepare(ticket)
+
+    def _requested(self, ticket: Ticket) -> Awaitable[Decision | None] | None:
+        ask = ticket.decision
+        assert isinstance(ask, Ask)
+        ticket.requested = True  # hooks run once
+        try:
+            return self._gate.requested(ticket.case, ask)
+        except Exception as error:
+            return _value(refused("gate", error))
+
+    async def _answered_for(self, ticket: Ticket, pending: Awaitable[Decision | None]) -> None:
+        """Somebody else than a person may have the answer."""
+        try:
+            answer = await pending
+        except BaseException as error:
+            if going_down(error):
+                raise
+            answer = refused("gate", error)
+        if ticket.stage is not PREVIEWING:
+            return
+        if isinstance(answer, Allow | Deny):
+            self._tickets.to(ticket, DECIDING)
+            self._decided(ticket, answer, None)
+        else:
+            self._prepare(ticket)
+
+    def _prepare(self, ticket: Ticket) -> None:
+        """Everything a person has to see."""
         if ticket.tool.previews:
             self._tickets.to(ticket, PREVIEWING)
             task = ticket.task = asyncio.get_running_loop().create_task(self._preview(ticket))
@@ -258,6 +313,7 @@ class Admission:
     def _put(self, ticket: Ticket) -> None:
         ask, case = ticket.decision, ticket.case
         assert isinstance(ask, Ask)
+        now, patience = self._clock.now(), self._patience
         ticket.question = question = Question(
             ticket.id,
             ticket.name,
@@ -265,10 +321,13 @@ class Admission:
             case.arguments_hash,
             ask.by,
             ask.reason,
-            self._clock.now(),
-            () if ask.standing else choices_for(case),
+            now,
+            () if ask.standing else self._gate.choices(case),
             ticket.preview,
             ask.risk,
+            self._path,
+            ask.origin,
+            None if patience is None else now + patience,
         )
         self._tickets.to(ticket, PREVIEWING)
         asked = QuestionAsked(question.asked_at, question)
@@ -282,7 +341,15 @@ class Admission:
             return False
         self._tickets.to(ticket, ASKED)
         self._tickets.changed.set()
+        if self._patience is not None:
+            ticket.timer = self._clock.call_later(self._patience, lambda: self._overdue(ticket))
         return True
+
+    def _overdue(self, ticket: Ticket) -> None:
+        """Nobody answered: the declared default is no."""
+        if ticket.stage is ASKED and ticket.question is not None:
+            note = f"nobody answered within {self._patience:g} s"
+            self.take(ticket, ticket.question.no(note, by="deadline"))
 
     async def _shown(self, ticket: Ticket, waiting: Awaitable[None]) -> None:
         try:
@@ -312,9 +379,15 @@ class Admission:
             wrong = policy_fault(confirmation.always)
             if wrong is not None:
                 return wrong
+        ticket.stop_timer()
         self._tickets.to(ticket, DECIDING)
         self._tickets.changed.set()
-        waiting = self._record.write_first(QuestionAnswered(self._clock.now(), confirmation))
+        entry = self._ledger.calls[ticket.id]
+        waiting = None
+        if entry.answer != confirmation:  # otherwise on record: given just before a crash, or while nobody was here
+            given = confirmation.arguments
+            edited = None if given is None else arguments_hash(ticket.name, given)
+            waiting = self._record.write_first(QuestionAnswered(self._clock.now(), confirmation, edited))
         if waiting is None:
             self._act(ticket, confirmation)
         else:
@@ -348,14 +421,24 @@ class Admission:
     def _act(self, ticket: Ticket, confirmation: Confirmation) -> None:
         if confirmation.outcome == "no":
             reason = confirmation.note or ""
-            self._decided(ticket, Deny(confirmation.by, reason, stop=confirmation.stop), None)
+            denied = Deny(confirmation.by, reason, stop=confirmation.stop, origin=_at_door(confirmation))
+            self._decided(ticket, denied, None)
             return
         policy = self._policy(ticket, confirmation)
-        self._decided(ticket, Allow(confirmation.by, confirmation.note or "", confirmation.arguments), None)
+        ask = ticket.decision
+        context = ask.context if isinstance(ask, Ask) else ()
+        allowed = Allow(
+            confirmation.by, confirmation.note or "", confirmation.arguments, _at_door(confirmation), context
+        )
+        self._decided(ticket, allowed, None)
         if policy is not None:
             self._record.write(PolicyAdded(policy.created_at, policy))
-            for other in self._tickets.at(ASKED):
-                self._allowed_by_policy(other)
+            self.release()
+
+    def release(self) -> None:
+        """One answer releases every question that it matches."""
+        for other in self._tickets.at(ASKED):
+            self._allowed_by_policy(other)
 
     def _policy(self, ticket: Ticket, confirmation: Confirmation) -> ApprovalPolicy | None:
         """What "always" means: the person's pick, or the narrowest of the choices they were shown."""
@@ -365,7 +448,7 @@ class Admission:
         case = ticket.case
         if confirmation.arguments is not None:  # it is about what the person wanted, not about what the model wanted
             case = replace(case, arguments_hash=arguments_hash(ticket.name, confirmation.arguments))
-        policy = confirmation.always or ApprovalPolicy("allow", ticket.name, choices_for(case)[0].pattern)
+        policy = confirmation.always or ApprovalPolicy("allow", ticket.name, self._gate.choices(case)[0].pattern)
         return replace(
             policy,
             created_at=policy.created_at or self._clock.now(),
@@ -373,13 +456,25 @@ class Admission:
         )
 
     def _allowed_by_policy(self, ticket: Ticket) -> bool:
-        """A remembered answer may have come since the call was judged; an ask among them still goes first."""
+        """A remembered answer may have come since the call was judged."""
         ask = ticket.decision
-        case = replace(ticket.case, now=self._clock.now())
-        if not isinstance(ask, Ask) or ask.standing or matching(case, "ask") is not None:
+        if not isinstance(ask, Ask) or ask.standing or not self._ledger.policies:
             return False
-        policy = matching(case, "allow")
-        if policy is not None:
-            self._tickets.to(ticket, DECIDING)
-            self._decided(ticket, Allow(describe(policy), "a remembered answer allows it"), None)
-        return policy is not None
+        try:
+            allow = self._gate.remembered(replace(ticket.case, policies=self._ledger.policies, now=self._clock.now()))
+        except Exception:  # then a person is asked, which is what was decided
+            return False
+        if allow is None:
+            return False
+        ticket.stop_timer()
+        self._tickets.to(ticket, DECIDING)
+        self._decided(ticket, replace(allow, context=ask.context), None)
+        return True
+
+
+def _at_door(confirmation: Confirmation) -> Origin | None:
+    return Origin(door=confirmation.door) if confirmation.door else None
+
+
+async def _value(decision: Decision) -> Decision:
+    return decision

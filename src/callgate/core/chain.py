@@ -19,6 +19,7 @@ from callgate.words.events import (
     Forked,
     MessageAdded,
     Noted,
+    Paused,
     QuestionAnswered,
     QuestionAsked,
     ResultReplaced,
@@ -84,7 +85,7 @@ class Chain:
             return Line(BRANCHED, None, None, event.message_id)
         if isinstance(event, Compacted):
             return Line(BOUNDARY, None, self.leaf, event.kept)
-        if isinstance(event, RunEnded):
+        if isinstance(event, RunEnded | Paused):
             return Line(CLOSING, None, self.leaf)
         return Line(FACT, None, self._hung_on(event))
 

@@ -24,7 +24,7 @@ from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.starter import Starter
 from callgate.core.ticket import ASKED, HELD, RUNNING, SETTLED, Ticket, Tickets
-from callgate.words.calls import Result, ToolCall
+from callgate.words.calls import HOOK_STOP, Result, ToolCall
 from callgate.words.decisions import Confirmation, Deny, Question
 from callgate.words.errors import StateError, UsageError, in_words
 from callgate.words.events import (
@@ -62,6 +62,7 @@ class Executor:
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
         resumable: bool = False,
+        path: tuple[str, ...] = (),
     ) -> None:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
@@ -92,6 +93,8 @@ class Executor:
             self._record,
             self._tickets,
             confirmations,
+            patience=self._settings.patience,
+            path=path,
             settle=self._settle,
             stir=self._starter.stir,
             make_run=self._performer.make_run,
@@ -215,6 +218,10 @@ class Executor:
         if ticket.stage is not ASKED:
             return f"call {confirmation.call_id} has no open question"
         return self._admission.take(ticket, confirmation)
+
+    def reconsider(self) -> None:
+        """An answer was remembered elsewhere: release every question it matches."""
+        self._admission.release()
 
     def interrupt(self, because: str = "Interrupted by the user.") -> None:
         """Cancel what runs, with grace; nothing else of this message starts."""
@@ -361,6 +368,8 @@ class Executor:
         self._record.write(CallSettled(self._clock.now(), ticket.id, result, taken, ticket.held))
         if result.is_error:
             self._take_along(ticket, result)
+        if HOOK_STOP in result.details:
+            self._stop("A hook stopped the turn.")
         if ticket.claim is not None:
             self._admission.lanes.leave(ticket.claim)
             ticket.claim = None
@@ -374,9 +383,13 @@ class Executor:
         if cascades and self._fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {ticket.label} errored.")
         decision = ticket.decision
-        if isinstance(decision, Deny) and decision.stop and not self.stopped:
+        if isinstance(decision, Deny) and decision.stop:
+            self._stop("The user stopped the turn." if decision.code == "denied" else "A hook stopped the turn.")
+
+    def _stop(self, because: str) -> None:
+        if not self.stopped:
             self.stopped = True
-            self._fall("user", "The user stopped the turn.")
+            self._fall("user", because)
 
     def _release(self) -> None:
         """Let results leave in arrival order, each with its context update."""

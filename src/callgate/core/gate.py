@@ -1,114 +1,136 @@
-"""Checks in order, first that applies decides; plus the few checks every runtime needs.
+"""Checks in order; the first that applies decides. Which checks there are is for the room ``policy`` to say.
 
-The room ``policy`` adds rules, hooks and path analysis as further checks. Tools never ask, doors never decide.
+Tools never ask, doors never decide.
 """
 
 # Checks come from outside and may not keep to their types.
 # pyright: reportUnnecessaryIsInstance=false
 
-import re
 from asyncio import CancelledError, current_task
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import lru_cache
+from dataclasses import replace
 from inspect import isawaitable
-from typing import cast
+from typing import Any, cast
 
-from callgate.core.ports import Case, Check, Verdict
+from callgate.core.ports import Case, Check, Hooked, Verdict
+from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Effect, Pattern
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Pattern, arguments_hash
 from callgate.words.errors import UsageError, in_words
 
 PostHook = Callable[[Case, Result], Result | Awaitable[Result]]
 
+Requested = Callable[[Case, Ask], Awaitable[Allow | Deny | None] | None]
+
 _DECISIONS = (Allow, Ask, Deny)
-_PLAIN_COMMAND = re.compile(r"[A-Za-z0-9_@%+=:,./-]+(?: [A-Za-z0-9_@%+=:,./-]+)*")
-"""No operator, quote, expansion or second line: anything else is not covered by a prefix."""
+_ANSWERS = (Allow, Ask, Deny, Hooked)
+_UNDECIDED = Deny("gate", "no check decided about this call")
 
 
 class DecisionGate:
-    """The Gate port over a list of checks. ``attended`` says whether a person can be asked at all."""
+    """The Gate port over a list of checks, judged in order: the first that answers decides.
+
+    ``attended`` says whether a person can be asked at all. ``requested`` is told of every question before it is put,
+    and may answer it. ``remembered`` says what an "always" given since then makes of a question, ``choices`` how far an
+    "always" may reach.
+    """
 
     def __init__(
-        self, checks: Sequence[Check] | None = None, *, after: Iterable[PostHook] = (), attended: bool = True
+        self,
+        checks: Sequence[Check],
+        *,
+        after: Iterable[PostHook] = (),
+        requested: Requested | None = None,
+        remembered: Callable[[Case], Allow | None] = lambda case: None,
+        choices: Callable[[Case], tuple[Choice, ...]] | None = None,
+        attended: bool = True,
     ) -> None:
-        self._checks = tuple(default_checks() if checks is None else checks)
+        self._checks = tuple(checks)
         for check in self._checks:
             if not isinstance(check, Check):
                 raise UsageError(f"a gate is made of Check(name, judge), not of {type(check).__name__}")
         self._again = tuple(check for check in self._checks if check.again)
         self._after = tuple(after)
+        self._requested = requested
         self._attended = attended
+        self.remembered = remembered
+        self.choices = choices or choices_for
+
+    # ---- before it runs -----------------------------------------------------------------------------------------
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]:
         for check in self._checks:
             try:
-                verdict = check.judge(case)
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                return refused(check.name, error)
-            if verdict is None:
-                continue
-            if isinstance(verdict, _DECISIONS):
-                return verdict if isinstance(verdict, Allow) else self._final(case, verdict)
-            if not isawaitable(verdict):
-                return refused(
-                    check.name, TypeError(f"it answered {type(verdict).__name__}, wanted Allow, Ask, Deny or None")
-                )
-            return self._judge_on(case, check, verdict, self._checks[self._checks.index(check) + 1 :])
-        return Deny("gate", "no check decided about this call")
-
-    async def _judge_on(self, case: Case, check: Check, pending: Awaitable[Verdict], rest: Sequence[Check]) -> Decision:
-        verdict = await _settled(check, pending)
-        for check in rest:
-            if verdict is not None:
-                break
-            try:
                 answer = check.judge(case)
             except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                return refused(check.name, error)
-            verdict = await _settled(check, answer) if isawaitable(answer) else answer
-        return Deny("gate", "no check decided about this call") if verdict is None else self._final(case, verdict)
+                answer = _failed(check, error)
+            if answer is None:
+                continue
+            answer = _sound(check, answer)
+            if isinstance(answer, _DECISIONS):
+                return answer if isinstance(answer, Allow) else self._final(case, answer)
+            return self._judge_on(case, self._checks.index(check), answer)
+        return _UNDECIDED
+
+    async def _judge_on(self, case: Case, at: int, answer: Verdict | Hooked | Awaitable[Verdict | Hooked]) -> Decision:
+        """From a check on that has to be waited for, or is not the end of it."""
+        changed_by = ""
+        hooks: set[int] = set()
+        while True:
+            if isawaitable(answer):
+                answer = await _settled(self._checks[at], answer)
+            if isinstance(answer, Hooked):
+                hooks.add(at)
+                if isinstance(answer.decision, Deny):
+                    return answer.decision
+                taken = _with_hooked(case, answer)
+                if isinstance(taken, Deny):
+                    return taken
+                if answer.arguments is not None:
+                    changed_by, at = answer.by, -1  # other arguments: everything is judged again
+                case, answer = taken, None
+            if answer is not None:
+                return self._final(case, _with_advice(case, answer, changed_by))
+            at = next((each for each in range(at + 1, len(self._checks)) if each not in hooks), -1)
+            if at < 0:
+                return _UNDECIDED
+            answer = _asked(self._checks[at], case)
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        if not self._again:
-            return None
-        return self._judge_again(case, 0)
+        return self._judge_again(case, 0) if self._again else None
 
     def _judge_again(self, case: Case, start: int) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
         for position in range(start, len(self._again)):
-            check = self._again[position]
-            try:
-                verdict = check.judge(case)
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                return refused(check.name, error)
-            if isawaitable(verdict):
-                return self._judge_again_on(case, check, verdict, position + 1)
-            if isinstance(verdict, Ask | Deny):
-                return cast(Ask | Deny, self._final(case, verdict))
+            answer = _asked(self._again[position], case)
+            if isawaitable(answer):
+                return self._judge_again_on(case, position, answer)
+            if isinstance(answer, Ask | Deny):
+                return cast(Ask | Deny, self._final(case, answer))
         return None
 
     async def _judge_again_on(
-        self, case: Case, check: Check, pending: Awaitable[Verdict], following: int
+        self, case: Case, position: int, pending: Awaitable[Verdict | Hooked]
     ) -> Deny | Ask | None:
-        verdict = await _settled(check, pending)
-        if isinstance(verdict, Ask | Deny):
-            return cast(Ask | Deny, self._final(case, verdict))
-        rest = self._judge_again(case, following)
+        answer = await _settled(self._again[position], pending)
+        if isinstance(answer, Ask | Deny):
+            return cast(Ask | Deny, self._final(case, answer))
+        rest = self._judge_again(case, position + 1)
         return await rest if isawaitable(rest) else rest
 
     def _final(self, case: Case, decision: Decision) -> Decision:
         if not isinstance(decision, Ask):
             return decision
         if case.mode == "dont_ask":
-            return Deny("mode dont_ask", f"this would need a person's approval ({decision.reason or decision.by})")
+            reason = f"this would need a person's approval ({decision.reason or decision.by})"
+            return Deny("mode dont_ask", reason, origin=decision.origin)
         if decision.unattended == "deny" and not self._attended:
-            return Deny(decision.by, f"{decision.reason}; nobody is there to ask")
+            return Deny(decision.by, f"{decision.reason}; nobody is there to ask", origin=decision.origin)
         return decision
+
+    # ---- while it waits, and afterwards -------------------------------------------------------------------------
+
+    def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+        return None if self._requested is None else self._requested(case, ask)
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
         return self._run_after(case, result) if self._after else result
@@ -120,9 +142,65 @@ class DecisionGate:
         return result
 
 
-async def _settled(check: Check, pending: Awaitable[Verdict]) -> Verdict:
+def _asked(check: Check, case: Case) -> Verdict | Hooked | Awaitable[Verdict | Hooked]:
+    """What a check says; a failure is a denial."""
     try:
-        return await pending
+        return _sound(check, check.judge(case))
+    except BaseException as error:
+        return _failed(check, error)
+
+
+def _failed(check: Check, error: BaseException) -> Deny:
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return refused(check.name, error)
+
+
+def _sound(check: Check, answer: Any) -> Any:
+    """The answer, if it is one."""
+    if answer is None or isinstance(answer, _ANSWERS) or isawaitable(answer):
+        return answer
+    return refused(check.name, TypeError(f"it answered {type(answer).__name__}, wanted Allow, Ask, Deny or None"))
+
+
+def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
+    """The case as the hooks left it. Arguments of theirs are read like those of a model."""
+    before = case.hooked
+    if before is not None:
+        asks = isinstance(before.decision, Ask)
+        decision = before.decision if asks or hooked.decision is None else hooked.decision
+        hooked = replace(hooked, decision=decision, context=before.context + hooked.context)
+    if hooked.arguments is None:
+        return replace(case, hooked=hooked)
+    try:
+        read = case.tool.read(hooked.arguments)
+        if isinstance(read, Rejected):
+            fault = "; ".join(read.errors)
+            return Deny(hooked.by, f"the arguments it put in are not valid: {fault}", "blocked_by_hook")
+        return replace(
+            case,
+            arguments=read.arguments,
+            arguments_hash=arguments_hash(case.name, read.arguments),
+            traits=case.tool.traits(read.arguments),
+            hooked=hooked,
+        )
+    except Exception as error:
+        return refused(hooked.by, error)
+
+
+def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
+    """The decision with what the hooks added to it."""
+    hooked = case.hooked
+    if hooked is None or isinstance(decision, Deny):
+        return decision
+    if changed_by and decision.arguments is None:
+        decision = replace(decision, arguments=case.arguments, changed_by=changed_by)
+    return replace(decision, context=decision.context + hooked.context) if hooked.context else decision
+
+
+async def _settled(check: Check, pending: Awaitable[Verdict | Hooked]) -> Verdict | Hooked:
+    try:
+        return _sound(check, await pending)
     except BaseException as error:
         if going_down(error):
             raise
@@ -143,144 +221,18 @@ def refused(by: str, error: BaseException) -> Deny:
     return Deny(by, f"the check failed, so the call is refused: {in_words(error)}")
 
 
-def default_checks() -> tuple[Check, ...]:
-    """Remembered policies, modes, the loop guard; then ``effects="none"`` is allowed and the rest is asked about."""
-    return (
-        Check("deny policy", _deny_policy, again=True),
-        Check("plan mode", _plan_mode, again=True),
-        Check("loop guard", loop_guard),
-        Check("ask policy", _ask_policy),
-        Check("interaction", _interaction),
-        Check("mode", _mode),
-        Check("allow policy", _allow_policy),
-        Check("default", _default),
-    )
-
-
-def _deny_policy(case: Case) -> Verdict:
-    policy = matching(case, "deny")
-    return policy and Deny(describe(policy), policy.note or "a remembered answer denies it")
-
-
-def _ask_policy(case: Case) -> Verdict:
-    policy = matching(case, "ask")
-    return policy and Ask(describe(policy), policy.note or "a remembered answer wants to be asked", standing=True)
-
-
-def _allow_policy(case: Case) -> Verdict:
-    policy = matching(case, "allow")
-    return policy and Allow(describe(policy), policy.note or "a remembered answer allows it")
-
-
-def _plan_mode(case: Case) -> Verdict:
-    if case.mode == "plan" and case.traits.effects != "none":
-        return Deny("mode plan", "plan mode changes nothing; present the plan first")
-    return None
-
-
-def _interaction(case: Case) -> Verdict:
-    if case.traits.requires_interaction:
-        return Ask("interaction", f"{case.name} needs a person", standing=True)
-    return None
-
-
-def _mode(case: Case) -> Verdict:
-    if case.mode == "bypass":
-        return Allow("mode bypass")
-    if case.mode == "accept_edits" and case.tool.previews:
-        root = case.normal(".")
-        places = case.traits.locks.writes
-        if places and all(case.normal(path).startswith(root + "/") for path in places):
-            return Allow("mode accept_edits")
-    return None
-
-
-_READ_ONLY = Allow("default", "the tool declares no effects")
-
-
-def _default(case: Case) -> Verdict:
-    if case.traits.effects == "none":
-        return _READ_ONLY
-    return Ask("default", f"{case.name} may change something")
-
-
-def loop_guard(case: Case) -> Verdict:
-    """The same call for the third time in a row, or a cycle of calls coming round for the third time."""
-    recent = case.recent
-    if not recent or case.arguments_hash not in recent:
-        return None
-    trail = [*recent, case.arguments_hash]
-    for period in range(1, len(trail) // 3 + 1):
-        if trail[-period:] == trail[-2 * period : -period] == trail[-3 * period : -2 * period]:
-            what = "the same call" if period == 1 else f"the same {period} calls"
-            return Ask(
-                "loop guard",
-                f"{what} in a row for the third time, ending in {case.name}",
-                unattended="deny",
-                standing=True,
-            )
-    return None
-
-
-def matching(case: Case, effect: Effect) -> ApprovalPolicy | None:
-    """The first policy of that effect that covers the call and has not expired."""
-    for policy in case.policies:
-        if policy.effect == effect and covers(policy, case):
-            return policy
-    return None
-
-
 def policy_fault(policy: ApprovalPolicy) -> str | None:
     """What is wrong with a policy that came from outside; one with a typo must not be silently without effect."""
     if policy.effect not in ("allow", "ask", "deny"):
         return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
     if policy.scope not in ("session", "project", "user"):
         return f"a policy's scope is session, project or user, not {policy.scope!r}"
-    if policy.pattern is not None and policy.pattern.kind not in ("exact", "prefix", "glob"):
-        return f"a pattern is exact, prefix or glob, not {policy.pattern.kind!r}"
+    if policy.pattern is not None and policy.pattern.kind not in ("exact", "prefix", "glob", "rule"):
+        return f"a pattern is exact, prefix, glob or rule, not {policy.pattern.kind!r}"
     return None
-
-
-def covers(policy: ApprovalPolicy, case: Case) -> bool:
-    if policy.tool != case.name or (policy.expires_at is not None and policy.expires_at <= case.now):
-        return False
-    pattern = policy.pattern
-    if pattern is None:
-        return True
-    if pattern.kind == "exact":
-        return pattern.value == case.arguments_hash
-    value = case.arguments.get(pattern.field)
-    if not isinstance(value, str):
-        return False
-    if pattern.kind == "prefix":
-        words = pattern.value.split()
-        return bool(words) and bool(_PLAIN_COMMAND.fullmatch(value)) and value.split()[: len(words)] == words
-    root = case.normal(".").rstrip("/") + "/"
-    place = case.normal(value)
-    return place.startswith(root) and _glob(pattern.value).fullmatch(place[len(root) :]) is not None
-
-
-def describe(policy: ApprovalPolicy) -> str:
-    """Names a policy the way a decision's ``by`` does."""
-    pattern = policy.pattern
-    if pattern is None:
-        reach = ""
-    elif pattern.kind == "exact":
-        reach = f"(these arguments, {pattern.value[:8]})"
-    else:
-        reach = f"({pattern.value}{':*' if pattern.kind == 'prefix' else ''})"
-    return f"policy {policy.effect} {policy.tool}{reach} [{policy.scope}]"
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
     """How far an "always" may reach, narrowest first: exactly these arguments, then what the tool proposes."""
     exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
     return (exact, *case.traits.choices_for_always)
-
-
-@lru_cache(maxsize=256)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """``**`` crosses folders, ``*`` and ``?`` stay inside one name."""
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    tokens = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    return re.compile("".join(wild.get(token, re.escape(token)) for token in tokens), re.DOTALL)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.core.view import History, View
 from callgate.words.arguments import Repair
 from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
-from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Mode, Question
+from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Mode, Question, arguments_hash
 from callgate.words.errors import StateError
 from callgate.words.events import (
     GOES_ON,
@@ -28,6 +28,7 @@ from callgate.words.events import (
     MetadataSet,
     ModelSet,
     ModeSet,
+    Paused,
     PolicyAdded,
     QuestionAnswered,
     QuestionAsked,
@@ -49,6 +50,7 @@ class Entry:
     """Where one call is. Mutable and private to the fold; ``snapshot`` gives the noun."""
 
     __slots__ = (
+        "answer",
         "arguments",
         "asked_as",
         "attempt",
@@ -89,6 +91,7 @@ class Entry:
         self.live_output = ""
         self.result: Result | None = None
         self.question: Question | None = None
+        self.answer: Confirmation | None = None  # on record, and not acted on yet
         self.decision: Decision | None = None
         self.edited: Edited | None = None
         self.updated = False  # its context update has been applied
@@ -126,7 +129,11 @@ class Ledger:
     """
 
     def __init__(
-        self, events: Iterable[Durable] = (), *, context: Mapping[str, Any] | None = None, mode: Mode = "default"
+        self,
+        events: Iterable[Durable] = (),
+        *,
+        context: Mapping[str, Any] | None = None,
+        mode: Mode = "default",
     ) -> None:
         self.view = View()
         self.calls: dict[str, Entry] = {}
@@ -140,9 +147,11 @@ class Ledger:
         self.open_message: MessageAdded | None = None
         self.open_results = False
         self.running = False
+        self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
         self.call_ids: set[str] = set()
         self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
+        self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
         for event in events:
@@ -191,8 +200,9 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     ledger.view.add(message)
     ledger.added += 1
     if message.role == "user":
-        ledger.running = True
+        ledger.running, ledger.paused = True, False
         ledger.recent.clear()
+        ledger.denied_in_a_row = 0
     elif message.role == "assistant":
         if message.usage is not None:
             ledger.usage = ledger.usage + message.usage
@@ -207,7 +217,7 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
     ledger.open_turn = event
     ledger.open_message = None
     ledger.open_results = False
-    ledger.running = True
+    ledger.running, ledger.paused = True, False
     ledger.calls = {}  # there is none left of an earlier turn, unless lines were lost
 
 
@@ -232,11 +242,13 @@ def _decided(ledger: Ledger, event: CallDecided) -> None:
     entry = ledger.calls[event.call_id]
     decision = event.decision
     entry.decision = decision
+    if not isinstance(decision, Ask) or event.arguments_hash != entry.hashed:
+        entry.answer = None  # acted on, or given about other arguments
     entry.hashed = event.arguments_hash
     if not isinstance(decision, Deny):
         if decision.arguments is not None:
             before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
-            entry.edited = Edited(decision.by, before)
+            entry.edited = Edited(decision.changed_by or decision.by, before)
             entry.arguments = decision.arguments
         if entry.status not in (Status.SCHEDULED, Status.EXECUTING):  # a repeat after a crash stays where it was
             entry.move(Status.SCHEDULED)
@@ -247,10 +259,16 @@ def _asked(ledger: Ledger, event: QuestionAsked) -> None:
     if entry.status is not Status.AWAITING_APPROVAL:  # asked again after a restart
         entry.move(Status.AWAITING_APPROVAL)
     entry.question = event.question
+    entry.answer = None
 
 
 def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
     ledger.recent.clear()
+    answer = event.confirmation
+    entry = ledger.calls.get(answer.call_id)
+    if entry is not None:
+        given = None if answer.arguments is None else arguments_hash(entry.name, answer.arguments)
+        entry.answer = answer if event.edited is None or event.edited == given else None
 
 
 def _started(ledger: Ledger, event: CallStarted) -> None:
@@ -273,6 +291,17 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
     entry.result = event.result
     entry.ended_at = event.at
     entry.duration_ms = event.duration_ms
+    code = event.result.code
+    if code == "ok":
+        ledger.denied_in_a_row = 0
+    elif code in ("denied", "blocked_by_hook"):
+        ledger.denied_in_a_row += 1
+        ledger.denied += 1
+
+
+def _paused(ledger: Ledger, event: Paused) -> None:
+    ledger.paused, ledger.running = True, False
+    ledger.denied = ledger.denied_in_a_row = 0
 
 
 def _context(ledger: Ledger, event: ContextUpdated) -> None:
@@ -302,7 +331,8 @@ def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
 def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.view.compact(Message(f"c{event.counted.messages}", "user", (Text(event.summary),)), event.kept)
     ledger.context = dict(event.context)
-    ledger.running = event.running
+    ledger.running, ledger.paused = event.running, False
+    ledger.denied = ledger.denied_in_a_row = 0
     ledger.call_ids = {call.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)
 
@@ -353,6 +383,7 @@ FOLD = cast(
         CallSettled: _settled,
         ContextUpdated: _context,
         PolicyAdded: _policy,
+        Paused: _paused,
         ModeSet: _mode,
         ModelSet: _model,
         Rewound: _moved,

@@ -1,20 +1,25 @@
 """Turns until there is nothing left to do; steering and limits between them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from callgate.core.turn import Equipment, Turn
 from callgate.words.decisions import Confirmation, Question
-from callgate.words.events import MessageAdded, RunEnded, RunReason, TurnEnded
+from callgate.words.events import MessageAdded, Noted, Paused, RunEnded, RunReason, TurnEnded
 from callgate.words.messages import Message, Part, Text
 from callgate.words.noun import noun
 
 
 @noun
 class LoopLimits:
-    """Every kind of continuation counts as a turn."""
+    """Every kind of continuation counts as a turn. So many denials in a row, or in a session, and the agent pauses
+    until a person says that it may go on."""
 
     max_turns: int | None = None
     max_truncations: int = 3
+    denials_in_a_row: int = 3
+    denials: int = 20
+    held_up: int = 3
+    """How often in a run somebody may put off its end."""
 
 
 _STOP: dict[str, RunReason] = {
@@ -32,11 +37,18 @@ class Loop:
     """Works off what was said until the model asks for no more calls."""
 
     def __init__(
-        self, equipment: Equipment, limits: LoopLimits | None = None, *, waiting: Callable[[], None] = lambda: None
+        self,
+        equipment: Equipment,
+        limits: LoopLimits | None = None,
+        *,
+        waiting: Callable[[], None] = lambda: None,
+        ending: Callable[[], Awaitable[str | None]] | None = None,
     ) -> None:
         self.equipment = equipment
         self._limits = limits or LoopLimits()
         self._waiting = waiting
+        self._ending = ending
+        self._held_up = 0
         self._record = equipment.record
         self._steers: list[str] = []
         self._turn: Turn | None = None
@@ -44,7 +56,7 @@ class Loop:
         self._left = False
 
     async def run(self) -> RunEnded | None:
-        """None when it was left in the middle, for another time."""
+        """None when it was left in the middle, for another time, or paused."""
         turns = truncations = 0
         while (stop := self._before(turns)) is None:
             turns += 1
@@ -53,9 +65,9 @@ class Loop:
                 return None
             truncations = truncations + 1 if ended.reason == "truncated" else 0
             stop = self._after(ended, truncations)
-            if stop is not None:
+            if stop is not None and not (stop == "done" and await self._goes_on()):
                 return self._end(stop, ended.detail)
-            if self._left:
+            if self._left or self._pauses():
                 return None
         return self._end(stop)
 
@@ -87,6 +99,11 @@ class Loop:
             return "no question is open"
         return self._turn.answer(confirmation)
 
+    def reconsider(self) -> None:
+        """An answer was remembered elsewhere."""
+        if self._turn is not None:
+            self._turn.reconsider()
+
     async def _take_turn(self) -> TurnEnded | None:
         self._turn = turn = Turn(self.equipment, waiting=self._waiting)
         try:
@@ -114,6 +131,35 @@ class Loop:
             self._say_steers()
             return None
         return reason
+
+    async def _goes_on(self) -> bool:
+        """Whether somebody has something for the agent to do before it ends; not for ever."""
+        because = None if self._ending is None else await self._ending()
+        if self._interrupt is not None or self._left:
+            return False
+        if because is None:
+            said = bool(self._steers)  # while the hook was asked
+            self._say_steers()
+            return said
+        self._held_up += 1
+        if self._held_up > self._limits.held_up:
+            note = f"the end was put off {self._limits.held_up} times; this time it is not: {because}"
+            self._record.write(Noted(self.equipment.host.clock.now(), note, "warning"))
+            return False
+        self.say((Text(because),))
+        return True
+
+    def _pauses(self) -> bool:
+        """An agent that runs into one denial after the other needs a person, not another try."""
+        ledger, limits = self._record.ledger, self._limits
+        if ledger.denied_in_a_row >= limits.denials_in_a_row:
+            reason = f"{ledger.denied_in_a_row} calls in a row were denied"
+        elif ledger.denied >= limits.denials:
+            reason = f"{ledger.denied} calls of this session were denied"
+        else:
+            return False
+        self._record.write(Paused(self.equipment.host.clock.now(), reason))
+        return True
 
     def _say_steers(self) -> None:
         for text in self._steers:

@@ -24,6 +24,7 @@ from callgate.core.ports import Gate, Host
 from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets
 from callgate.words.calls import CODE_STATUS, Result
+from callgate.words.decisions import Allow
 from callgate.words.errors import ToolFailure, UsageError, in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
 from callgate.words.jsonable import plain_json
@@ -45,6 +46,8 @@ class ExecutorSettings:
     lock_wait: float = 120.0
     max_result_chars: int = 30_000
     max_error_chars: int = 10_000
+    patience: float | None = None
+    """How long a question waits for its answer, which is then no; None is for ever."""
 
     def checked(self) -> ExecutorSettings:
         """UsageError names the setting that cannot be."""
@@ -56,6 +59,8 @@ class ExecutorSettings:
                 raise UsageError(
                     f"{name} must be {'a whole number above 0' if name in counts else 'seconds'}, not {value!r}"
                 )
+        if self.patience is not None and (type(self.patience) not in (int, float) or not self.patience > 0):
+            raise UsageError(f"patience must be a number of seconds above 0 or None, not {self.patience!r}")
         if self.start not in ("early", "eager", "after"):
             raise UsageError(f"start must be early, eager or after, not {self.start!r}")
         return self
@@ -208,7 +213,11 @@ class Performer:
         edited = self._ledger.calls[ticket.id].edited
         if edited is not None:
             note = f"[{edited.by} changed the arguments to {dumps(ticket.arguments, ensure_ascii=False)}]"
-            return replace(result, content=outcomes.with_note(result.content, note))
+            result = replace(result, content=outcomes.with_note(result.content, note))
+        decision = ticket.decision
+        if isinstance(decision, Allow) and decision.context:
+            for said in decision.context:
+                result = replace(result, content=outcomes.with_note(result.content, f"[hook: {said}]"))
         return result
 
     def cut(self, ticket: Ticket, result: Result) -> Result:

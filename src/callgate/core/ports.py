@@ -12,11 +12,12 @@ from callgate.core.lanes import LockTable
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Mode
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny, Mode
 from callgate.words.events import Durable
 from callgate.words.messages import Message
 from callgate.words.model import Abilities, ModelEvent, Request, ToolSpec
 from callgate.words.noun import noun
+from callgate.words.places import Place
 from callgate.words.traits import Traits
 
 Maybe = Awaitable[None] | None
@@ -68,6 +69,10 @@ class Host(Protocol):
     def normal(self, path: str) -> str:
         """The one absolute spelling of a place, with ``/`` between its parts; relative paths start at the workspace.
         Must not raise."""
+        ...
+
+    def place(self, path: str) -> Place:
+        """Where a path leads and over which links; relative ones start at the workspace. Must not raise."""
         ...
 
     async def keep(self, name: str, data: bytes) -> str:
@@ -177,9 +182,26 @@ class Toolbox(Protocol):
         ...
 
 
+def unplaced(path: str) -> Place:
+    """For a case without a host: the path stands for itself, and is not inside anything."""
+    return Place(path, (path,), path, inside=False)
+
+
+@noun
+class Hooked:
+    """What the hooks before a call said, taken together: a Deny ends it; an Ask and an Allow are weighed with the rules
+    and the modes; ``arguments`` replace those of the call, ``by`` whoever put them in; ``context`` is for the model."""
+
+    by: str = "hook"
+    decision: Allow | Ask | Deny | None = None
+    arguments: Mapping[str, Any] | None = None
+    context: tuple[str, ...] = ()
+
+
 @noun
 class Case:
-    """What a check judges. ``recent`` are the hashes of the calls before this one, newest last."""
+    """What a check judges. ``recent`` are the hashes of the calls before this one, newest last; ``hooked`` is what the
+    hooks said, once they were asked."""
 
     call_id: str
     tool: Tool
@@ -192,6 +214,8 @@ class Case:
     now: float = 0.0
     recent: Sequence[str] = ()
     normal: Callable[[str], str] = field(default=str)
+    place: Callable[[str], Place] = field(default=unplaced)
+    hooked: Hooked | None = None
 
 
 Verdict = Allow | Ask | Deny | None
@@ -199,13 +223,14 @@ Verdict = Allow | Ask | Deny | None
 
 @noun
 class Check:
-    """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable (a hook).
+    """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable. Hooked, the answer of
+    hooks, is not the end of it: the checks go on with it, from the first one if it changed the arguments.
 
     ``again``: judged once more after the arguments were changed by a hook or a person.
     """
 
     name: str
-    judge: Callable[[Case], Verdict | Awaitable[Verdict]]
+    judge: Callable[[Case], Verdict | Hooked | Awaitable[Verdict | Hooked]]
     again: bool = False
 
 
@@ -216,6 +241,18 @@ class Gate(Protocol):
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
         """After a change of the arguments: only the checks that must hold for any arguments."""
+        ...
+
+    def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+        """A person is about to be asked: somebody may answer in their place."""
+        ...
+
+    def remembered(self, case: Case, /) -> Allow | None:
+        """An answer remembered since the case was judged that allows it; never for a standing ask."""
+        ...
+
+    def choices(self, case: Case, /) -> tuple[Choice, ...]:
+        """How far an "always" may reach, narrowest first."""
         ...
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
@@ -266,6 +303,14 @@ class Journal(Protocol):
 
     async def recall(self, message_id: str) -> Message | None:
         """A message from anywhere on record, also one that is not live."""
+        ...
+
+    async def answers(self) -> Sequence[Confirmation]:
+        """What other programs answered to questions that are open now; the same again until it is on record."""
+        ...
+
+    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
+        """What other programs answered about these calls is on record, or cannot be taken."""
         ...
 
     async def aclose(self) -> None:

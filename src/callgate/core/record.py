@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from callgate.core.chain import live_events
 from callgate.core.ledger import FOLD, Ledger
 from callgate.core.ports import Drafted, Journal, Maybe
+from callgate.words.decisions import Confirmation
 from callgate.words.errors import in_words
 from callgate.words.events import Durable, Event, MessageAdded, Noted, Passing
 from callgate.words.messages import Message
@@ -46,6 +47,12 @@ class MemoryJournal:
     async def recall(self, message_id: str) -> Message | None:
         said = (event.message for event in self.events if isinstance(event, MessageAdded))
         return next((message for message in said if message.id == message_id), None)
+
+    async def answers(self) -> Sequence[Confirmation]:
+        return ()
+
+    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
+        return None
 
     async def aclose(self) -> None:
         return
@@ -111,6 +118,10 @@ class Record:
         step = FOLD.get(event.__class__)
         if step is not None:
             step(self.ledger, event)
+        self._publish(event)
+
+    def relay(self, event: Event) -> None:
+        """For what happened elsewhere, and is on record there."""
         self._publish(event)
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:

@@ -53,6 +53,7 @@ class Ticket:
         "preview",
         "question",
         "reason",
+        "requested",
         "result",
         "run",
         "stage",
@@ -94,6 +95,7 @@ class Ticket:
         self.result: Result | None = None
         self.update: ContextUpdate | None = None
         self.stray = False
+        self.requested = False  # somebody was asked to answer in a person's place
         self.held = False  # its result waits for earlier ones
 
     @property

@@ -54,6 +54,8 @@ class Equipment:
     limits: RequestLimits = field(default_factory=RequestLimits)
     cache: CacheHints = field(default_factory=CacheHints)
     lineage: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    """Labels the nested agents that lead here; questions carry it."""
     rerun_safe: bool = True
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
@@ -89,7 +91,9 @@ class Turn:
             record=self._record,
             settings=equipment.settings,
             lineage=(*equipment.lineage, self._message_id),
+            confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
             resumable=equipment.resumable,
+            path=equipment.path,
         )
         self._left = False
         self.resumed = opened is not None
@@ -117,6 +121,9 @@ class Turn:
 
     def answer(self, confirmation: Confirmation) -> str | None:
         return self._executor.answer(confirmation)
+
+    def reconsider(self) -> None:
+        self._executor.reconsider()
 
     def interrupt(self, because: str) -> None:
         self._interrupted = True

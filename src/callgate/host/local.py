@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -11,10 +11,10 @@ from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.host.files import apply_changes, make_folders, write_new
+from callgate.host.paths import Resolver
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
-
-_LONGEST_PATH = 4096  # no system opens a longer one, and resolving it part by part would take very long
+from callgate.words.places import Place
 
 
 class LocalHost:
@@ -31,7 +31,7 @@ class LocalHost:
         *,
         clean: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        self._root = os.path.realpath(root or Path.cwd())
+        self._resolver = Resolver(root or Path.cwd())
         self._data = None if data is None else data.absolute()
         self._data_lock = Lock()
         self._clock: Clock = clock or LoopClock()
@@ -41,7 +41,7 @@ class LocalHost:
 
     @property
     def root(self) -> Path:
-        return Path(self._root)
+        return Path(self._resolver.root)
 
     @property
     def clock(self) -> Clock:
@@ -56,47 +56,16 @@ class LocalHost:
         return self._threads
 
     def normal(self, path: str) -> str:
-        if path in ("", "."):
-            return self._normal_root  # what every reader of the whole workspace asks for
-        return self._spelled(self._real(path))
+        return self._resolver.normal(path)
+
+    def place(self, path: str) -> Place:
+        return self._resolver.place(path)
 
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self._threads)
 
     async def apply(self, changes: ChangeSet) -> None:
         await in_thread(partial(apply_changes, changes, self.root), threads=self._threads)
-
-    def _real(self, path: str) -> str:
-        joined = os.path.join(self._root, path)
-        if len(joined) <= _LONGEST_PATH:
-            try:
-                return os.path.realpath(joined)
-            except (OSError, ValueError):  # NUL, lone surrogates
-                pass
-        return os.path.normpath(joined)
-
-    def _spelled(self, path: str) -> str:
-        path = path.replace(os.sep, "/")
-        if path.startswith("//") and os.sep == "/":
-            path = "/" + path.lstrip("/")  # POSIX keeps two leading slashes apart; every system we know does not
-        if not self._ignores_case:
-            return path
-        import unicodedata  # costly, and not for most systems
-
-        return unicodedata.normalize("NFC", path).casefold()  # the composition of accents does not count there either
-
-    @cached_property
-    def _normal_root(self) -> str:
-        return self._spelled(self._root)
-
-    @cached_property
-    def _ignores_case(self) -> bool:
-        """Whether the workspace's own name, written in the other case, is the same folder."""
-        parent, name = os.path.split(self._root)
-        try:
-            return name.swapcase() != name and os.path.samefile(self._root, os.path.join(parent, name.swapcase()))
-        except OSError:
-            return False
 
     def _keep(self, name: str, data: bytes) -> str:
         if self._clean is not None:

@@ -5,9 +5,11 @@ from posixpath import join, normpath
 
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
+from callgate.host.paths import oddity
 from callgate.testing.clock import ManualClock
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
+from callgate.words.places import Place, PlaceKind
 
 ROOT = "/workspace"
 
@@ -35,6 +37,16 @@ class MemoryHost:
     def normal(self, path: str) -> str:
         spelled = normpath(join(ROOT, path))
         return "/" + spelled.lstrip("/")
+
+    def place(self, path: str) -> Place:
+        """There are no links, so a path leads where it says."""
+        found = self.normal(path)
+        below = found.rstrip("/") + "/"
+        kind: PlaceKind = "file" if found in self.files else "missing"
+        if found == ROOT or any(name.startswith(below) for name in self.files):
+            kind = "folder"
+        inside = found == ROOT or found.startswith(ROOT + "/")
+        return Place(path, (found,), found, inside, kind, oddity(path))
 
     def text(self, path: str) -> str:
         """A file's content, for assertions."""

@@ -39,6 +39,7 @@ class TraitOptions(TypedDict, total=False):
     cascade: bool | Callable[[Any], bool]
     max_result_chars: int | Callable[[Any], int | None] | None
     requires_interaction: bool | Callable[[Any], bool]
+    own_state: bool | Callable[[Any], bool]
     choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice]]
 
 
@@ -61,6 +62,7 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "cascade": ("cascade", lambda it: isinstance(it, bool), "true or false"),
     "max_result_chars": ("max_result_chars", lambda it: it is None or (type(it) is int and it > 0), "a positive int"),
     "requires_interaction": ("requires_interaction", lambda it: isinstance(it, bool), "true or false"),
+    "own_state": ("own_state", lambda it: isinstance(it, bool), "true or false"),
     "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
 }
 

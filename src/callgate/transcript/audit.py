@@ -11,6 +11,7 @@ from unicodedata import combining, east_asian_width
 
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Decision, Deny, Question
+from callgate.words.display import visible
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -33,7 +34,8 @@ class AuditRow:
     ``decision`` is the last one, ``by`` who made it and ``decided_at`` when; what was decided or answered before it is
     told in ``reason``. A call that was refused before anybody decided has the decision ``none``. ``question`` is
     empty, ``asked``, or the answer; ``door`` is where that answer was given. The hash is that of the arguments which
-    were decided about, and ``edited`` says that the model had written others.
+    were decided about, and ``edited`` says that the model had written others. ``origin`` is where the rule that decided
+    stands: its layer, file and line.
     """
 
     at: float
@@ -53,6 +55,7 @@ class AuditRow:
     effects: str
     duration_ms: float | None
     decided_at: float | None = None
+    origin: str = ""
 
 
 def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
@@ -150,6 +153,7 @@ class _Call:
             "" if result is None else str(result.effects or ""),
             lasted if lasted is not None and lasted >= 0 else None,  # a clock that jumped back measured nothing
             None if self.decided is None else self.decided.at,
+            str((decision and decision.origin) or ""),
         )
 
     def _reason(self, decision: Decision | None) -> str:
@@ -231,7 +235,7 @@ def _csv_cell(name: str, value: Any) -> str:
         case int() | float():
             return _iso(value, "milliseconds") if name.endswith("at") else str(value)
         case _:
-            text = _visible(str(value))
+            text = visible(str(value))
             return f"'{text}" if text.lstrip()[:1] in tuple("=+-@＝＋－＠") else text
 
 
@@ -242,6 +246,7 @@ _COLUMNS: tuple[tuple[str, int, Callable[[AuditRow], str]], ...] = (
     ("by", 24, lambda row: row.by),
     ("outcome", 12, lambda row: row.outcome),
     ("reason", 30, lambda row: row.reason),
+    ("origin", 24, lambda row: row.origin),
     ("answer", 10, lambda row: row.question),
     ("hash", 13, lambda row: row.arguments_hash[:12] + ("…" if len(row.arguments_hash) > 12 else "")),
     ("door", 8, lambda row: row.door),
@@ -258,7 +263,8 @@ _COLUMNS: tuple[tuple[str, int, Callable[[AuditRow], str]], ...] = (
 _ALWAYS = 5
 _LEAST = 8
 _LEFT_TO_RIGHT = (
-    *("n", "time", "call", "message", "tool", "hash", "edited", "decision", "by", "answer", "door", "decided"),
+    *("n", "time", "call", "message", "tool", "hash", "edited", "decision", "by", "origin", "answer", "door"),
+    "decided",
     *("started", "outcome", "effects", "took", "reason"),
 )
 _GAP = "  "
@@ -269,7 +275,7 @@ def as_table(rows: Sequence[AuditRow], width: int) -> str:
     below; a cell that is cut ends in ``…``."""
     if not rows:
         return "Nothing was decided yet.\n"
-    cells = {name: [_visible(cell(row)) for row in rows] for name, _, cell in _COLUMNS}
+    cells = {name: [visible(cell(row)) for row in rows] for name, _, cell in _COLUMNS}
     wanted = {name: max(map(_columns, [name, *cells[name]])) for name in cells}
     widths = _fitted(wanted, width)
     order = [name for name in _LEFT_TO_RIGHT if name in widths]
@@ -327,13 +333,6 @@ def _iso(at: float, precision: str = "seconds") -> str:
     except (OverflowError, ValueError):  # no time that a calendar has
         return str(at)
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
-
-
-def _visible(text: str) -> str:
-    """On one line, with everything that does not print spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
 
 
 def _columns(text: str) -> int:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import time
 
 from callgate.core.chain import Chain
-from callgate.core.ports import Drafted
+from callgate.core.ports import Drafted, Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
+from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, waiting_answers
+from callgate.transcript.asked import Questions
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
 from callgate.transcript.index import Index, drop_index, write_index
@@ -25,6 +28,7 @@ from callgate.transcript.reader import Damage
 from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
 from callgate.transcript.writer import Writer
+from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
 from callgate.words.messages import Message
@@ -41,7 +45,10 @@ class DiskJournal:
         self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
         self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
         self._draft = ("", ()) if loaded is None else read_draft(log)
-        self._lines = _Lines(log, masker, loaded, fd)
+        self._questions = Questions(self._events or ())
+        self._waiting: tuple[Waiting, ...] = ()  # answers that other programs left, as last seen
+        self._faults: dict[str, bool] = {}  # what was found instead of an answer, and whether that was told
+        self._lines = _Lines(log, masker, loaded, fd, self._questions)
         self._writer = Writer(self._lines, name=log.stem)
         self._moved = False  # where the leaf is now has to be found out
         self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
@@ -70,6 +77,7 @@ class DiskJournal:
         if self._moved and isinstance(event, MessageAdded):
             raise StateError("after a move, what is live has to be read before anything is said")
         self._moved = self._moved or isinstance(event, _MOVES)
+        self._questions.fold(event)
         if self._held is None:
             self._writer.append(event)
             return
@@ -107,12 +115,42 @@ class DiskJournal:
             return tuple(self._held)
         events = await self._writer.call(self._lines.read_live)
         self._moved = False
+        self._questions.restart(events)
         return events
 
     async def recall(self, message_id: str) -> Message | None:
         if self._held is not None:
             return None
         return await self._writer.call(partial(self._lines.recall, message_id))
+
+    async def answers(self) -> Sequence[Confirmation]:
+        """What other programs answered to questions that are open now. The same again until the answer is on record,
+        or forgotten."""
+        if self._closed or self._held is not None or not self._questions.open:
+            return ()
+        found = await in_thread(partial(waiting_answers, self.path))
+        self._faults |= {fault: False for fault in found.faults if fault not in self._faults}
+        self._waiting = found.answers
+        if self._moved:  # what is open has to be found out
+            return ()
+        open_now = {asked.key for asked in self._questions.open.values()}
+        return tuple(each.confirmation for each in found.answers if each.key in open_now)
+
+    def answer_faults(self) -> Sequence[str]:
+        """In words, what was found where answers should be and is none. Each is told once."""
+        new = [fault for fault, is_told in self._faults.items() if not is_told]
+        self._faults |= dict.fromkeys(new, True)
+        return new
+
+    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
+        """Remove what other programs answered about these calls, as far as ``answers`` gave it, as soon as all that was
+        appended is on disk: it is on record, or cannot be taken. One need not wait for that."""
+        calls = set(call_ids)
+        keys = [each.key for each in self._waiting if each.confirmation.call_id in calls]
+        if not keys or self._closed:
+            return None
+        self._waiting = tuple(each for each in self._waiting if each.key not in keys)
+        return self._writer.call(partial(forget_answers, self.path, keys))
 
     async def flush(self) -> None:
         """Everything that was appended is in the file; at once if it is closed."""
@@ -138,8 +176,11 @@ class DiskJournal:
 class _Lines:
     """The log as the writing thread knows it."""
 
-    def __init__(self, log: Path, masker: Masker, loaded: Loaded | None, fd: int) -> None:
+    def __init__(
+        self, log: Path, masker: Masker, loaded: Loaded | None, fd: int, questions: Questions | None = None
+    ) -> None:
         self.path = log
+        self._questions = questions  # the loop's: looked at when it appends nothing any more
         self.tally = Tally() if loaded is None else loaded.tally
         self._fd = fd
         self._new = loaded is None
@@ -197,6 +238,8 @@ class _Lines:
         if size == 0 and self._new:  # not even the first line could be written
             self.path.unlink(missing_ok=True)
         elif size == self._end:
+            if self._questions is not None:
+                tidy_answers(self.path, {asked.key for asked in self._questions.open.values()})
             if self._moved or self._boundary:
                 self._fd = fd
                 self.read_live()
@@ -263,6 +306,25 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
         lines.discard()
         raise
     lines.close()
+
+
+def append_to_log(log: Path, masker: Masker, loaded: Loaded, fd: int, events: Iterable[Durable]) -> None:
+    """More lines at the end of a log that is locked, loaded and mended, all of them on disk or none. Lets go of the
+    lock. Blocks."""
+    end = loaded.end
+    lines = _Lines(log, masker, loaded, fd)
+    try:
+        tape = lines.open()
+        for event in events:
+            tape.put(lines.line(event, tape.end))
+        tape.write()
+        tape.sync()
+    except OSError as error:
+        with suppress(OSError):
+            os.ftruncate(fd, end)
+        raise JournalError(f"{log} cannot be written: {error.strerror or error}") from error
+    finally:
+        lines.close()
 
 
 def _create(log: Path) -> int:

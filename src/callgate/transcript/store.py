@@ -10,6 +10,9 @@ from time import time
 
 from callgate._version import __version__
 from callgate.host.threads import in_thread
+from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
+from callgate.transcript.answers import tidy_answers
+from callgate.transcript.asked import Questions
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
@@ -18,6 +21,7 @@ from callgate.transcript.lock import open_log, take_lock
 from callgate.transcript.masking import Masker
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
+from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError
 from callgate.words.events import (
     Branched,
@@ -101,6 +105,17 @@ class Store:
         finally:
             os.close(fd)
 
+    def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
+        """What waits for a person's answer in a session, whoever has it open; it is only read. A path is its log."""
+        log = which if isinstance(which, Path) else self.find(which)
+        return tuple(each.question for each in questions_in(log).open)
+
+    def answer(self, which: str | Path, confirmation: Confirmation) -> AnswerTaken:
+        """Answer a question of a session, whoever has it open: it is told, or finds the answer on record when it is
+        resumed. AnswerRefused when the question has an answer, or is not open; UsageError for what is no answer."""
+        log = which if isinstance(which, Path) else self.find(which)
+        return answer_question(log, self.masker, confirmation)
+
     def find(self, which: str = LATEST) -> Path:
         """The log of the session that is meant. JournalError names those that might be."""
         return find(self.folder, which)
@@ -138,6 +153,8 @@ class Store:
             raise
         if quarantined is not None:
             loaded.events.append(quarantined)
+        # Those whose questions are closed stayed because a program died before it could remove them.
+        tidy_answers(log, {asked.key for asked in Questions(loaded.events).open.values()})
         journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
         if quarantined is not None:
             journal.append(quarantined)

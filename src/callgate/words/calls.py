@@ -87,6 +87,9 @@ CODE_STATUS: Mapping[str, Status] = {
 }
 Known = Literal["none", "unknown", "done"]
 
+HOOK_STOP = "hook_stop"
+"""Among the details of a result: why a hook wants the agent to stop after it."""
+
 
 @noun
 class Display:

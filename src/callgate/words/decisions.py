@@ -48,12 +48,30 @@ def check_mode(mode: Mode) -> Mode:
 
 
 @noun
+class Origin:
+    """Where whoever decided is to be found: the layer, file and line of a rule, or the door a person stood at."""
+
+    layer: str = ""
+    file: str = ""
+    line: int = 0
+    door: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return ", ".join(part for part in (self.layer, place, self.door and f"at {self.door}") if part)
+
+
+@noun
 class Allow:
-    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call."""
+    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call; ``changed_by`` says who
+    changed them, if somebody else did. ``context`` is what hooks want the model to read with the result."""
 
     by: str
     reason: str = ""
     arguments: Mapping[str, Any] | None = None
+    origin: Origin | None = None
+    context: tuple[str, ...] = ()
+    changed_by: str = ""
 
 
 @noun
@@ -70,6 +88,9 @@ class Ask:
     risk: str | None = None
     unattended: Literal["wait", "deny"] = "wait"
     standing: bool = False
+    origin: Origin | None = None
+    context: tuple[str, ...] = ()
+    changed_by: str = ""
 
 
 @noun
@@ -78,6 +99,7 @@ class Deny:
     reason: str = ""
     code: Literal["denied", "blocked_by_hook"] = "denied"
     stop: bool = False
+    origin: Origin | None = None
 
 
 Decision = Allow | Ask | Deny
@@ -89,9 +111,10 @@ class Pattern:
 
     ``exact``: ``value`` is the arguments hash. ``prefix``: the words of the string argument ``field`` start
     with the words of ``value``, and it is one plain command. ``glob``: the path in ``field`` matches ``value``.
+    ``rule``: ``value`` is what stands between the brackets of a rule, ``Bash(value)``.
     """
 
-    kind: Literal["exact", "prefix", "glob"]
+    kind: Literal["exact", "prefix", "glob", "rule"]
     value: str
     field: str = ""
 
@@ -120,7 +143,8 @@ class ApprovalPolicy:
 
 @noun
 class Question:
-    """Everything a person needs to decide. ``path`` labels the nested agents it came through."""
+    """Everything a person needs to decide. ``path`` labels the nested agents it came through. Where nobody has answered
+    by ``deadline`` (seconds since the epoch), the answer is no."""
 
     call_id: str
     tool: str
@@ -133,14 +157,20 @@ class Question:
     preview: ChangeSet | None = None
     risk: str | None = None
     path: tuple[str, ...] = ()
+    origin: Origin | None = None
+    deadline: float | None = None
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that runs it, with other arguments if given."""
-        return Confirmation(self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door)
+        return Confirmation(
+            self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door, path=self.path
+        )
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that denies it, with a note for the model; ``stop`` ends the turn."""
-        return Confirmation(self.call_id, "no", self.arguments_hash, by, stop=stop, note=note, door=door)
+        return Confirmation(
+            self.call_id, "no", self.arguments_hash, by, stop=stop, note=note, door=door, path=self.path
+        )
 
     def always(
         self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
@@ -148,7 +178,9 @@ class Question:
         """The answer that runs it and remembers: as far as the choice reaches, or exactly these arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         policy = ApprovalPolicy("allow", self.tool, pattern, scope)
-        return Confirmation(self.call_id, "yes_always", self.arguments_hash, by, always=policy, door=door)
+        return Confirmation(
+            self.call_id, "yes_always", self.arguments_hash, by, always=policy, door=door, path=self.path
+        )
 
 
 @noun
@@ -157,7 +189,7 @@ class Confirmation:
 
     ``arguments`` present means "yes, with these arguments instead". ``always`` is the policy the person picked;
     without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn. ``by`` says who answered,
-    ``door`` where.
+    ``door`` where. ``path`` is that of the question.
     """
 
     call_id: str
@@ -170,3 +202,4 @@ class Confirmation:
     arguments: Mapping[str, Any] | None = None
     note: str | None = None
     door: str = ""
+    path: tuple[str, ...] = ()

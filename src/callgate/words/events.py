@@ -92,8 +92,12 @@ class QuestionAsked:
 
 @noun
 class QuestionAnswered:
+    """``edited`` is the hash of the arguments that the person gave: where secrets are masked on record, those there are
+    others."""
+
     at: float
     confirmation: Confirmation
+    edited: str | None = None
 
 
 @noun
@@ -146,6 +150,14 @@ class ContextUpdated:
 class PolicyAdded:
     at: float
     policy: ApprovalPolicy
+
+
+@noun
+class Paused:
+    """The agent stops and waits for a person, in the middle of its work: send Continue, or say something."""
+
+    at: float
+    reason: str
 
 
 @noun
@@ -340,6 +352,7 @@ Durable = (
     | CallSettled
     | ContextUpdated
     | PolicyAdded
+    | Paused
     | StrayFound
     | StrayEnded
     | ModeSet

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from callgate import ChangeSet, Question, Status
 from callgate.cli.demo.board import Act, Row, lane, short_lane
 from callgate.cli.demo.script import TITLES
-from callgate.cli.terminal import Line, Signs, Span, fit, paragraph
+from callgate.cli.terminal import Line, Safe, Signs, Span, fit, paragraph
 
 _STYLES = {
     Status.EXECUTING: "cyan",
@@ -82,9 +82,8 @@ class _Table:
 
     def head(self) -> Line:
         lane_name = f" {fit('lane', self._held)}" if self._lane else ""
-        return (
-            Span(f"     {fit('call', self._call)} {'status':<11}{lane_name}{'elapsed' if self._time else ''}", "dim"),
-        )
+        names = f"     {fit('call', self._call)} {'status':<11}{lane_name}{'elapsed' if self._time else ''}"
+        return (Span(Safe(names), "dim"),)
 
     def message(self) -> Line:
         act, signs = self._act, self._signs

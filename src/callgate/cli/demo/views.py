@@ -12,7 +12,7 @@ from callgate.cli.demo.facts import Fact
 from callgate.cli.demo.picture import act_lines, diff_of, note, title
 from callgate.cli.demo.script import PROMPT
 from callgate.cli.demo.show import FRAME, Audience
-from callgate.cli.terminal import Line, Live, Span, can_redraw, fit, paragraph, plain, safe, signs_for, size_of
+from callgate.cli.terminal import Line, Live, Safe, Span, can_redraw, fit, paragraph, plain, safe, signs_for, size_of
 from callgate.words.events import CallArrived, MessageAdded, QuestionAnswered, QuestionAsked, TurnEnded, TurnStarted
 
 INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
@@ -148,8 +148,8 @@ class LinesView:
         self.write("", _verdict(facts, heard))
 
     def _change(self, after: float, number: str, title: str, status: str, held: str, took: float | None = None) -> None:
-        shown = f"{after:5.2f} s {number:>4} {fit(safe(title), 22, self._signs.mark)} {status:<17}  {held}"
-        self.write(shown if took is None else f"{shown:<77} {took:5.2f} s")
+        shown = f"{after:5.2f} s {number:>4} {fit(title, 22, self._signs.mark)} {status:<17}  {safe(held)}"
+        self.write(Safe(shown if took is None else f"{shown:<77} {took:5.2f} s"))
 
     def _say(self, act: Act) -> None:
         """What the model has said since the last time."""

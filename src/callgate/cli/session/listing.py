@@ -7,7 +7,7 @@ from time import time
 
 from callgate.archive import Archive, Listed
 from callgate.cli.session.output import columns, counted, out, put, put_json
-from callgate.cli.terminal import Line, Span, clip, safe, signs_for, width
+from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, signs_for, width
 from callgate.words.jsonable import to_json
 
 _NAMES = ("", "id", "used", "msgs")
@@ -71,8 +71,8 @@ class _Table:
 
     def lines(self) -> Iterator[Line]:
         if self._beside:
-            folder = f"  {_fit('folder', self._folder)}" if self._folder else ""
-            yield (*self._head(_NAMES, "dim"), Span(f"{folder}  title", "dim"))
+            folder = (Span("  "), Span(fit("folder", self._folder), "dim")) if self._folder else ()
+            yield (*self._head(_NAMES, "dim"), *folder, Span("  title", "dim"))
         for each, cells in zip(self._shown, self._cells, strict=True):
             yield from self._row(each, self._head(cells, ""))
         signs = {cells[0] for cells in self._cells}
@@ -86,43 +86,42 @@ class _Table:
 
     def _head(self, cells: Sequence[str], style: str) -> Line:
         sign, session, used, messages = self._widths
-        first = f"{_fit(cells[0], sign)}{' ' if sign else ''}{_fit(cells[1], session)}"
-        return Span(first, style), Span(f"  {cells[2]:>{used}}  {cells[3]:>{messages}}", "dim")
+        signed = (Span(fit(cells[0], sign), style), Span(" ")) if sign else ()
+        return (
+            *signed,
+            Span(fit(cells[1], session), style),
+            Span(f"  {cells[2]:>{used}}  {cells[3]:>{messages}}", "dim"),
+        )
 
     def _row(self, each: Listed, head: Line) -> Iterator[Line]:
         title, folder = safe(each.fault or each.about.name), safe(each.about.workspace)
         if self._folder:
-            where = _fit(_end_of(folder, self._folder, self._mark), self._folder)
+            where = Span(fit(_end_of(folder, self._folder, self._mark), self._folder), "dim")
             room = self._left - self._folder - 4
-            yield (*head, Span(f"  {where}", "dim"), Span(f"  {clip(title, room, self._mark)}"))
+            yield (*head, Span("  "), where, Span("  "), Span(clip(title, room, self._mark)))
             return
         below = max(self._room - 4, 8)
         if self._beside:
-            yield (*head, Span(f"  {clip(title, self._left - 2, self._mark)}"))
+            yield (*head, Span("  "), Span(clip(title, self._left - 2, self._mark)))
         else:
             yield head
-            yield (Span(f"    {clip(title, below, self._mark)}"),)
+            yield Span("    "), Span(clip(title, below, self._mark))
         if self._with_folder:
-            yield (Span(f"    {_end_of(folder, below, self._mark)}", "dim"),)
+            yield Span("    "), Span(_end_of(folder, below, self._mark), "dim")
 
 
 def _sign(each: Listed) -> str:
     return "!" if each.fault else "?" if each.about.asking else "*" if each.about.unfinished else ""
 
 
-def _fit(text: str, room: int) -> str:
-    shown = safe(text)
-    return shown + " " * (room - width(shown))
-
-
-def _end_of(text: str, room: int, mark: str) -> str:
+def _end_of(text: Safe, room: int, mark: str) -> Safe:
     """The end of a path says more than its beginning."""
     if width(text) <= room:
         return text
-    kept = text
+    kept = str(text)
     while kept and width(kept) > room - len(mark):
         kept = kept[1:]
-    return f"{mark}{kept}"
+    return Safe(f"{mark}{kept}")
 
 
 def ago(at: float, now: float) -> str:

@@ -59,7 +59,7 @@ def hand_over(text: str, file: str | None, *, force: bool) -> None:
             raise CallgateError(f"{file} exists already: say --force to replace it") from None
     elif sys.stdout.isatty():
         stream = out()
-        stream.writelines(f"{safe(line)}\n" for line in text.removesuffix("\n").split("\n"))
+        stream.writelines(f"{safe(line.expandtabs(4))}\n" for line in text.removesuffix("\n").split("\n"))
     else:
         sys.stdout.buffer.write(text.encode(errors="replace"))
         sys.stdout.buffer.flush()

@@ -7,7 +7,7 @@ from typing import Any
 
 from callgate.archive import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
-from callgate.cli.terminal import Line, Signs, Span, clip, safe, signs_for
+from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
 from callgate.words.calls import Status
 from callgate.words.jsonable import to_json
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
@@ -140,7 +140,7 @@ class _View:
             yield (Span("      changed to", "dim"),)
             yield from self._arguments(call.changed_to, None)
         for words in call.decided:
-            yield (Span(f"      {clip(safe(words), self._room, self._signs.mark)}", "dim"),)
+            yield Span("      "), Span(clip(words, self._room, self._signs.mark), "dim")
         code = "waits for an answer" if call.id in self._waiting else call.code.replace("_", " ")
         yield (Span(f"      {code}", style),)
         for item in call.content:
@@ -167,14 +167,19 @@ class _View:
     def _text(self, text: str) -> Iterator[Line]:
         """All of it; the terminal breaks lines that are too long."""
         for line in text.removesuffix("\n").split("\n"):
-            yield (Span(line.removesuffix("\r")),)
+            yield (Span(_untabbed(line)),)
 
     def _cut(self, text: str, indent: str, style: str = "dim") -> Iterator[Line]:
         """The beginning of something long, and how much is left out."""
         lines = text.removesuffix("\n").split("\n")
         for line in lines[:_LINES]:
             # Cut first: what is far behind the last column need not be looked at.
-            shown = clip(safe(line[: 2 * _WIDE].removesuffix("\r")), self._room - len(indent), self._signs.mark)
-            yield (Span(f"{indent}{shown}", style),)
+            shown = clip(_untabbed(line[: 2 * _WIDE]), self._room - len(indent), self._signs.mark)
+            yield Span(indent), Span(shown, style)
         if len(lines) > _LINES:
             yield (Span(f"{indent}{self._signs.mark} {counted(len(lines) - _LINES, 'more line')}", "dim"),)
+
+
+def _untabbed(line: str) -> str:
+    """Tabs as the blanks that most terminals make of them: this is for reading, and nobody answers to it."""
+    return line.removesuffix("\r").expandtabs(4)

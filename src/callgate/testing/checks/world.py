@@ -52,6 +52,7 @@ async def check_host(make: Callable[[], Host]) -> None:
     promise(host.clock is host.clock, "clock is one object")
     promise(host.locks is host.locks, "locks is one object, shared by every executor on the host")
     _check_normal(host)
+    _check_place(host)
     await _check_keep(host)
     await _check_apply(host)
 
@@ -70,6 +71,28 @@ def _check_normal(host: Host) -> None:
         promise(host.normal(spelling) == host.normal("a/b"), f"{spelling!r} has the one spelling of its place")
 
 
+def _check_place(host: Host) -> None:
+    for path in NONSENSE:
+        try:
+            place = host.place(path)
+        except Exception as error:
+            raise AssertionError(f"broken promise: place({path[:20]!r}) must not raise {error!r}") from error
+        promise(place == host.place(path), f"place({path[:20]!r}) is the same each time")
+        promise(place.spelled == path, "a place says how it was spelled")
+        promise(place.hops[-1:] == (place.resolved,), "the last hop is where the path leads")
+    root = host.place(".")
+    promise(root.inside and root.fault is None and root.kind == "folder", "the workspace is a folder inside itself")
+    below = root.resolved.rstrip("/") + "/"
+    inner = host.place("callgate-check/a/../none")
+    promise(inner.hops[0] == below + "callgate-check/none", "the first hop is what was spelled, without looking")
+    promise(inner.inside and inner.kind == "missing", "what is not there yet is a place inside the workspace")
+    promise(host.place(inner.hops[0]).inside, "an absolute path inside the workspace is inside")
+    promise(not host.place("../callgate-escape").inside, "what is beside the workspace is not inside")
+    promise(not host.place(root.resolved + "-escape").inside, "a name that only starts like the workspace is outside")
+    for path in ("", "\0", "a\0b", "\ud800", "a\u202eb"):
+        promise(host.place(path).fault, f"{path!r} is nothing that anybody should use")
+
+
 async def _check_keep(host: Host) -> None:
     paths = [await host.keep(name, b"data") for name in ("out.txt", "out.txt", "../../etc/x", "", "\0", "é" * 500)]
     promise(len(set(paths)) == len(paths), "keep() never overwrites: every artifact has its own path")
@@ -78,6 +101,8 @@ async def _check_keep(host: Host) -> None:
 async def _check_apply(host: Host) -> None:
     one, two = "callgate-check/one.txt", "callgate-check/deep/two.txt"
     await host.apply(ChangeSet("create", (FileChange(one, None, b"1"), FileChange(two, None, b"2"))))
+    promise(host.place(one).kind == "file", "a file that was made is a file")
+    promise(host.place("callgate-check/deep").kind == "folder", "and what holds one is a folder")
     stale = (FileChange(one, b"1", b"new"), FileChange(two, b"other", b"new"))
     await _refused(host, stale, "a file that is not as the preview found it")
     await _refused(host, (FileChange(one, None, b"new"),), "creating a file that exists")

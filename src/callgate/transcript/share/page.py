@@ -15,6 +15,7 @@ from callgate.words.events import (
     ModelSet,
     ModeSet,
     Noted,
+    Paused,
     PolicyAdded,
     ResultReplaced,
     RunEnded,
@@ -120,6 +121,8 @@ def _mark(event: Durable) -> Mark | None:
             return Mark(event.at, "snipped", f"Hidden from the model from here on: {many} earlier messages")
         case Noted():
             return Mark(event.at, "note", f"{event.level}: {event.text}")
+        case Paused():
+            return Mark(event.at, "event", f"The agent paused: {event.reason}")
         case RunEnded() if event.reason != "done":
             return Mark(event.at, "event", f"The run ended ({event.reason}) {event.detail}".strip())
         case TurnEnded() if event.detail:

@@ -3,17 +3,7 @@
 from json import dumps, loads
 from typing import Any
 
-# Escapes and marks that turn the reading direction would let a text show something else than it is.
-_HIDDEN = (*range(0x09), *range(0x0B, 0x20), 0x7F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-
-
-def _shown(code: int) -> str:
-    if code == 0x7F:
-        return "␡"
-    return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
-
-
-_VISIBLE = {code: _shown(code) for code in _HIDDEN}
+from callgate.words.display import visible_page
 
 
 def scrub(text: str) -> str:
@@ -26,8 +16,8 @@ def scrub(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Encodable text with plain line ends, in which control characters are to be seen."""
-    return scrub(text).replace("\r\n", "\n").translate(_VISIBLE)
+    """Encodable text with plain line ends, in which nothing hides."""
+    return visible_page(text.replace("\r\n", "\n"))
 
 
 def clean_json(value: object) -> Any:

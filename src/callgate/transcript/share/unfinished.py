@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from callgate.transcript.asked import Questions
 from callgate.transcript.drafts import read_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (
-    CallArrived,
-    CallSettled,
     Durable,
-    Forked,
     MessageAdded,
-    QuestionAnswered,
-    QuestionAsked,
     TurnEnded,
     TurnStarted,
 )
@@ -29,24 +25,8 @@ class Draft:
 
 def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
     """Those a person can still answer. One whose message is not on record is not among them: its call never starts."""
-    messages = {event.message.id for event in events if isinstance(event, MessageAdded)}
-    arrived: dict[str, str] = {}
-    waiting: dict[str, Question] = {}
-    for event in events:
-        match event:
-            case CallArrived():
-                arrived[event.call_id] = event.message_id
-            case QuestionAsked():
-                waiting[event.question.call_id] = event.question
-            case QuestionAnswered():
-                waiting.pop(event.confirmation.call_id, None)
-            case CallSettled():
-                waiting.pop(event.call_id, None)
-            case Forked():  # they belong to the other session
-                waiting.clear()
-            case _:
-                pass
-    return tuple(each for call_id, each in waiting.items() if arrived.get(call_id) in messages)
+    questions = Questions(events)
+    return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
 
 def unfinished(log: Path, events: Sequence[Durable]) -> Draft | None:

@@ -6,7 +6,7 @@ from callgate.cli.demo.killed.lives import Lives, after_words, before_words, fat
 from callgate.cli.demo.killed.script import PROMPT
 from callgate.cli.demo.picture import question_lines
 from callgate.cli.demo.script import KILLED, TITLES
-from callgate.cli.terminal import Line, Signs, Span, fit, paragraph
+from callgate.cli.terminal import Line, Safe, Signs, Span, fit, paragraph
 
 TITLE = f"{KILLED}. {TITLES[KILLED]}"
 
@@ -49,10 +49,10 @@ def lives_table(lives: Lives, columns: int, signs: Signs) -> list[Line]:
         lines.extend((beginning, *after))
 
     head = f"{'':{_NUMBER}}{fit('call', call)} {fit('before the kill', _BEFORE)}"
-    add((Span(head, "dim"),), "what is known after", "dim")
+    add((Span(Safe(head), "dim"),), "what is known after", "dim")
     for row in rows:
-        title = Span(f"{f'#{row.number}':>4} {fit(row.title, call, signs.mark)} ")
-        add((title, _before(row, lives, signs)), after_words(row, lives, signs.mark), _style_after(row))
+        title = (Span(f"{f'#{row.number}':>4} "), Span(fit(row.title, call, signs.mark)), Span(" "))
+        add((*title, _before(row, lives, signs)), after_words(row, lives, signs.mark), _style_after(row))
     return lines
 
 

@@ -9,12 +9,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
-from inspect import isawaitable
 from os import PathLike
 from secrets import token_hex
 from typing import Any, Literal, Self, get_args
 
+from callgate.config import Config
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop, LoopLimits
@@ -22,6 +21,11 @@ from callgate.core.ports import Gate, Host, Journal, Model
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.core.turn import Equipment
+from callgate.gatehouse import opened, settled
+from callgate.policy.hooks.runners import Function
+from callgate.session.between import Between
+from callgate.session.company import Company
+from callgate.session.family import Family
 from callgate.standalone import (
     Tools,
     as_gate,
@@ -31,22 +35,20 @@ from callgate.standalone import (
     check_model_shape,
     settings_from_environment,
 )
-from callgate.transcript.compact import Summarize, kept_from, trimmed
+from callgate.transcript.compact import Summarize
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
-from callgate.words.decisions import Mode, Question, check_mode
-from callgate.words.errors import JournalError, StateError, in_words
+from callgate.words.decisions import ApprovalPolicy, Confirmation, Mode, Question, check_mode
+from callgate.words.errors import JournalError, StateError
 from callgate.words.events import (
-    Branched,
-    Compacted,
+    Event,
     InputRefused,
     MetadataSet,
     ModelSet,
     ModeSet,
+    PolicyAdded,
     PromptQueued,
-    Rewound,
     SessionStatus,
-    Snipped,
     StatusChanged,
 )
 from callgate.words.inputs import (
@@ -67,7 +69,6 @@ from callgate.words.inputs import (
     Steer,
     Trim,
 )
-from callgate.words.jsonable import plain_json
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
 
@@ -84,6 +85,10 @@ class Session:
     It works on whether or not anybody reads its events; several doors may listen and send at once. ``root`` is the
     workspace of the local host, the current folder unless given. ``journal`` comes from a Store when the session is to
     be kept; ``mode``, if given, is taken instead of the one on record.
+
+    ``config`` (see load_config) brings rules, hooks, limits and remembered answers; without one no settings file is
+    read. ``functions`` are Python hooks by the names the settings use. ``parent`` is the session inside whose call this
+    one works: its doors are asked, and ``label`` says who asks.
     """
 
     def __init__(
@@ -106,18 +111,25 @@ class Session:
         lineage: tuple[str, ...] = (),
         summarize: Summarize | None = None,
         rerun_safe: bool = True,
+        config: Config | None = None,
+        functions: Mapping[str, Function] | None = None,
+        parent: Session | None = None,
+        label: str = "",
     ) -> None:
+        if config is not None:
+            root, settings, limits = settled(config, gate, host, root, settings, limits)
         self._journal = journal = as_journal(journal)
-        self._fresh = partial(Ledger, context=context)
-        self._record = Record(journal, self._fresh(journal.read()))
-        self._summarize = summarize
+        host = as_host(host, root, journal)
+        self._record = Record(journal, Ledger(journal.read(), context=context))
+        house = None if config is None else opened(config, host.clock, journal, self._record.write, functions)
+        self._family = Family(None if parent is None else (parent.family, parent), label)
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
             model=self._models.get(self._ledger.model or "", model),
             toolbox=as_toolbox(tools),
-            gate=as_gate(gate),
-            host=as_host(host, root, journal),
+            gate=as_gate(gate) if house is None else house.gate,
+            host=host,
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),
@@ -125,21 +137,35 @@ class Session:
             cache=cache or CacheHints(),
             # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
             lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
+            path=self._family.path,
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
         )
+        self._company = company = Company(
+            self._record,
+            journal,
+            host.clock,
+            house=house,
+            family=self._family,
+            context=context,
+            answer=self.take_answer,
+            waits=lambda: bool(self._loop and self._loop.questions),
+        )
+        if mode is None and config is not None and not self._ledger.added:
+            mode = config.mode
         if mode is not None and check_mode(mode) != self._ledger.mode:
             self._record.write(ModeSet(self._now(), mode))
-        self._status: SessionStatus = "paused" if self._ledger.running else "idle"
+        self._between = Between(self._record, journal, company.fresh, self._now, summarize, company.compacting)
+        self._status: SessionStatus = self._resting()
         self._loop: Loop | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._prompts: deque[tuple[Part, ...]] = deque()
         self._failure: Exception | None = None
+        self._family.join(self)
+        if parent is not None or config is not None or journal.session:
+            self.attend()
         self._shutting = False
-        self._moved = False  # the state is not that of the log, which has to be read again
-        self._reading = False
-        self._summarizing: asyncio.Future[str] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -184,8 +210,9 @@ class Session:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What a person is being asked right now."""
-        return () if self._loop is None else self._loop.questions
+        """What a person is being asked right now, by this session and those inside it."""
+        own = () if self._loop is None else self._loop.questions
+        return (*own, *self._family.questions)
 
     @property
     def context(self) -> Mapping[str, Any]:
@@ -218,7 +245,7 @@ class Session:
         if self._status == "closed":
             raise StateError("the session is closed")
         refusal = self._take(sent)
-        self._moved = self._moved or self._reading  # it may be later than what is being read
+        self._between.touched()
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
 
@@ -238,11 +265,12 @@ class Session:
         self._shutting = True
         if self._task is not None and not self._task.done():
             if self._loop is None:
-                self._interrupt_aside()
+                self._between.interrupt()
             else:
                 end = self._loop.leave if self._equipment.resumable else self._loop.interrupt
                 end("The session was closed.")
             await asyncio.wait((self._task,))
+        await self._company.aclose()
         self.deliver()
         try:
             await self._journal.aclose()
@@ -271,14 +299,11 @@ class Session:
                 self._loop.steer(sent.text)
             case Interrupt():
                 if self._loop is None:
-                    return self._interrupt_aside()
+                    return self._between.interrupt()
                 self._be("working")
                 self._loop.interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
-                refusal = "no question is open" if self._loop is None else self._loop.answer(sent.confirmation)
-                if refusal is None:
-                    self._be("working")  # until the turn says that it waits again
-                return refusal
+                return self.take_answer(sent.confirmation)
             case SetMode():
                 if sent.mode not in get_args(Mode):
                     return f"there is no mode {sent.mode!r}; there are {', '.join(get_args(Mode))}"
@@ -292,13 +317,13 @@ class Session:
                     return "tags are a tuple of texts"
                 self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
             case Snip():
-                return self._snip(sent.message_ids)
+                return self._between.snip(sent.message_ids)
             case Trim():
-                return self._trim(sent)
+                return self._between.trim(sent)
             case Rewind() | Branch():
-                return self._aside(sent, self._move(sent))
+                return self._aside(sent, self._between.move(sent))
             case Compact():
-                return self._aside(sent, self._compact(sent))
+                return self._aside(sent, self._between.compact(sent))
             case Close():
                 self._be("working")
                 self._begin_to_end()
@@ -316,23 +341,36 @@ class Session:
             self._loop.equipment = self._equipment
         return None
 
-    def _snip(self, message_ids: tuple[str, ...]) -> str | None:
-        known = {message.id for message in self._ledger.messages}
-        unknown = [each for each in message_ids if each not in known]
-        if unknown or not message_ids:
-            return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
-        for each in message_ids:  # on its own, so that it stays as long as its message does
-            self._record.write(Snipped(self._now(), (each,)))
-        return None
+    # ---- with others --------------------------------------------------------------------------------------------
 
-    def _trim(self, sent: Trim) -> str | None:
-        if sent.over < 1 or sent.keep < 0:
-            return "over is a number of characters, keep a number of messages"
-        view = self._ledger.view
-        found = trimmed(view.messages, at=self._now(), over=sent.over, keep_last=sent.keep, done=view.replaced)
-        for replaced in found:
-            self._record.write(replaced)
-        return None if found else "no result is that long"
+    @property
+    def family(self) -> Family:
+        """For a session that works inside a call of this one."""
+        return self._family
+
+    def take_answer(self, confirmation: Confirmation) -> str | None:
+        """Act on an answer to a question of this session, or of one inside it; otherwise say why not."""
+        if confirmation.path != self._family.path:
+            return self._family.answer(confirmation)
+        refusal = "no question is open" if self._loop is None else self._loop.answer(confirmation)
+        if refusal is None:
+            self._be("working")  # until the turn says that it waits again
+        return refusal
+
+    def adopt(self, policy: ApprovalPolicy) -> None:
+        """An answer that was remembered by a session inside this one, or around it."""
+        if policy not in self._ledger.policies and self._status != "closed":
+            self._record.write(PolicyAdded(self._now(), policy))
+            if self._loop is not None:
+                self._loop.reconsider()
+
+    def relay(self, event: Event) -> None:
+        """Let the doors hear of a question that was asked further below."""
+        self._record.relay(event)
+
+    def attend(self) -> None:
+        """From now on somebody has to be told of questions and answers: a family, hooks, other programs."""
+        self._company.attend()
 
     # ---- between turns ------------------------------------------------------------------------------------------
 
@@ -345,12 +383,6 @@ class Session:
         self._task = asyncio.get_running_loop().create_task(self._do_aside(type(sent).__name__, work))
         return None
 
-    def _interrupt_aside(self) -> str | None:
-        if self._summarizing is None:
-            return "nothing is under way that could be interrupted"
-        self._summarizing.cancel()
-        return None
-
     async def _do_aside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
         try:
             refusal = await work
@@ -361,71 +393,6 @@ class Session:
         finally:
             self._task = None
             self._settle_down()
-
-    async def _move(self, sent: Rewind | Branch) -> str | None:
-        """Another place in the tree of messages; then the log says what is live."""
-        await self._read_again()
-        message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
-        message = message or await self._journal.recall(sent.message_id)
-        if message is None:
-            return f"there is no message {sent.message_id!r}"
-        counted = self._ledger.counted
-        if isinstance(sent, Rewind):
-            if message.role == "tool":
-                return f"{message.id} holds results: a call and its result go together, so name the message before it"
-            moved = Rewound(self._now(), message.id, counted)
-        else:
-            if message.calls:
-                return (
-                    f"{message.id} has calls: a call and its result go together, so name the message with the results"
-                )
-            moved = Branched(self._now(), message.id, counted)
-        self._record.write(moved)
-        self._moved = True
-        await self._read_again()
-        return None
-
-    async def _read_again(self) -> None:
-        """After a move the log says what is live, and with it what the state is."""
-        while self._moved:
-            self._moved, self._reading = False, True
-            try:
-                self._record.ledger = self._fresh(await self._journal.live())
-            except BaseException:
-                self._moved = True
-                raise
-            finally:
-                self._reading = False
-
-    async def _compact(self, sent: Compact) -> str | None:
-        await self._read_again()
-        ledger = self._ledger
-        if self._summarize is None:
-            return "this session has no function that writes a summary: pass summarize"
-        if sent.keep < 0:
-            return "keep is a number of messages"
-        if not ledger.messages:
-            return "there is nothing to summarize"
-        if ledger.open_turn is not None:
-            return "a turn was left unfinished: send Continue first"
-        kept = kept_from(ledger.messages, sent.keep)
-        try:
-            written = self._summarize(ledger.history(), sent.instructions)
-            if isawaitable(written):
-                self._summarizing = asyncio.ensure_future(written)
-                written = await self._summarizing
-            summary = written
-        except asyncio.CancelledError:
-            return "it was interrupted"
-        except Exception as error:
-            return f"no summary was written: {in_words(error)}"
-        finally:
-            self._summarizing = None
-        if not isinstance(summary, str) or not summary.strip():
-            return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
-        running, context = ledger.running, plain_json(dict(ledger.context))
-        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, ledger.counted))
-        return None
 
     def deliver(self) -> None:
         """Let listeners hear what has happened so far, now instead of at the loop's next turn."""
@@ -443,16 +410,26 @@ class Session:
             self._task = asyncio.get_running_loop().create_task(self._work(self._loop))
 
     def _new_loop(self) -> Loop:
-        return Loop(self._equipment, self._limits, waiting=lambda: self._be("waiting_confirmation"))
+        return Loop(
+            self._equipment,
+            self._limits,
+            waiting=lambda: self._be("waiting_confirmation"),
+            ending=self._company.ending,
+        )
 
     async def _work(self, loop: Loop) -> None:
         try:
-            await self._read_again()
+            await self._between.read_again()
+            await self._company.look_up()
             while True:
                 if not self._ledger.running:
-                    if not self._prompts:
+                    if self._prompts:
+                        parts = await self._company.admitted(self._prompts.popleft())
+                        if parts is None:
+                            continue
+                        loop.say(parts)
+                    elif not self._ledger.paused:
                         return
-                    loop.say(self._prompts.popleft())
                 await loop.run()
                 if not self._prompts or self._shutting:
                     return
@@ -466,9 +443,12 @@ class Session:
     def _settle_down(self) -> None:
         if self._shutting:
             return
-        self._be("paused" if self._ledger.running else "idle")
+        self._be(self._resting())
         if self._prompts and self._failure is None:
             self._start()
+
+    def _resting(self) -> SessionStatus:
+        return "paused" if self._ledger.running or self._ledger.paused else "idle"
 
     def _be(self, status: SessionStatus) -> None:
         if status != self._status:

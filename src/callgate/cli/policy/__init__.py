@@ -1,0 +1,1 @@
+"""Commands about who may run what: rules, settings and remembered answers."""

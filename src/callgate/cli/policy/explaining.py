@@ -1,0 +1,98 @@
+"""``callgate policy explain``: the whole chain of one decision."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from json import dumps
+from typing import Any
+
+from callgate.cli.parsing import USAGE
+from callgate.cli.policy.decide import as_json
+from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
+from callgate.cli.session.output import out, put, put_json, say
+from callgate.cli.terminal import Line, Safe, Span, paragraph
+from callgate.judging import CONTENT, Explained, Policy, Reading, Step
+from callgate.words.display import excerpt
+
+_SHOWN = 600
+"""Characters of one argument."""
+
+
+def explain(options: Namespace) -> int:
+    tool: str = options.tool
+    arguments = _arguments(options)
+    close = get_close_matches(tool, CONTENT, n=1) or [name for name in CONTENT if name.lower() == tool.lower()]
+    hint = "" if tool in CONTENT or not close else f"; did you mean {close[0]}?"
+    if arguments is None:
+        say(f"what the content of {tool} is nobody knows here: give its arguments with --argument NAME=VALUE{hint}")
+        return USAGE
+    if hint:
+        say(f"{tool} is judged as a tool that nothing is known of{hint}")
+    policy = Policy(options.root, mode=options.mode)
+    found = policy.explain(tool, arguments)
+    stream = out()
+    if options.json:
+        about = {"tool": tool, "arguments": arguments, "mode": policy.config.mode, "root": str(policy.config.root)}
+        put_json({**about, **_as_json(found)}, stream)
+    else:
+        put(_lines(tool, arguments, found, room_on(stream)), stream)
+    return 0
+
+
+def _arguments(options: Namespace) -> dict[str, Any] | None:
+    """None when there is content and no telling which argument it is."""
+    if options.arguments is not None:
+        return dict(options.arguments)
+    given = dict(options.argument)
+    if options.content is None:
+        return given
+    return None if options.tool not in CONTENT else {CONTENT[options.tool]: options.content, **given}
+
+
+def _as_json(found: Explained) -> dict[str, Any]:
+    rules = [
+        {
+            "effect": each.rule.effect,
+            "rule": each.rule.text,
+            **origin_as_json(each.rule.origin),
+            "applies": each.applies,
+            "why": each.why,
+        }
+        for each in found.rules
+    ]
+    checks = [{"check": step.check, "said": step.said, "decided": step.decided} for step in found.steps]
+    return {**as_json(found.ruling), "checks": checks, "rules": rules}
+
+
+def _lines(tool: str, arguments: Mapping[str, Any], found: Explained, room: int) -> Iterator[Line]:
+    yield (Span(tool, "bold"),)
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+        for line in excerpt(f"{name}: {text}", lines=10, chars=_SHOWN).text.split("\n"):
+            yield from paragraph(Safe(line), room, indent=2, hang=2)
+    ruling = found.ruling
+    origin = f" ({ruling.origin})" if str(ruling.origin) else ""
+    yield from item(ruling.decision, f"by {ruling.by}{origin}", ruling.why, room, f"bold {COLOURS[ruling.decision]}")
+    if ruling.risk:
+        yield from paragraph(f"risk: {ruling.risk}", room, "red", indent=2, hang=2)
+    yield (Span("checks, in order", "bold"),)
+    for step in found.steps:
+        yield from _step(step, room)
+    if found.rules:
+        yield (Span(f"rules about {tool}", "bold"),)
+    for reading in found.rules:
+        yield from _reading(reading, room)
+
+
+def _step(step: Step, room: int) -> Iterator[Line]:
+    mark, style = (">", "bold") if step.decided else ("-", "dim")
+    yield from paragraph(f"{mark} {step.check}: {step.said}", room, style, indent=2, hang=2)
+
+
+def _reading(reading: Reading, room: int) -> Iterator[Line]:
+    rule = reading.rule
+    origin = f" ({rule.origin})" if str(rule.origin) else ""
+    says = "applies" if reading.applies else "does not apply"
+    why = f": {reading.why}" if reading.why else ""
+    mark, style = ("+", COLOURS[rule.effect]) if reading.applies else ("-", "")
+    yield from item(f"  {mark}", f"{rule.effect} {rule.text}{origin}", f"{says}{why}", room, style)

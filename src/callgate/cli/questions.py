@@ -1,0 +1,150 @@
+"""An open question for a terminal. Everything in it comes from a model: it is made harmless, and what is left out is
+counted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from json import dumps
+from typing import Any
+
+from callgate.answering import OpenQuestion
+from callgate.archive import moment
+from callgate.cli.session.output import counted
+from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
+from callgate.words.changes import ChangeSet, FileChange, digest
+from callgate.words.decisions import Question
+from callgate.words.display import excerpt
+
+LINES = 40
+"""Shown of one value, or of the change to one file, where several questions are shown."""
+ALL = 1_000_000
+
+_COMPARED = 4_000  # lines: to find the differences of more would take too long
+_SIGN = 8
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def sign_of(question: Question) -> str:
+    """Short for a call with exactly these arguments."""
+    return question.arguments_hash[:_SIGN]
+
+
+class QuestionPage:
+    """``lines``: so many of a value at most; the rest is counted."""
+
+    def __init__(self, room: int, signs: Signs, named: str, lines: int) -> None:
+        self._room = max(room, 20)
+        self._signs = signs
+        self._named = named
+        self._lines = lines
+
+    def lines(self, found: OpenQuestion) -> Iterator[Line]:
+        question = found.question
+        yield ()
+        head = (f"{self._signs.asks} {question.tool}", f"  {sign_of(question)}", f"  {question.call_id}")
+        if sum(width(safe(part)) for part in head) <= self._room:
+            yield Span(head[0], "bold yellow"), Span(head[1], "bold"), Span(head[2], "dim")
+        else:
+            yield from self._block(head[0], 0, "bold yellow")
+            yield from self._block(sign_of(question), 2, "bold")
+            yield from self._block(question.call_id, 2, "dim")
+        yield from self._about(question)
+        if not found.exact:
+            yield from self._words("Secrets are masked here, so yes has to be said where the session runs.", "red")
+        yield from self._arguments(question.arguments)
+        if question.preview is not None:
+            yield from self._change(question.preview)
+        yield from self._answers(found)
+
+    def _about(self, question: Question) -> Iterator[Line]:
+        origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
+        yield from self._words(f"asked by {question.by}{origin}: {question.reason}".rstrip(": "))
+        if question.risk:
+            yield from self._words(f"risk: {question.risk}", "red")
+        if question.path:
+            yield from self._words(f"agent: {' > '.join(question.path)}")
+        until = "" if question.deadline is None else f", counts as no from {moment(question.deadline)} on"
+        yield from self._words(f"since {moment(question.asked_at)}{until}", "dim")
+
+    def _arguments(self, arguments: Mapping[str, Any]) -> Iterator[Line]:
+        if not arguments:
+            yield from self._words("no arguments")
+        for name, value in arguments.items():
+            if isinstance(value, str) and "\n" in value:
+                yield from self._block(f"{name}:", 2)
+                yield from self._block(value, 4, before="| ")
+            else:
+                shown = dumps(value, ensure_ascii=False, default=repr)
+                yield from self._block(f"{name}: {shown}", 2)
+
+    def _change(self, change: ChangeSet) -> Iterator[Line]:
+        yield from self._words(f"change: {change.label}")
+        for each in change.files:
+            yield from self._block(f"{each.kind} {each.path}", 2, "bold")
+            shown, more = _difference(each, self._lines)
+            for line in shown:
+                yield from self._block(line, 4, _COLOURS.get(line[:1], "dim"))
+            if more:
+                yield (Span(Safe(f"    <{counted(more, 'more line')}>"), "dim"),)
+
+    def _answers(self, found: OpenQuestion) -> Iterator[Line]:
+        question = found.question
+        if found.answer is not None:
+            by = f"{found.answer.by} at {found.answer.door}" if found.answer.door else found.answer.by
+            yield from self._words(
+                f"answered: {found.answer.outcome.replace('_', ' ')}, by {by}; not acted on yet", "green"
+            )
+            return
+        if question.choices and found.exact:
+            yield from self._words("always would cover")
+            for number, choice in enumerate(question.choices, start=1):
+                yield from self._words(f"{number}  {choice.label}", indent=4)
+        can = "no" if not found.exact else "yes|no|always" if question.choices else "yes|no"
+        yield from self._words(f"callgate answer {self._named} {sign_of(question)} {can}", "dim")
+
+    def _words(self, text: str, style: str = "", indent: int = 2) -> Iterator[Line]:
+        """Ours, with a word of theirs in it."""
+        yield from paragraph(text, self._room, style, indent=indent, hang=2)
+
+    def _block(self, text: str, indent: int, style: str = "", *, before: str = "") -> Iterator[Line]:
+        """Theirs: every sign of it, in lines that are broken where the room ends."""
+        margin, room = " " * indent + before, self._room - indent - len(before)
+        for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
+            for piece in _pieces(line, room):
+                yield Span(Safe(margin), "dim"), Span(Safe(piece), style)
+
+
+def _pieces(line: str, room: int) -> Iterator[str]:
+    """Of so many columns; one at least."""
+    piece, used = "", 0
+    for sign in line:
+        wide = width(sign)
+        if used + wide > room:
+            yield piece
+            piece, used = "", 0
+        piece, used = piece + sign, used + wide
+    yield piece
+
+
+def _difference(change: FileChange, most: int) -> tuple[Sequence[str], int]:
+    """Lines that begin with what became of them, and how many are left out."""
+    before, after = _lines_of(change.before), _lines_of(change.after)
+    if before is None or after is None or len(before) + len(after) > _COMPARED:
+        kind = "not text" if before is None or after is None else "too long to be compared here"
+        return [f"{kind}: {_measured(change.before)} before, {_measured(change.after)} after"], 0
+    # The first two lines name the files.
+    found = list(unified_diff(before, after, lineterm="", n=2))[2:]
+    return found[:most], max(len(found) - most, 0)
+
+
+def _lines_of(data: bytes | None) -> list[str] | None:
+    """None for what is not text."""
+    if not data:
+        return []
+    try:
+        return None if b"\0" in data else data.decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        return None
+
+
+def _measured(data: bytes | None) -> str:
+    return "nothing" if data is None else f"{counted(len(data), 'byte')} ({(digest(data) or '')[:_SIGN]})"

@@ -1,0 +1,287 @@
+"""Settings files and the environment, made into one frozen Config.
+
+The environment is read, ``.env`` files never are. Of the variables, which come from many hands (a shell hook, an editor
+that opens a repository, a container made from one),
+
+    CALLGATE_CONFIG_DIR       names the folder of the person's own settings; it may not lie in the workspace
+    CALLGATE_DATA_DIR         names the folder of what is kept; trust and answers do not count from inside the workspace
+    CALLGATE_MODE             can only make the mode stricter
+    CALLGATE_MAX_CONCURRENCY  says how many calls run at once
+
+The managed settings file is not to be moved by any of them.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from os import PathLike, fspath
+from pathlib import Path
+from typing import cast
+
+from callgate.core.loop import LoopLimits
+from callgate.policy.keys import SETTINGS, read_count
+from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.lines import Fault, HookLine, RuleLine
+from callgate.policy.memory import Memory
+from callgate.policy.settings import Said, Settings, read_settings, shown
+from callgate.policy.trust import Changed, State, Trust, Trusted, Untrusted
+from callgate.transcript.places import data_folder
+from callgate.words.decisions import Mode, Origin, check_mode
+from callgate.words.display import visible
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+AnyPath = str | PathLike[str]
+
+VARIABLES = ("CALLGATE_CONFIG_DIR", "CALLGATE_DATA_DIR", "CALLGATE_MODE", "CALLGATE_MAX_CONCURRENCY")
+_FILE = "settings.toml"
+
+
+@noun
+class Questions:
+    """``deadline`` is in seconds; None waits for ever. ``notify`` is a command line for people who are away."""
+
+    deadline: float | None = None
+    notify: str | None = None
+
+
+@noun
+class Config:
+    """All that was set. With ``faults`` the gate is closed: whoever judges must deny every call and name them.
+    ``notes`` say what was ignored and why. ``own_data`` says that the data folder is the person's own, so that trust
+    and remembered answers count."""
+
+    root: Path
+    home: Path
+    data: Path
+    mode: Mode = "default"
+    rules: tuple[RuleLine, ...] = ()
+    hooks: tuple[HookLine, ...] = ()
+    limits: LoopLimits = LoopLimits()
+    questions: Questions = Questions()
+    max_concurrency: int = 10
+    trust: State = Untrusted()
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[Fault, ...] = ()
+    said: tuple[Said, ...] = ()
+    own_data: bool = True
+
+    def memory(self) -> Memory | None:
+        """The remembered answers for this workspace; None where there is no place for them."""
+        return Memory(self.data, self.root) if self.own_data else None
+
+    def describe(self) -> tuple[str, ...]:
+        """What counts and where it came from, in lines that are safe to show."""
+        return tuple(map(visible, self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        yield f"workspace {self.root} ({_in_words(self.trust)})"
+        yield f"data {self.data}"
+        values: dict[str, object] = {
+            "mode": self.mode,
+            "questions.deadline": self.questions.deadline,
+            "questions.notify": self.questions.notify,
+            "limits.denials_in_a_row": self.limits.denials_in_a_row,
+            "limits.denials_in_session": self.limits.denials,
+            "limits.max_concurrency": self.max_concurrency,
+            "limits.max_turns": self.limits.max_turns,
+        }
+        origins = {said.name: said.origin for said in self.said}
+        for name in (key.name for key in SETTINGS if key.name in values):
+            value = "none" if values[name] is None else values[name]
+            yield f"{name} = {value} ({origins.get(name, 'default')})"
+        for rule in self.rules:
+            yield f"{rule.effect} {rule.text} ({rule.origin})"
+        for hook in self.hooks:
+            yield f"hook {hook.event}: {hook.kind} {hook.target} ({hook.origin})"
+        yield from (f"fault: {fault}" for fault in self.faults)
+        yield from (f"note: {note}" for note in self.notes)
+
+
+def load_config(
+    root: AnyPath | None = None,
+    *,
+    mode: Mode | None = None,
+    allow: Iterable[str] = (),
+    ask: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    settings: AnyPath | None = None,
+    trust: bool = False,
+    environ: Mapping[str, str] | None = None,
+    home: AnyPath | None = None,
+    managed: AnyPath | None = None,
+) -> Config:
+    """Read everything there is for this workspace, the current folder unless given.
+
+    What is wrong with a file is in the faults; what is wrong with an argument or a variable is a UsageError. ``trust``
+    trusts the folder this once, as it is. ``managed`` is for tests: no variable and no file says where it is.
+    """
+    environment = os.environ if environ is None else environ
+    place = _workspace(root)
+    own = _home(home, environment)
+    data = data_folder({**environment, "HOME": str(own)})
+    notes = _misspelled(environment)
+    has_own_data = not _is_in_workspace(data, own / ".local" / "share" / "callgate", place, own)
+    if not has_own_data:
+        text = "this lies in the workspace, so neither trust nor remembered answers count: choose another data folder"
+        notes.append(Fault(text, Origin("environment", str(data))))
+    state, repository = _repository(place, Trust(data) if has_own_data else None)
+    if trust:
+        state = Trusted(0.0)
+    spoken_here = spoken("command line", mode=_mode(mode), allow=_rules(allow), ask=_rules(ask), deny=_rules(deny))
+    layers = gather(
+        (
+            read_settings(MANAGED if managed is None else Path(managed), "managed"),
+            read_settings(_config_folder(environment, place, own) / _FILE, "user"),
+            *repository,
+            *_from_environment(environment),
+            *(() if settings is None else (_asked_for(Path(settings)),)),
+            spoken_here,
+        ),
+        trusted=isinstance(state, Trusted),
+        tighten=_stricter_mode(environment),
+    )
+    notes += [Fault(text, Origin("project", str(place))) for text in _about(state)]
+    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data), layers)
+    memory = config.memory()
+    faults = config.faults if memory is None else (*config.faults, *memory.faults())
+    return replace(config, faults=faults, notes=(*config.notes, *notes))
+
+
+def _laid(config: Config, layers: Layers) -> Config:
+    # The casts hold, because every value was read as what its key says.
+    return replace(
+        config,
+        mode=cast(Mode, layers.value("mode")),
+        rules=layers.rules,
+        hooks=layers.hooks,
+        limits=LoopLimits(
+            max_turns=cast(int | None, layers.value("limits.max_turns")),
+            denials_in_a_row=cast(int, layers.value("limits.denials_in_a_row")),
+            denials=cast(int, layers.value("limits.denials_in_session")),
+        ),
+        questions=Questions(
+            cast(float | None, layers.value("questions.deadline")), cast(str | None, layers.value("questions.notify"))
+        ),
+        max_concurrency=cast(int, layers.value("limits.max_concurrency")),
+        faults=layers.faults,
+        notes=layers.notes,
+        said=tuple(layers.values.values()),
+    )
+
+
+def _workspace(root: AnyPath | None) -> Path:
+    try:
+        place = Path(os.path.realpath(Path.cwd() if root is None else Path(root)))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the workspace cannot be found: {error}") from error
+    if not place.is_dir():
+        raise UsageError(f"the workspace {fspath(place)!r} is not a folder")
+    return place
+
+
+def _home(home: AnyPath | None, environment: Mapping[str, str]) -> Path:
+    found = home or environment.get("HOME") or environment.get("USERPROFILE")
+    if not found or not Path(found).is_absolute():
+        raise UsageError("there is no home folder: set HOME to the whole path of one")
+    return Path(found)
+
+
+def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Path:
+    default = home / ".config" / "callgate"
+    for name, below in (("CALLGATE_CONFIG_DIR", ""), ("XDG_CONFIG_HOME", "callgate")):
+        found = environment.get(name)
+        if not found:
+            continue
+        if not Path(found).is_absolute():
+            raise UsageError(f"{name} must be a whole path, not {shown(found)}: it would mean another place everywhere")
+        folder = Path(found) / below
+        if _is_in_workspace(folder, default, root, home):
+            raise UsageError(
+                f"{name} is {shown(found)}, inside the workspace: a repository would speak for you. Choose another"
+            )
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UsageError(f"{name} must be a folder, and {shown(found)} is not")
+        return folder
+    return default
+
+
+def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> bool:
+    """Whether a repository could have brought this folder along. It did not bring the place where the folder always
+    is, and a workspace that holds the home folder is no repository of strangers."""
+    inside = is_within(os.path.realpath(folder), str(root))
+    return inside and folder != default and not is_within(os.path.realpath(home), str(root))
+
+
+def _repository(root: Path, store: Trust | None) -> tuple[State, tuple[Settings, ...]]:
+    """How it stands with trust, and the settings of the repository: the very ones that were compared."""
+    if store is None or not store.knows(root):
+        return Untrusted(), read_repository(root)
+    return store.look(root)
+
+
+def _about(state: State) -> tuple[str, ...]:
+    if isinstance(state, Changed):
+        return ("this folder changed since you trusted it, so it is not trusted now", *state.describe())
+    return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
+
+
+def _in_words(state: State) -> str:
+    if isinstance(state, Trusted):
+        return "trusted"
+    return "changed since it was trusted" if isinstance(state, Changed) else "not trusted"
+
+
+def _asked_for(file: Path) -> Settings:
+    found = read_settings(file, "command line")
+    if not found.sha256 and not found.faults:
+        raise UsageError(f"there is no settings file {shown(str(file))}")
+    return found
+
+
+def _mode(mode: Mode | None) -> Mode | None:
+    return None if mode is None else check_mode(mode)
+
+
+def _rules(texts: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(texts, str):
+        raise UsageError(f"pass a list of rules, not the text {shown(texts)}")
+    found = tuple(texts)
+    for text in found:
+        if not text.strip():
+            raise UsageError("a rule cannot be empty: write a tool's name, such as Bash or Bash(git status)")
+    return found
+
+
+def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
+    wanted = environment.get("CALLGATE_MAX_CONCURRENCY")
+    if not wanted:
+        return ()
+    try:
+        count = read_count(int(wanted) if wanted.isascii() and wanted.isdigit() else wanted)
+    except ValueError:
+        raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {shown(wanted)}") from None
+    said = Said("limits.max_concurrency", count, Origin("environment", "CALLGATE_MAX_CONCURRENCY"))
+    return (Settings("command line", plain=(said,)),)
+
+
+def _stricter_mode(environment: Mapping[str, str]) -> tuple[Said, ...]:
+    wanted = environment.get("CALLGATE_MODE")
+    if not wanted:
+        return ()
+    try:
+        check_mode(cast(Mode, wanted))
+    except UsageError as error:
+        raise UsageError(f"CALLGATE_MODE: {error}") from None
+    return (Said("mode", wanted, Origin("environment", "CALLGATE_MODE")),)
+
+
+def _misspelled(environment: Mapping[str, str]) -> list[Fault]:
+    """Variables that look like one of ours: who wrote CALLGATE_MOED=plan believes to be safer than they are."""
+    found: list[Fault] = []
+    for name in environment:
+        meant = get_close_matches(name, VARIABLES, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []
+        if meant and name not in VARIABLES:
+            found.append(Fault(f"there is no such variable: did you mean {meant[0]}?", Origin("environment", name)))
+    return found

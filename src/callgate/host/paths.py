@@ -1,0 +1,287 @@
+"""The one resolver: where a path leads, walked part by part as the kernel walks it, and over which links.
+
+Every file tool, every lock and every rule asks here, so nobody disagrees about what a path means. Nothing is expanded:
+``~`` and ``$HOME`` are names like others.
+"""
+
+import os
+import re
+import stat
+from functools import cached_property
+from pathlib import Path
+
+from callgate.words.noun import noun
+from callgate.words.places import Place, PlaceKind
+
+LONGEST_PATH = 4096  # no system opens a longer one, and walking it part by part would take very long
+MOST_LINKS = 40  # as many as Linux follows
+
+_PLAIN = re.compile(r"(?!~)[\w.,+@=#%*?$()\[\]{}^!&;'/~-]+", re.ASCII)  # nothing in it can look like something else
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of text
+    r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+    r"\ufff9-\ufffb\U0001d173-\U0001d17a"  # no width
+    r"\U000e0000-\U000e007f]"  # tags
+)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_TILDE = re.compile(r"~$|~[^/]*/")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_OTHER_SYSTEM = re.compile(r"[A-Za-z]:[\\/]|\\\\|\\\?\?\\")
+
+# Links of /proc that lead to the same place for everybody who may follow them.
+_HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")
+
+
+@noun
+class Walk:
+    """The way of a path: ``hops`` as in Place. A ``fault`` here is one that no system could live with."""
+
+    hops: tuple[str, ...]
+    kind: PlaceKind
+    fault: str | None = None
+
+    @property
+    def resolved(self) -> str:
+        return self.hops[-1]
+
+
+class Resolver:
+    """Looks at paths; relative ones start at ``root``. Never raises, and never writes.
+
+    The root is resolved once. Paths that spell it as it was given, over links or not, start at the resolved one.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = _slashes(os.path.realpath(root))
+        given = _slashes(os.path.abspath(root))
+        self._aliases = tuple(dict.fromkeys(name.rstrip("/") + "/" for name in (given, self.root)))
+
+    def place(self, path: str) -> Place:
+        walk = self.walk(path)
+        inside = all(map(self.holds, walk.hops))
+        fault = walk.fault or oddity(path)
+        return Place(path, walk.hops, walk.resolved, inside, walk.kind, fault, self.folds)
+
+    def normal(self, path: str) -> str:
+        """The one spelling of a place: equal places compare equal."""
+        if path in ("", "."):
+            return self._normal_root  # what every reader of the whole workspace asks for
+        return self.folded(self.walk(path).resolved)
+
+    def holds(self, path: str) -> bool:
+        """Whether an absolute path without ``.`` and ``..`` is the root or beneath it."""
+        root, path = self._normal_root, self.folded(path)
+        return path == root or path.startswith(root.rstrip("/") + "/")
+
+    def folded(self, path: str) -> str:
+        return same_name(path) if self.folds else path
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether the root's own name, written in the other case, is the same folder."""
+        parent, name = os.path.split(self.root)
+        try:
+            return name.swapcase() != name and os.path.samefile(self.root, os.path.join(parent, name.swapcase()))
+        except OSError:
+            return False
+
+    @cached_property
+    def _normal_root(self) -> str:
+        return self.folded(self.root)
+
+    def walk(self, path: str) -> Walk:
+        """Follow it to the end, links and all. What is missing is walked by its name."""
+        whole, known = self._start(path)
+        fault = _unwalkable(path)
+        if fault is not None:
+            return Walk((lexical(whole),), "missing", fault)
+        return _Walker(whole, known).walk()
+
+    def _start(self, path: str) -> tuple[str, str]:
+        """The path made absolute, and how much of it needs no looking at."""
+        for alias in self._aliases:
+            if path.startswith(alias) or path == alias[:-1]:
+                path = path[len(alias) :].lstrip("/")
+                break
+        whole = os.path.join(self.root, path)
+        return whole, self.root if whole.startswith(self.root) and not os.path.isabs(path) else ""
+
+
+class _Walker:
+    """One walk under way: ``here`` has no links left in it, ``todo`` are the parts ahead, the next one last."""
+
+    def __init__(self, whole: str, known: str) -> None:
+        self.hops = [lexical(whole)]
+        self.fault: str | None = None
+        self.links = 0
+        self.absent = 0  # how many parts at the end of `here` are not there, so that nothing below them can be
+        self.status: os.stat_result | None = None
+        self.here = self.top = "/"
+        self.todo: list[str] = []
+        self._go_on(whole, known)
+
+    def _go_on(self, whole: str, known: str) -> None:
+        drive, rest = os.path.splitdrive(whole)
+        self.top = drive.replace(os.sep, "/") + "/"
+        self.here = known or self.top
+        self.todo = rest[max(len(known) - len(drive), 0) :].replace(os.sep, "/").split("/")[::-1]
+        self.absent = 0
+
+    def walk(self) -> Walk:
+        while self.todo:
+            part = self.todo.pop()
+            if part == "..":
+                cut = self.here.rfind("/")
+                self.here = self.here[:cut] if cut >= len(self.top) else self.top
+                self.absent = max(self.absent - 1, 0)
+                self.status = None
+            elif part not in ("", "."):
+                self._enter(self.here.rstrip("/") + "/" + part, part)
+        # No link is left after the last hop, so taking .. out of it without looking was right.
+        return Walk(tuple(self.hops), self._kind(), self.fault)
+
+    def _enter(self, path: str, part: str) -> None:
+        self.status = None if self.absent else self._look(path)
+        if self.status is None:
+            self.absent += 1
+        elif stat.S_ISLNK(self.status.st_mode) and self._follow(path, part, self.status):
+            return
+        self.here = path
+
+    def _look(self, path: str) -> os.stat_result | None:
+        try:
+            return os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._fail(f"the path cannot be looked at: {error.strerror}")
+            return None
+
+    def _follow(self, link: str, name: str, status: os.stat_result) -> bool:
+        """Put the link's target in its place; False where that leads nowhere, and the link stands for itself."""
+        self.links += 1
+        if self.links > MOST_LINKS:
+            return self._stop("the path leads in a circle, or over too many links")
+        try:
+            target = os.readlink(link)
+        except OSError as error:
+            return self._stop(f"a link on the path cannot be read: {error.strerror}")
+        if name not in _HONEST_PROC_LINKS and status.st_dev == _proc_device():
+            self._fail(f"the path leads over {link}, which is another place for every program")
+        elif (found := _UNSEEN.search(target)) is not None:
+            self._fail(f"a link on the path leads to a name with {_called(found[0])} in it")
+        whole = os.path.join(self.here, target, *reversed(self.todo))
+        if len(whole) > LONGEST_PATH:
+            return self._stop("the path becomes too long over its links")
+        self.hops.append(lexical(whole))
+        if os.path.isabs(target):
+            self._go_on(whole, "")
+        else:
+            self.todo.extend(target.replace(os.sep, "/").split("/")[::-1])
+        return True
+
+    def _fail(self, fault: str) -> None:
+        self.fault = self.fault or fault
+
+    def _stop(self, fault: str) -> bool:
+        self._fail(fault)
+        self.status, self.absent = None, self.absent + 1
+        return False
+
+    def _kind(self) -> PlaceKind:
+        status = self.status if self.absent or self.status is not None else self._look(self.here)
+        if status is None:
+            return "missing" if self.fault is None else "other"
+        return kind_of(status.st_mode)
+
+
+def kind_of(mode: int) -> PlaceKind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "device"
+
+
+def lexical(whole: str) -> str:
+    """An absolute path with ``.`` and ``..`` taken out without looking."""
+    return _slashes(os.path.normpath(whole))
+
+
+def same_name(path: str) -> str:
+    """Names that a file system which folds takes for the same, made the same."""
+    if path.isascii():
+        return path.lower()
+    import unicodedata  # costly, and not for most systems
+
+    return unicodedata.normalize("NFC", path).casefold()  # the composition of accents does not count there either
+
+
+def oddity(path: str) -> str | None:
+    """Why a path is not what it looks like, judged by its spelling alone; None when it is."""
+    if _PLAIN.fullmatch(path):
+        return None
+    if not path:
+        return "the path is empty"
+    if (found := _UNSEEN.search(path)) is not None:
+        return f"the path contains {_called(found[0])}"
+    if _SURROGATE.search(path):
+        return "the path contains half a character"
+    if _TILDE.match(path):
+        return "the path starts with ~, which only a shell expands: write the whole path"
+    if _ADDRESS.match(path):
+        return "the path is an address, not a path"
+    if os.sep == "/" and _OTHER_SYSTEM.match(path):
+        return "the path is one of another system"
+    return next((fault for part in path.split("/") if (fault := _odd_part(part)) is not None), None)
+
+
+def _odd_part(part: str) -> str | None:
+    if part in ("", ".", ".."):
+        return None
+    if part.isspace():
+        return "a part of the path is blank"
+    seen = part
+    if not part.isascii():
+        import unicodedata  # costly, and not for plain names
+
+        seen = unicodedata.normalize("NFKC", part)
+    if seen.strip() in (".", ".."):
+        return f"a part of the path looks like {seen.strip()} and is not"
+    if seen.count("/") or seen.count("\\") > part.count("\\"):
+        return "a part of the path has something like a slash in its name"
+    return None
+
+
+def _called(character: str) -> str:
+    if character == "\0":
+        return "a NUL"
+    return f"a character that cannot be seen (U+{ord(character):04X})"
+
+
+def _unwalkable(path: str) -> str | None:
+    if len(path) > LONGEST_PATH:
+        return f"the path is longer than {LONGEST_PATH} characters"
+    if "\0" in path:
+        return "the path contains a NUL"
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return "the path contains half a character"
+    return None
+
+
+def _proc_device() -> int:
+    """The file system of /proc, wherever it is mounted; -1 where there is none."""
+    try:
+        return os.stat("/proc/self").st_dev
+    except OSError:
+        return -1
+
+
+def _slashes(path: str) -> str:
+    path = path.replace(os.sep, "/")
+    if path.startswith("//") and os.sep == "/":
+        path = "/" + path.lstrip("/")  # POSIX keeps two leading slashes apart; every system we know does not
+    return path

@@ -1,0 +1,91 @@
+"""A call that nobody makes, to be judged as if it were made, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from time import time
+from typing import Any
+
+from callgate.core.ports import Case
+from callgate.host.paths import Resolver
+from callgate.policy.known import AGENT, FETCH, FOLDER_READERS, READERS, SHELL, WRITERS, stand_in
+from callgate.policy.rules import Rulebook
+from callgate.words.decisions import (
+    Allow,
+    ApprovalPolicy,
+    Ask,
+    Decision,
+    Deny,
+    Effect,
+    Mode,
+    Origin,
+    arguments_hash,
+)
+from callgate.words.errors import UsageError, in_words
+from callgate.words.noun import noun
+
+CONTENT: Mapping[str, str] = {
+    SHELL: "command",
+    **dict.fromkeys(sorted(READERS | WRITERS), "file_path"),
+    **dict.fromkeys(sorted(FOLDER_READERS), "path"),
+    "NotebookEdit": "notebook_path",
+    FETCH: "url",
+    "WebSearch": "query",
+    AGENT: "type",
+}
+"""Which argument of a well-known tool its rules are about."""
+
+_WORDS: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
+
+
+@noun
+class Ruling:
+    """A decision in words. ``rule`` is the text of the rule or remembered answer that decided, None where something
+    else did: a mode, hard safety, the tool's own default. ``by`` names it in either case."""
+
+    decision: Effect
+    by: str
+    why: str
+    rule: str | None = None
+    origin: Origin = Origin()
+    risk: str | None = None
+
+
+def case_of(
+    tool: str,
+    arguments: Mapping[str, Any],
+    resolver: Resolver,
+    *,
+    mode: Mode = "default",
+    policies: Sequence[ApprovalPolicy] = (),
+) -> Case:
+    """The call of a tool that is known by its name alone. UsageError for what no call can be."""
+    stand = stand_in(tool)
+    try:
+        hashed, traits = arguments_hash(tool, arguments), stand.traits(arguments)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"this cannot be a call: {in_words(error)}") from None
+    return Case(
+        "none",
+        stand,
+        tool,
+        arguments,
+        hashed,
+        traits,
+        policies,
+        mode,
+        time(),
+        normal=resolver.normal,
+        place=resolver.place,
+    )
+
+
+def ruling(decision: Decision, rulebook: Rulebook) -> Ruling:
+    by_rule = decision.origin is not None and not rulebook.faults and decision.by != "mode dont_ask"
+    word = _WORDS[type(decision)]
+    return Ruling(
+        word,
+        decision.by,
+        decision.reason or f"{decision.by} {word}s it",
+        decision.by if by_rule else None,
+        decision.origin or Origin(),
+        decision.risk if isinstance(decision, Ask) else None,
+    )

@@ -1,0 +1,1 @@
+"""Who may run what: rules, shell and path analysis, modes, remembered answers, hooks, trust."""

@@ -1,0 +1,146 @@
+"""The allow side: whether rules and remembered answers, taken together, cover all there is to a call.
+
+A call is covered as a whole by one rule, or piece by piece: every simple command of a shell command by some pattern,
+every place of a file tool by some path.
+"""
+
+import re
+from collections.abc import Sequence
+
+from callgate.policy.contents import Command, Path
+from callgate.policy.rules import Rule
+from callgate.policy.shell.grants import Granted, Refused, grant
+from callgate.policy.subjects import Subject, Touch
+from callgate.words.noun import noun
+
+_MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
+"""A pattern with a dot first may become ``..``."""
+
+
+@noun
+class Grants:
+    """The allow rules that count for one call. ``edits``: mode accept_edits stands in for Edit rules inside the
+    workspace. ``guarded`` is why a rule on the whole shell does not cover this command."""
+
+    subject: Subject
+    rules: Sequence[Rule]
+    edits: bool = False
+    guarded: str | None = None
+
+    def by(self) -> Rule | None:
+        """The rule to be named as the one that allows the call, or None."""
+        return self.whole() or self.commands() or self.places()
+
+    def whole(self) -> Rule | None:
+        """A rule that covers the call by itself."""
+        for rule in self.rules:
+            if self._taken_apart(rule) or (rule.content is None and self.guarded is not None):
+                continue
+            if rule.covers(self.subject) and self._reaches(rule):
+                return rule
+        return None
+
+    def commands(self) -> Rule | None:
+        """The first of the rules that together cover every simple command."""
+        rules = self._command_rules()
+        answer = self._granted(rules)
+        if not isinstance(answer, Granted):
+            return None
+        return rules[answer.used[0]] if answer.used else None
+
+    def why_not(self, rule: Rule) -> str | None:
+        """Why this rule alone does not cover the call, for a person; None when it does."""
+        subject = self.subject
+        if not rule.lives(subject.case.now):
+            return "it has expired"
+        if isinstance(rule.content, Path) and self._taken_apart(rule):
+            return self._why_no_place(rule, rule.content)
+        if isinstance(rule.content, Command) and self._taken_apart(rule):
+            answer = self._granted((rule,))
+            if isinstance(answer, Refused):
+                return answer.why
+        elif rule.content is None and self.guarded is not None:
+            return f"other rules are about a part of {rule.tool}, and {self.guarded}"
+        elif not rule.covers(subject):
+            return "the call is not what it speaks of"
+        return None if self._reaches(rule) else _too_far(rule, subject.outside)
+
+    def _why_no_place(self, rule: Rule, content: Path) -> str | None:
+        meant = [touch for touch in self.subject.touches if touch.way in content.ways]
+        for touch in meant:
+            if not content.pattern.covers(touch.place):
+                return f"it does not cover all the way to {touch.place.spelled}"
+            if not touch.place.inside and not rule.reaches:
+                return _too_far(rule, (touch,))
+        return None if meant else "the call is not known to touch a file that way"
+
+    def _granted(self, rules: Sequence[Rule]) -> Granted | Refused | None:
+        analysis = self.subject.analysis
+        patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
+        if analysis is None or not patterns:
+            return None
+        return grant(analysis, patterns, self.may_write, self.may_touch)
+
+    def _command_rules(self) -> list[Rule]:
+        name, now = self.subject.case.name, self.subject.case.now
+        candidates = [rule for rule in self.rules if isinstance(rule.content, Command) and self._taken_apart(rule)]
+        return [rule for rule in candidates if rule.lives(now) and rule.names(name) and self._reaches(rule)]
+
+    def places(self) -> Rule | None:
+        """The first of the rules that together cover every place; what is read inside the workspace needs none."""
+        subject = self.subject
+        named: Rule | None = None
+        if subject.locks is not None and subject.locks.scope != "paths":
+            return None
+        edits = subject.edits_files and any(touch.way != "read" for touch in subject.touches)
+        if subject.hidden is not None or not (edits or subject.effects == "none"):
+            return None
+        for touch in subject.touches:
+            rule = self.place(touch)
+            if rule is None and not (touch.way == "read" and touch.place.inside):
+                return None
+            named = named or rule
+        return named
+
+    def place(self, touch: Touch) -> Rule | None:
+        """The rule that opens this place in this way."""
+        case = self.subject.case
+        for rule in self.rules:
+            content = rule.content
+            if not isinstance(content, Path) or content.field or not rule.lives(case.now):
+                continue
+            if not rule.everywhere and not rule.names(case.name):
+                continue
+            far_enough = touch.place.inside or rule.reaches
+            if far_enough and touch.way in content.ways and content.pattern.covers(touch.place):
+                return rule
+        return None
+
+    def may_write(self, path: str) -> bool:
+        """Whether a redirection of the shell may go there."""
+        place = self.subject.place_in_shell(path)
+        if self.subject.danger_of(place, "write") is not None:
+            return False
+        return (self.edits and place.inside) or self.place(Touch(place, "write")) is not None
+
+    def may_touch(self, path: str) -> bool:
+        """Whether a command may have this path among its words, though no pattern writes it out: inside the workspace,
+        or where rules open the place for all that the command does there."""
+        place = self.subject.place_in_shell(path)
+        if place.inside:
+            return not _MAY_LEAD_UP.search(path)
+        ways = [touch for touch in self.subject.touches if touch.place.resolved == place.resolved]
+        return bool(ways) and all(self.place(touch) is not None for touch in ways)
+
+    def _taken_apart(self, rule: Rule) -> bool:
+        """Whether the rule is one of those that cover a call together."""
+        if isinstance(rule.content, Command):
+            return self.subject.analysis is not None and rule.content.field == "command"
+        return isinstance(rule.content, Path) and not rule.content.field
+
+    def _reaches(self, rule: Rule) -> bool:
+        return rule.reaches or all(self.place(touch) is not None for touch in self.subject.outside)
+
+
+def _too_far(rule: Rule, outside: Sequence[Touch]) -> str:
+    return f"{outside[0].place.spelled} is outside the workspace, where a rule of the {rule.origin.layer} layer ends"

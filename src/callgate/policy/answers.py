@@ -1,0 +1,52 @@
+"""Remembered answers as rules: the same matching, the same order, one layer further out than any file."""
+
+from functools import lru_cache
+
+from callgate.policy.contents import READS, WRITES, Arguments, Command, Content, Path, Unreadable, parse_content
+from callgate.policy.paths import parse_path_pattern
+from callgate.policy.rules import Rule
+from callgate.policy.shell.patterns import parse_pattern
+from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
+
+
+@lru_cache(maxsize=1024)
+def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
+    """Never raises: what cannot be read allows nothing, and as a deny or ask stands against the whole tool.
+
+    An answer counts for the tool it was given about, by that name. Outside the workspace it allows what it spells out:
+    these arguments, this command, this place.
+    """
+    pattern = policy.pattern
+    try:
+        content = None if pattern is None else _content(policy.tool, pattern, root, home)
+    except ValueError as error:
+        content = Unreadable(str(error))
+    one_command = isinstance(content, Command) and content.pattern.kind == "exact"
+    reaches = one_command or isinstance(content, Arguments | Path)  # a path bound to the root is never outside
+    where = Origin(policy.scope)
+    return Rule(
+        policy.effect, describe(policy), policy.tool, where, content, policy.expires_at, policy.note, reaches=reaches
+    )
+
+
+def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
+    if pattern.kind == "exact":
+        return Arguments(pattern.value)
+    if pattern.kind == "prefix":
+        return Command(parse_pattern(f"{pattern.value.strip()}:*"), pattern.field or "command")
+    if pattern.kind == "glob":
+        anchored = pattern.value if pattern.value.startswith(("/", "~/")) else f"/{pattern.value}"
+        return Path(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)
+    return parse_content(tool, pattern.value, root=root, home=home)
+
+
+def describe(policy: ApprovalPolicy) -> str:
+    """Names a remembered answer the way a decision's ``by`` does."""
+    pattern = policy.pattern
+    if pattern is None:
+        reach = ""
+    elif pattern.kind == "exact":
+        reach = f"(these arguments, {pattern.value[:8]})"
+    else:
+        reach = f"({pattern.value}{':*' if pattern.kind == 'prefix' else ''})"
+    return f"policy {policy.effect} {policy.tool}{reach} [{policy.scope}]"

@@ -1,0 +1,252 @@
+"""The standard checks of a gate, in the order of the specification; the first that applies decides.
+
+They only look: at the case, at the rulebook, at links on the way of a path. None of them waits, but for the hooks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from os.path import expanduser
+
+from callgate.core.ports import Case, Check, Verdict
+from callgate.policy.allowing import Grants
+from callgate.policy.answers import as_rule
+from callgate.policy.contents import Command, Path, Unreadable
+from callgate.policy.known import FETCH, NETWORK, READERS, SHELL, WRITERS
+from callgate.policy.loops import loop_guard
+from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
+from callgate.policy.shell.reach import Doubt
+from callgate.policy.subjects import Subject
+from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
+
+_READ_ONLY = Allow("default", "the tool declares no effects")
+_READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
+_OWN_STATE = Allow("default", "it changes nothing but the session's own state")
+_PLAN = Deny("mode plan", "plan mode changes nothing; present the plan first")
+_LOOKED_INTO = READERS | WRITERS | {SHELL}
+"""Tools whose places are found in their arguments where they declare none."""
+
+
+def standard_checks(rulebook: Rulebook = EMPTY, *, hooks: Check | None = None) -> tuple[Check, ...]:
+    """What a gate asks about a call, in this order. ``hooks`` is the check that asks the hooks and answers Hooked."""
+    judge = Judge(rulebook)
+    return (
+        Check("settings", judge.settings, again=True),
+        Check("deny rules", judge.denied, again=True),
+        *(() if hooks is None else (hooks,)),
+        Check("plan mode", judge.plan_mode, again=True),
+        Check("hard safety", judge.hard_safety, again=True),
+        Check("loop guard", loop_guard),
+        Check("ask rules", judge.asked),
+        Check("interaction", judge.interaction),
+        Check("mode", judge.mode),
+        Check("allow rules", judge.allowed),
+        Check("default", judge.default),
+    )
+
+
+def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
+    """A remembered answer that allows the call, when nothing that goes before it stands against it."""
+    return Judge(rulebook).remembered(case)
+
+
+def _risk(subject: Subject) -> str | None:
+    """What a person should know before saying yes."""
+    if subject.doubt is not None:
+        return f"what the command does cannot be told beforehand: {subject.doubt.why}"
+    if subject.outside:
+        return f"it touches {subject.outside[0].place.spelled}, outside the workspace"
+    return None
+
+
+def _has_places(case: Case) -> bool:
+    """Whether there are files to look at: most calls of most tools have none."""
+    locks = case.traits.declared_locks
+    return case.name in _LOOKED_INTO or (locks is not None and bool(locks.reads or locks.writes))
+
+
+@lru_cache(maxsize=256)
+def _condition(text: str, root: str, home: str) -> Rule:
+    return make_rule("ask", text, Origin(), root=root, home=home)
+
+
+class Judge:
+    """The checks, with what they share: the rulebook, and the subject of the case that is being judged."""
+
+    def __init__(self, rulebook: Rulebook = EMPTY) -> None:
+        self.rulebook = rulebook
+        self._home = rulebook.home or expanduser("~")
+        self._subject: Subject | None = None
+
+    def subject(self, case: Case) -> Subject:
+        subject = self._subject
+        if subject is None or subject.case is not case:
+            root = self.rulebook.root or case.place(".").resolved
+            subject = self._subject = Subject(case, root=root, home=self._home)
+        return subject
+
+    # ---- the checks, in order -----------------------------------------------------------------------------------
+
+    def settings(self, case: Case) -> Verdict:
+        """While a settings file is broken nobody knows what it meant to forbid."""
+        if not self.rulebook.faults:
+            return None
+        first, *others = self.rulebook.faults
+        more = f" (and {len(others)} more)" if others else ""
+        reason = f"settings are broken, so nothing is allowed: {first}{more}; put it right and check the settings"
+        return Deny("settings", reason, origin=first.origin)
+
+    def denied(self, case: Case) -> Verdict:
+        if not self.rulebook.denies and not case.policies:
+            return None
+        found = self._against(case, "deny")
+        if found is None:
+            return None
+        rule, why = found
+        return Deny(rule.text, rule.note or f"denied by {rule.text}: {why}", origin=rule.origin)
+
+    def plan_mode(self, case: Case) -> Verdict:
+        if case.mode != "plan":
+            return None
+        if case.name == SHELL:  # the command is what counts, whatever the tool says of itself
+            return None if self.subject(case).effects == "none" else _PLAN
+        return None if case.traits.effects == "none" or case.traits.own_state else _PLAN
+
+    def hard_safety(self, case: Case) -> Verdict:
+        if not _has_places(case):
+            return None
+        danger = self.subject(case).danger
+        if danger is None:
+            return None
+        return Ask("hard safety", danger, risk=danger, standing=True)
+
+    def asked(self, case: Case) -> Verdict:
+        hooked = case.hooked
+        if not self.rulebook.asks and not case.policies and hooked is None and not self._guards(case):
+            return None
+        found = self._against(case, "ask")
+        if found is not None:
+            rule, why = found
+            return Ask(rule.text, rule.note or f"{rule.text} asks: {why}", standing=True, origin=rule.origin)
+        doubt = self._doubt(case)
+        if doubt is not None and doubt.kind == "unread":
+            reason = f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}"
+            return Ask("ask rules", reason, risk=doubt.why, standing=True)
+        if hooked is not None and isinstance(hooked.decision, Ask):
+            return replace(hooked.decision, standing=True)  # it would ask again, whatever is remembered
+        return None
+
+    def interaction(self, case: Case) -> Verdict:
+        if case.traits.requires_interaction:
+            return Ask("interaction", f"{case.name} needs a person", standing=True)
+        return None
+
+    def mode(self, case: Case) -> Verdict:
+        if case.mode == "bypass":
+            return Allow("mode bypass")
+        if case.mode == "accept_edits" and case.tool.previews:
+            subject = self.subject(case)
+            writes = any(touch.way == "write" for touch in subject.touches)
+            whole = subject.locks is not None and subject.locks.scope == "paths"
+            if writes and whole and not subject.outside:
+                return Allow("mode accept_edits", "it edits files inside the workspace")
+        return None
+
+    def allowed(self, case: Case) -> Verdict:
+        hooked = case.hooked
+        if not self.rulebook.allows and not case.policies and hooked is None:
+            return None
+        rule = self.grants(case, self.rules(case, "allow")).by()
+        if rule is not None:
+            return Allow(rule.text, rule.note or f"allowed by {rule.text}", origin=rule.origin)
+        if hooked is not None and isinstance(hooked.decision, Allow) and not self.subject(case).outside:
+            return hooked.decision
+        return None
+
+    def default(self, case: Case) -> Verdict:
+        if case.name in NETWORK:
+            return self._network(case)
+        if not _has_places(case):
+            if case.traits.effects == "none":
+                return _READ_ONLY
+        elif self.subject(case).effects == "none":
+            return self._reading(self.subject(case))
+        if case.traits.own_state and case.name != SHELL:
+            return _OWN_STATE
+        return Ask("default", f"{case.name} may change something", risk=_risk(self.subject(case)))
+
+    def _network(self, case: Case) -> Ask:
+        host = self.subject(case).host
+        if case.name != FETCH:
+            return Ask("default", f"{case.name} sends something into the network")
+        if host is None:
+            return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
+        return Ask("default", f"it fetches from {host}; a rule {FETCH}(domain:{host}) would allow that")
+
+    def _reading(self, subject: Subject) -> Allow | Ask:
+        if subject.outside:
+            return Ask("default", f"it reads {subject.outside[0].place.spelled}, outside the workspace")
+        if subject.hidden is not None:
+            return Ask("default", f"the command reads, but {subject.hidden}")
+        return _READ_INSIDE if subject.touches else _READ_ONLY
+
+    # ---- what they share ----------------------------------------------------------------------------------------
+
+    def remembered(self, case: Case) -> Allow | None:
+        """A remembered answer that allows the call, when nothing that goes before it stands against it."""
+        if not case.policies:
+            return None
+        before = (self.settings, self.denied, self.plan_mode, self.hard_safety, self.asked, self.interaction)
+        if any(check(case) is not None for check in before):
+            return None
+        rule = self.grants(case, self._answers(case, "allow")).by()
+        return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
+
+    def concerns(self, text: str, case: Case) -> bool:
+        """Whether a rule as written is about the call, read as widely as a deny rule: for the conditions of hooks.
+        ValueError for what is no rule."""
+        subject = self.subject(case)
+        return _condition(text, subject.root, self._home).against(subject) is not None
+
+    def grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
+        doubt = self._doubt(case)
+        guarded = None if doubt is None else doubt.why
+        return Grants(self.subject(case), rules, edits=case.mode == "accept_edits", guarded=guarded)
+
+    def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
+        book = self.rulebook
+        rules = {"deny": book.denies, "ask": book.asks, "allow": book.allows}[effect]
+        return (*rules, *self._answers(case, effect)) if case.policies else rules
+
+    def _answers(self, case: Case, effect: Effect) -> list[Rule]:
+        """In an order that is not the order in which they were given."""
+        root = self.subject(case).root
+        found = [as_rule(policy, root, self._home) for policy in case.policies if policy.effect == effect]
+        return sorted(found, key=lambda rule: rule.text)
+
+    def _against(self, case: Case, effect: Effect) -> tuple[Rule, str] | None:
+        """The first rule of that effect that applies, and why."""
+        subject = self.subject(case)
+        for rule in self.rules(case, effect):
+            why = rule.against(subject)
+            if why is not None:
+                return rule, why
+        return None
+
+    def _guards(self, case: Case) -> bool:
+        """Whether there may be a narrower rule on the shell that a command in doubt could slip past."""
+        return case.name == SHELL and bool(self.rulebook.denies or self.rulebook.asks or case.policies)
+
+    def _doubt(self, case: Case) -> Doubt | None:
+        """Why nobody can say what the command does, where a deny or ask rule may be about just that. A command that can
+        be read and runs other code slips past rules on commands; one that cannot be read, past those on paths too."""
+        if not self._guards(case):
+            return None
+        rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
+        living = [rule for rule in rules if rule.content is not None and rule.lives(case.now)]
+        commands = any(isinstance(rule.content, Command | Unreadable) and rule.names(SHELL) for rule in living)
+        paths = any(isinstance(rule.content, Path) for rule in living)
+        if not commands and not paths:
+            return None
+        doubt = self.subject(case).doubt
+        return doubt if doubt is None or commands or doubt.kind == "unread" else None

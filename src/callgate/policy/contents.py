@@ -1,0 +1,211 @@
+"""What stands between the brackets of a rule, by kind of tool: a command, a path, a host, an agent, arguments.
+
+Each kind answers two questions that are not each other's opposite: does a deny or ask rule apply (the wide reading),
+and does an allow rule cover the call (the narrow one).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from posixpath import join, normpath
+from typing import Protocol
+
+from callgate.policy.fields import FieldPattern, Wild, example, parse_fields
+from callgate.policy.hosts import HostPattern, host_pattern
+from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS
+from callgate.policy.paths import PathPattern, parse_path_pattern
+from callgate.policy.shell.analyse import analyse
+from callgate.policy.shell.grants import Granted, grant
+from callgate.policy.shell.patterns import ShellPattern, parse_pattern
+from callgate.policy.shell.reach import reaches
+from callgate.policy.subjects import Subject, Touch, Way
+from callgate.words.decisions import Effect
+from callgate.words.noun import noun
+from callgate.words.places import Place
+
+WRITES: frozenset[Way] = frozenset({"write", "remove"})
+READS: frozenset[Way] = frozenset({"read"})
+_SOME_NAME = "any name at all"
+"""A file that no rule is about, to find out whether a rule is about all that is in a folder."""
+
+
+class Content(Protocol):
+    def against(self, subject: Subject) -> str | None:
+        """Why a deny or ask rule with this content applies to the call, or None."""
+        ...
+
+    def covers(self, subject: Subject) -> bool:
+        """Whether an allow rule with this content covers the call all by itself."""
+        ...
+
+
+class Written(Content, Protocol):
+    """A content that a person wrote into a rule."""
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        """A self-test: whether a rule of that effect covers the content of a call. ValueError when it is none."""
+        ...
+
+
+@noun
+class Command:
+    """A pattern for the command in the argument ``field``."""
+
+    pattern: ShellPattern
+    field: str = "command"
+
+    def against(self, subject: Subject) -> str | None:
+        analysis = subject.analysis_of(self.field)
+        return None if analysis is None else reaches(analysis, self.pattern)
+
+    def covers(self, subject: Subject) -> bool:
+        analysis = subject.analysis_of(self.field)
+        return analysis is not None and isinstance(grant(analysis, (self.pattern,), _never), Granted)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        if effect == "allow":
+            return isinstance(grant(analyse(text), (self.pattern,), _never), Granted)
+        return reaches(analyse(text), self.pattern) is not None
+
+
+@noun
+class Path:
+    """A pattern for the places a call touches in one of these ways; with a ``field``, for the path in that argument."""
+
+    pattern: PathPattern
+    ways: frozenset[Way]
+    field: str = ""
+
+    def against(self, subject: Subject) -> str | None:
+        for touch in self._meant(subject):
+            place = touch.place
+            if self.pattern.touches(place) or (place.kind == "folder" and self.pattern.touches(_something_in(place))):
+                return f"the call {touch.way}s {place.spelled}"
+        return None
+
+    def covers(self, subject: Subject) -> bool:
+        meant = self._meant(subject)
+        others = all(touch.place.inside or self.pattern.covers(touch.place) for touch in subject.touches)
+        return bool(meant) and others and all(self.pattern.covers(touch.place) for touch in meant)
+
+    def _meant(self, subject: Subject) -> Sequence[Touch]:
+        if self.field:
+            value = subject.case.arguments.get(self.field)
+            return (Touch(subject.case.place(value), "write"),) if isinstance(value, str) else ()
+        ways = self.ways
+        if ways == READS and subject.case.tool.previews:
+            ways = READS | WRITES  # who shows a change of a file shows what was in it
+        return tuple(touch for touch in subject.touches if touch.way in ways)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        spelled = join(home, text[2:]) if text.startswith("~/") else text
+        path = normpath(join(root, spelled))
+        inside = path == root or path.startswith(root.rstrip("/") + "/")
+        place = Place(text, (path,), path, inside)
+        return self.pattern.covers(place) if effect == "allow" else self.pattern.touches(place)
+
+
+def _something_in(place: Place) -> Place:
+    """A place below: a rule on all that is in a folder is a rule on whoever goes through the folder."""
+    return replace(
+        place,
+        spelled=join(place.spelled, _SOME_NAME),
+        hops=tuple(join(hop, _SOME_NAME) for hop in place.hops),
+        resolved=join(place.resolved, _SOME_NAME),
+        kind="missing",
+    )
+
+
+@noun
+class Host:
+    pattern: HostPattern
+
+    def against(self, subject: Subject) -> str | None:
+        if subject.host is None:
+            return "its host cannot be told for sure"
+        return f"its host is {subject.host}" if self.pattern.touches(subject.host) else None
+
+    def covers(self, subject: Subject) -> bool:
+        return subject.host is not None and self.pattern.covers(subject.host)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        return self.pattern.covers(text) if effect == "allow" else self.pattern.touches(text)
+
+
+@noun
+class AgentType:
+    pattern: Wild
+
+    def against(self, subject: Subject) -> str | None:
+        found = next((each for each in subject.agents if self.pattern.fits(each)), None)
+        return None if found is None else f"it starts an agent of type {found}"
+
+    def covers(self, subject: Subject) -> bool:
+        return bool(subject.agents) and all(self.pattern.fits(each) for each in subject.agents)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        return self.pattern.fits(text)
+
+
+@noun
+class Fields:
+    patterns: tuple[FieldPattern, ...]
+
+    def against(self, subject: Subject) -> str | None:
+        arguments = subject.case.arguments
+        if not all(each.touches(arguments) for each in self.patterns):
+            return None
+        return ", ".join(f"{each.name} is {each.value}" for each in self.patterns)
+
+    def covers(self, subject: Subject) -> bool:
+        return all(each.covers(subject.case.arguments) for each in self.patterns)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        arguments = example(text)
+        return all(each.covers(arguments) for each in self.patterns)
+
+
+@noun
+class Arguments:
+    """Exactly the arguments with this hash."""
+
+    hashed: str
+
+    def against(self, subject: Subject) -> str | None:
+        return "the arguments are those" if self.covers(subject) else None
+
+    def covers(self, subject: Subject) -> bool:
+        return subject.case.arguments_hash == self.hashed
+
+
+@noun
+class Unreadable:
+    """A remembered content that nobody can make sense of any more: it allows nothing and stands against everything."""
+
+    why: str
+
+    def against(self, subject: Subject) -> str | None:
+        return f"what was remembered cannot be read ({self.why}), so it counts for the whole tool"
+
+    def covers(self, subject: Subject) -> bool:
+        return False
+
+
+def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
+    """ValueError says what is wrong and at which character of the content."""
+    if tool == SHELL:
+        return Command(parse_pattern(content))
+    if tool in READERS or tool in WRITERS:
+        ways = {"Edit": WRITES, "Read": READS}.get(tool, READS | WRITES)
+        return Path(parse_path_pattern(content, root=root, home=home), ways)
+    if tool == FETCH:
+        kind, colon, host = content.partition(":")
+        if kind != "domain" or not colon:
+            raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
+        return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+    if tool == AGENT:
+        return AgentType(Wild(tuple(content.split("*"))))
+    return Fields(parse_fields(content))
+
+
+def _never(path: str) -> bool:
+    return False

@@ -1,0 +1,128 @@
+"""Rules on the arguments of a tool: ``mcp__db__query(table=users, mode=read*)``.
+
+A rule looks at top-level arguments by name and at nothing else: never at the text of the JSON, never at a key inside
+a value. Several fields are parted by commas and must all hold. ``*`` stands for any run of characters within a value;
+a backslash takes ``*``, ``,`` and itself for what they are. Blanks around names and values do not count.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from callgate.words.noun import noun
+
+_NAME = re.compile(r"[^\s=,*\\()]+")
+
+
+@noun
+class Wild:
+    """Text in which a ``*`` stands for any run of characters; ``parts`` is what stands between the stars."""
+
+    parts: tuple[str, ...]
+
+    def fits(self, text: str) -> bool:
+        """Takes time in proportion to the text, however many stars there are."""
+        first, *middle = self.parts
+        if not middle:
+            return text == first
+        last = middle.pop()
+        at, end = len(first), len(text) - len(last)
+        if at > end or not text.startswith(first) or not text.endswith(last):
+            return False
+        for part in middle:
+            found = text.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    def __str__(self) -> str:
+        return "*".join(self.parts)
+
+
+@noun
+class FieldPattern:
+    """One ``name=value``."""
+
+    name: str
+    value: Wild
+
+    def covers(self, arguments: Mapping[str, Any]) -> bool:
+        """Allow side: the argument is text, a number or a boolean, and is as the rule says."""
+        return self._fits(arguments.get(self.name))
+
+    def touches(self, arguments: Mapping[str, Any]) -> bool:
+        """Deny side: also a list that has such a value among others."""
+        value = arguments.get(self.name)
+        if isinstance(value, list | tuple):
+            return any(self._fits(each) for each in cast("list[object]", value))
+        return self._fits(value)
+
+    def _fits(self, value: object) -> bool:
+        return any(self.value.fits(text) for text in _spellings(value))
+
+
+def parse_fields(content: str) -> tuple[FieldPattern, ...]:
+    """ValueError says what is wrong and at which character."""
+    return tuple(FieldPattern(name, value) for name, value in _parts(content))
+
+
+def example(content: str) -> dict[str, str]:
+    """The arguments a self-test stands for: ``a=1, b=x``."""
+    return {name: str(value) for name, value in _parts(content)}
+
+
+def _parts(content: str) -> Iterator[tuple[str, Wild]]:
+    seen: set[str] = set()
+    at = 0
+    while at <= len(content):
+        while content[at : at + 1].isspace():
+            at += 1
+        name = _NAME.match(content, at)
+        if name is None or content[name.end() :].lstrip()[:1] != "=":
+            raise ValueError(f"a field and its value are wanted, name=value, at character {at + 1}")
+        if name[0] in seen:
+            raise ValueError(f"the field {name[0]} stands there twice, the second time at character {at + 1}")
+        seen.add(name[0])
+        value, end = _value(content, content.index("=", name.end()) + 1)
+        if value.parts == ("",):
+            raise ValueError(f"the field {name[0]} has no value at character {end + 1}; write {name[0]}=* for any")
+        yield name[0], value
+        at = end + 1
+
+
+def _value(content: str, at: int) -> tuple[Wild, int]:
+    """The value that starts there and where it ends."""
+    parts = [""]
+    blanks = ""  # not part of the value until something else follows
+    while at < len(content) and content[at] != ",":
+        letter = content[at]
+        at += 1
+        if letter.isspace():
+            blanks += letter if parts != [""] else ""
+            continue
+        parts[-1] += blanks
+        blanks = ""
+        if letter == "\\":
+            letter = content[at : at + 1]
+            if letter not in ("*", ",", "\\"):
+                raise ValueError(f"a backslash stands only before *, a comma or a backslash, at character {at}")
+            at += 1
+        elif letter == "*":
+            parts.append("")
+            continue
+        parts[-1] += letter
+    return Wild(tuple(parts)), at
+
+
+def _spellings(value: object) -> tuple[str, ...]:
+    """How a rule may write the value; none for null, objects and lists."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, bool):
+        return ("true" if value else "false",)
+    if isinstance(value, int):
+        return (str(value),)
+    if isinstance(value, float):
+        return (repr(value), str(int(value))) if value.is_integer() else (repr(value),)
+    return ()

@@ -1,0 +1,242 @@
+"""Everything in a repository that can run or steer code, as it is now: what a person is asked to trust.
+
+It covers all of ``.callgate``, ``.mcp.json``, and the files of the repository that hooks and other commands of its
+settings name. A link counts by what it says, and what it leads to counts too if that is inside the repository. What a
+program reads in turn (a Makefile, imported modules) is not seen: to trust ``make lint`` is to trust what make will do.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from json import dumps
+from pathlib import Path
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
+from typing import Literal
+
+from callgate.policy.keys import EVENTS
+from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
+from callgate.policy.lines import HookLine
+from callgate.policy.settings import Settings
+from callgate.words.decisions import Origin
+from callgate.words.display import visible
+from callgate.words.noun import noun
+
+MOST_FILES = 1_000
+MOST_BYTES = 32 * 1024 * 1024
+LARGEST_TEXT = 64 * 1024
+"""Of files up to this size the text is kept, so that a change can be shown."""
+MOST_TEXT = 1024 * 1024
+
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_TOKEN = re.compile(r"""[^\s;&|<>()'"`=,]+""")
+_VARIABLE = re.compile(r"\$\{?\w+\}?/")
+_MODULE = re.compile(r"-m\s+([A-Za-z_][\w.]*)")
+_OTHER_FILES = (".mcp.json",)
+
+
+@noun
+class Seen:
+    """One file as it was found. The ``sha256`` of a link is that of the path it holds."""
+
+    path: str
+    kind: Literal["file", "link", "other"]
+    sha256: str = ""
+    executable: bool = False
+    text: str | None = None
+
+    def is_like(self, other: "Seen") -> bool:
+        mine, theirs = (self.kind, self.sha256, self.executable), (other.kind, other.sha256, other.executable)
+        return mine == theirs
+
+
+@noun
+class Fingerprint:
+    """The repository's settings, all files, sorted, and in words what they would do. With a ``problem`` nobody can say
+    what they would trust."""
+
+    settings: tuple[Settings, ...] = ()
+    files: tuple[Seen, ...] = ()
+    effects: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def digest(self) -> str:
+        listed = [(seen.path, seen.kind, seen.sha256, seen.executable) for seen in self.files]
+        return sha256(dumps(listed).encode()).hexdigest()
+
+
+def fingerprint(root: Path) -> Fingerprint:
+    """What is there now. Nothing is run, and nothing outside the root is opened."""
+    top = os.path.realpath(root)
+    settings = read_repository(Path(top))
+    survey = _Survey(top)
+    try:
+        for path in (*(os.path.join(top, name) for name in (FOLDER, *_OTHER_FILES)), *_named(settings, top)):
+            survey.add(path)
+    except _TooMuch as error:
+        return Fingerprint(settings, problem=str(error))
+    except OSError as error:
+        where = visible(os.path.relpath(str(error.filename), top)) if error.filename else "a file"
+        return Fingerprint(settings, problem=f"{where} cannot be read: {error.strerror or error}")
+    found = survey.found
+    for each in settings:
+        real = os.path.relpath(os.path.realpath(each.file), top)
+        hashed = found[real].sha256 if real in found else ""
+        if hashed != each.sha256 and not each.faults:
+            return Fingerprint(settings, problem=f"{visible(each.file)} changed while it was read: try again")
+    files = tuple(found[path] for path in sorted(found))
+    return Fingerprint(settings, files, tuple(_effects(settings, files, top)))
+
+
+class _TooMuch(Exception):
+    pass
+
+
+class _Survey:
+    def __init__(self, top: str) -> None:
+        self.found: dict[str, Seen] = {}
+        self._top = top
+        self._folders: set[str] = set()
+        self._bytes = 0
+        self._text = 0
+
+    def add(self, path: str) -> None:
+        """This file, or all in this folder; it is inside the root as far as its own folders go."""
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            if path in self._folders or os.path.relpath(path, self._top) in self.found:
+                continue
+            try:
+                status = os.lstat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if len(self.found) + len(self._folders) >= MOST_FILES:
+                raise _TooMuch(f"there are more than {MOST_FILES} files and folders to look at")
+            if S_ISDIR(status.st_mode):
+                self._folders.add(path)
+                waiting += self._inside(path)
+            else:
+                name = os.path.relpath(path, self._top)
+                self.found[name] = self._seen(path, name, status)
+                if S_ISLNK(status.st_mode):
+                    waiting += self._behind(path)
+
+    def _inside(self, folder: str) -> Iterator[str]:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                yield entry.path
+
+    def _behind(self, link: str) -> list[str]:
+        """Where a link leads, if that is inside. A folder above the link is not what anybody means to run."""
+        real = os.path.realpath(link)
+        return [real] if is_within(real, self._top) and not is_within(link, real) else []
+
+    def _seen(self, path: str, name: str, status: os.stat_result) -> Seen:
+        if S_ISLNK(status.st_mode):
+            target = os.readlink(path)
+            return Seen(name, "link", sha256(os.fsencode(target)).hexdigest(), text=target)
+        if not S_ISREG(status.st_mode):
+            return Seen(name, "other")
+        digest, kept = sha256(), b""
+        with open(os.open(path, _OPEN), "rb") as file:
+            while chunk := file.read(1 << 16):
+                self._bytes += len(chunk)
+                if self._bytes > MOST_BYTES:
+                    raise _TooMuch(f"there are more than {MOST_BYTES // 1024 // 1024} MiB to look at")
+                digest.update(chunk)
+                if len(kept) <= LARGEST_TEXT:
+                    kept += chunk
+        return Seen(name, "file", digest.hexdigest(), bool(S_IMODE(status.st_mode) & 0o111), self._kept(kept))
+
+    def _kept(self, data: bytes) -> str | None:
+        if len(data) > LARGEST_TEXT or self._text + len(data) > MOST_TEXT:
+            return None
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        self._text += len(data)
+        return text
+
+
+def _named(settings: Iterable[Settings], top: str) -> Iterator[str]:
+    """Files of the repository, from its root, that its commands name."""
+    for words in map(_words, _commands(settings)):
+        for word in words:
+            # Over the links of its folders but not over its own, which may come to lead elsewhere.
+            folder, name = os.path.split(os.path.join(top, word))
+            path = os.path.join(os.path.realpath(folder), name)
+            is_folder = name in ("", "..") or os.path.isdir(path)
+            if is_within(path, top) and not is_folder and os.path.lexists(path):
+                yield path
+
+
+def _commands(settings: Iterable[Settings]) -> Iterator[tuple[str, str]]:
+    for each in settings:
+        for hook in each.hooks:
+            if hook.kind != "http":
+                yield hook.kind, hook.target
+        for said in each.plain:
+            if said.name == "questions.notify":
+                yield "command", str(said.value)
+
+
+def _words(command: tuple[str, str]) -> set[str]:
+    """Words of a command line that may be paths, however they are quoted or nested."""
+    kind, text = command
+    if kind == "python":
+        return set(_of_module(text.partition(":")[0]))
+    words = set(_TOKEN.findall(text))
+    with suppress(ValueError):  # quotes that do not close; the shell will not take it either
+        words |= set(shlex.split(text))
+    for module in _MODULE.findall(text):
+        words |= set(_of_module(module))
+    return words | {_VARIABLE.sub("", word, count=1) for word in words}
+
+
+def _of_module(name: str) -> tuple[str, ...]:
+    path = name.replace(".", "/")
+    return f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py"
+
+
+def _effects(settings: Iterable[Settings], files: Iterable[Seen], top: str) -> Iterator[str]:
+    """What would happen once this is trusted, a line each, safe to show."""
+    for each in settings:
+        for hook in each.hooks:
+            yield f"{_does(hook)} {_when(hook)} (hooks.{hook.event}, {_place(hook.origin, top)})"
+        for said in each.plain:
+            if said.name == "questions.notify":
+                where = _place(said.origin, top)
+                yield f"runs `{visible(str(said.value))}` when a question waits for somebody who is away ({where})"
+    own = {os.path.join(FOLDER, name) for _, name in FILES}
+    for seen in files:
+        if seen.path in own and seen.kind == "file":
+            continue
+        if seen.kind == "link":
+            real = os.path.realpath(os.path.join(top, seen.path))
+            outside = "" if is_within(real, top) else ", outside the repository: what is there may change unasked"
+            yield f"may use {visible(seen.path)}, a link to {visible(seen.text or '')}{outside}"
+        else:
+            yield f"may use {visible(seen.path)}" + (f" ({seen.sha256[:12]})" if seen.sha256 else "")
+
+
+def _does(hook: HookLine) -> str:
+    target = visible(hook.target)
+    return {"command": f"runs `{target}`", "python": f"calls {target}", "http": f"posts to {target}"}[hook.kind]
+
+
+def _when(hook: HookLine) -> str:
+    about = {"PreToolUse": "before every", "PostToolUse": "after every", "PostToolUseFailure": "after every failed"}
+    condition = f" that is {visible(hook.condition)}" if hook.condition else ""
+    if hook.event in about:
+        return f"{about[hook.event]} {visible(hook.matcher) or 'call'}{condition}"
+    matching = f" that matches {visible(hook.matcher)}" if hook.matcher else ""
+    return f"{EVENTS[hook.event]}{matching}{condition}"
+
+
+def _place(origin: Origin, top: str) -> str:
+    return f"{visible(os.path.relpath(origin.file, top))}:{origin.line}"

@@ -1,0 +1,1 @@
+"""Commands, functions and addresses that are asked or told about what happens."""

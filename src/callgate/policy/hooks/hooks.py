@@ -1,0 +1,206 @@
+"""Hooks at work: who is asked about what, and what comes of it."""
+
+import json
+import os
+from asyncio import TaskGroup
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from callgate.core.ports import Case, Check, Clock, Hooked
+from callgate.host.threads import in_thread
+from callgate.policy.hooks.environment import scrubbed
+from callgate.policy.hooks.matching import Hook, load, without_twins
+from callgate.policy.hooks.merge import Merged, Said, merge
+from callgate.policy.hooks.protocol import (
+    CALL_EVENTS,
+    ONLY_TOLD,
+    SUBJECTS,
+    Failure,
+    facts,
+    facts_of_ask,
+    facts_of_call,
+    facts_of_result,
+)
+from callgate.policy.hooks.runners import Function, Surroundings, ask
+from callgate.policy.keys import EVENTS
+from callgate.policy.lines import Fault, HookLine
+from callgate.words.calls import HOOK_STOP, Result
+from callgate.words.decisions import Allow, Ask, Deny
+from callgate.words.errors import UsageError, in_words
+from callgate.words.events import Noted
+from callgate.words.messages import Text
+from callgate.words.noun import noun
+
+_MOST_REMEMBERED = 1000
+
+
+@noun
+class Outcome:
+    """What hooks made of something that happened: ``blocked`` is why it must not go on, ``stop`` why the agent must
+    stop altogether, ``context`` what the model should read."""
+
+    blocked: str | None = None
+    context: tuple[str, ...] = ()
+    stop: str | None = None
+    by: str = ""
+
+
+UNTOUCHED = Outcome()
+_CHANGED = Failure("was not run", "files of this folder changed since you trusted it; look at them with callgate trust")
+
+
+class Hooks:
+    """The hooks of a session. All that match are asked at once; ``report`` shows a person what failed.
+
+    ``covers`` says whether a rule, as written, covers a call: for the conditions of hooks. ``functions`` are Python
+    hooks given in code, by the names their lines use as target. ``faults`` are those of the lines: a hook whose matcher
+    cannot be read denies all its event is about; one that cannot be asked fails whenever it should be. ``trusted``
+    looks whether the files of the repository are still those the person trusted: its hooks fail otherwise.
+    """
+
+    def __init__(
+        self,
+        lines: Iterable[HookLine],
+        *,
+        root: str | Path,
+        covers: Callable[[str, Case], bool],
+        clock: Clock,
+        report: Callable[[Noted], None],
+        session: str = "",
+        transcript: str = "",
+        environ: Mapping[str, str] | None = None,
+        functions: Mapping[str, Function] | None = None,
+        trusted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        given = functions or {}
+        self._hooks, faults = load(lines, given)
+        self.faults: tuple[Fault, ...] = faults
+        self._around = Surroundings(str(root), clock, scrubbed(os.environ if environ is None else environ), given)
+        self._covers = covers
+        self._report = report
+        self._trusted = trusted
+        self._session = session
+        self._transcript = transcript
+        self._found: dict[tuple[str, str], tuple[Hook, ...]] = {}
+        self.before = Check("hooks", self._before)
+        """Asks the hooks of PreToolUse; None, at once, where there are none for the call."""
+
+    def _before(self, case: Case) -> Awaitable[Hooked] | None:
+        if case.hooked is not None:  # hooks run once
+            return None
+        chosen = self._chosen("PreToolUse", case.name, case)
+        return self._judged(chosen, case) if chosen else None
+
+    async def _judged(self, chosen: Sequence[Hook], case: Case) -> Hooked:
+        merged = await self._ask("PreToolUse", chosen, facts_of_call(case), case)
+        denied = _denied(merged)
+        if denied is not None:
+            return Hooked(denied.by, denied, context=merged.context)
+        decision = None
+        if merged.verdict == "ask":
+            decision = Ask(merged.by, merged.reason or "a hook wants a person to decide", standing=True)
+        elif merged.verdict == "allow":
+            decision = Allow(merged.by, merged.reason)
+        if decision is not None:
+            decision = replace(decision, origin=merged.origin)
+        return Hooked(merged.changed_by or merged.by, decision, merged.arguments, merged.context)
+
+    def asked(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+        """Whether hooks answer a question in a person's place; None, at once, where there are none for it. What is
+        asked every time is never allowed by a hook."""
+        chosen = self._chosen("PermissionRequest", case.name, case)
+        return self._answered(chosen, case, ask) if chosen else None
+
+    async def _answered(self, chosen: Sequence[Hook], case: Case, ask: Ask) -> Allow | Deny | None:
+        merged = await self._ask("PermissionRequest", chosen, {**facts_of_call(case), **facts_of_ask(ask)}, case)
+        if merged.verdict == "allow" and merged.stop is None and not ask.standing:
+            return Allow(
+                merged.by, merged.reason, arguments=merged.arguments, origin=merged.origin, context=merged.context
+            )
+        return _denied(merged)
+
+    def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
+        """What the model gets for a result once the hooks have seen it: what they say is added, each as a part of its
+        own. A wish to stop is in its details, under HOOK_STOP."""
+        event = "PostToolUseFailure" if result.is_error else "PostToolUse"
+        chosen = self._chosen(event, case.name, case)
+        return self._seen(event, chosen, case, result) if chosen else result
+
+    async def _seen(self, event: str, chosen: Sequence[Hook], case: Case, result: Result) -> Result:
+        merged = await self._ask(event, chosen, {**facts_of_call(case), **facts_of_result(result)}, case)
+        said = [f"[{merged.by} objects: {merged.reason}]"] if merged.verdict == "deny" else []
+        said += [f"[A hook after {case.name} adds: {context}]" for context in merged.context]
+        if said:
+            result = replace(result, content=(*result.content, *map(Text, said)))
+        if merged.stop is not None:
+            result = replace(result, details={**result.details, HOOK_STOP: merged.stop})
+        return result
+
+    async def happened(self, event: str, /, **payload: Any) -> Outcome:
+        """Tell the hooks of an event that is not about a call, and wait for what they make of it."""
+        if event not in EVENTS or event in CALL_EVENTS:
+            raise UsageError(f"{event} is not an event that happens to a session")
+        chosen = self._chosen(event, str(payload.get(SUBJECTS.get(event, ""), "")), None)
+        if not chosen:
+            return UNTOUCHED
+        merged = await self._ask(event, chosen, payload, None)
+        blocked = merged.reason if merged.verdict == "deny" else None
+        if blocked is not None and event in ONLY_TOLD:
+            self._tell(f"{merged.by} wanted to block what cannot be blocked: {blocked}", None)
+            blocked = None
+        return Outcome(blocked, merged.context, merged.stop, merged.by or merged.stop_by)
+
+    def _chosen(self, event: str, subject: str, case: Case | None) -> Sequence[Hook]:
+        if event not in self._hooks:
+            return ()
+        found = self._found.get((event, subject))
+        if found is None:
+            if len(self._found) >= _MOST_REMEMBERED:
+                self._found.clear()
+            found = tuple(hook for hook in self._hooks[event] if hook.matches(subject))
+            self._found[event, subject] = found
+        return without_twins([hook for hook in found if self._covered(hook, case)]) if found else ()
+
+    def _covered(self, hook: Hook, case: Case | None) -> bool:
+        condition = hook.line.condition
+        if not condition or case is None or hook.answered is not None:
+            return True
+        try:
+            return self._covers(condition, case)
+        except Exception as error:
+            self._tell(f"the condition of {hook.name} ({hook.line.origin}) failed: {in_words(error)}", case)
+            return hook.fail_closed
+
+    async def _ask(self, event: str, chosen: Sequence[Hook], told: Mapping[str, Any], case: Case | None) -> Merged:
+        around = self._around
+        known = facts(self._session, self._transcript, around.root, event)
+        payload = json.dumps({**known, **told, "hook_event_name": event}, allow_nan=False).encode()
+        strangers = [hook for hook in chosen if hook.only_tightens]
+        barred = strangers if strangers and not await in_thread(self._trusted) else ()
+        async with TaskGroup() as group:
+            tasks = [group.create_task(_said(hook, payload, around, barred=hook in barred)) for hook in chosen]
+        merged = merge(task.result() for task in tasks)
+        for note in merged.notes:
+            self._report(Noted(around.clock.now(), note.text, note.level, case.call_id if case else None))
+        return merged
+
+    def _tell(self, text: str, case: Case | None) -> None:
+        self._report(Noted(self._around.clock.now(), text, "warning", case.call_id if case else None))
+
+
+async def _said(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> Said:
+    answer = hook.answered or (_CHANGED if barred else await ask(hook.line, payload, around))
+    return Said(hook.place, hook.name, hook.line.origin, answer, hook.fail_closed, hook.only_tightens)
+
+
+def _denied(merged: Merged) -> Deny | None:
+    """A denial, or the wish that the agent stop: then this call is not run either."""
+    if merged.stop is not None:
+        by = merged.by if merged.verdict == "deny" else merged.stop_by
+        reason = f"{merged.reason}\n{merged.stop}" if merged.verdict == "deny" else merged.stop
+        return Deny(by, reason, "blocked_by_hook", stop=True, origin=merged.origin)
+    if merged.verdict == "deny":
+        return Deny(merged.by, merged.reason, "blocked_by_hook", origin=merged.origin)
+    return None

@@ -1,0 +1,94 @@
+"""What hooks are told, and what they can say: the words of the JSON that people already write for other agents."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from callgate.core.ports import Case
+from callgate.words.calls import Result
+from callgate.words.decisions import Ask, Effect
+from callgate.words.messages import Content, Image, Text
+from callgate.words.noun import noun
+
+CALL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
+"""Events about one call; the others go through ``Hooks.happened``."""
+
+SUBJECTS: Mapping[str, str] = {
+    **dict.fromkeys(CALL_EVENTS, "tool_name"),
+    "SessionStart": "source",
+    "SessionEnd": "reason",
+    "SubagentStart": "agent_type",
+    "SubagentStop": "agent_type",
+    "PreCompact": "trigger",
+    "PostCompact": "trigger",
+    "Notification": "notification_type",
+    "ConfigChange": "source",
+}
+"""The field that a matcher of the event is held against. The other events have nothing to match."""
+
+ONLY_TOLD = ("SessionEnd", "SubagentStart", "PostCompact", "Notification")
+"""Events that no hook can prevent: there a block is shown to the person."""
+
+TAKES_TEXT = ("UserPromptSubmit", "SessionStart")
+"""Events for which plain text on stdout is context for the model."""
+
+STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
+
+
+@noun
+class Answer:
+    """What one hook said. ``verdict`` "deny" blocks what the event is about; ``stop`` ends the agent's work;
+    ``arguments`` replace those of the call; ``context`` is for the model, ``shown`` for the person."""
+
+    verdict: Effect | None = None
+    reason: str = ""
+    arguments: Mapping[str, Any] | None = None
+    context: str = ""
+    stop: str | None = None
+    shown: tuple[str, ...] = ()
+
+
+@noun
+class Failure:
+    """Why a hook has no answer: ``detail`` is what else the person should see of it."""
+
+    why: str
+    detail: str = ""
+
+
+SILENT = Answer()
+
+
+def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
+    """What every hook is told."""
+    return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
+
+
+def facts_of_call(case: Case) -> dict[str, Any]:
+    """What the hooks of every event about a call are told."""
+    return {
+        "permission_mode": case.mode,
+        "tool_name": case.name,
+        "tool_input": case.arguments,
+        "tool_use_id": case.call_id,
+    }
+
+
+def facts_of_ask(ask: Ask) -> dict[str, Any]:
+    return {"asked_by": ask.by, "message": ask.reason}
+
+
+def facts_of_result(result: Result) -> dict[str, Any]:
+    """The result as the model would get it, but for bytes: of those, only the kind is told."""
+    response = {"content": [_told(part) for part in result.content], "is_error": result.is_error, "code": result.code}
+    if not result.is_error:
+        return {"tool_response": response}
+    return {"tool_response": response, "error": result.text, "is_interrupt": result.code.startswith("cancelled")}
+
+
+def _told(part: Content) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Image):
+        return {"type": "image", "media_type": part.media_type}
+    told = {"type": "resource", "uri": part.uri, "text": part.text, "media_type": part.media_type}
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,247 @@
+"""Which hosts a rule speaks of: the one matcher of rules for the network and of the sandbox's proxy.
+
+A host is compared in one normal form: lower case, no dot at the end, an international name in its ``xn--`` form, an
+address in the one spelling it has. Whatever programs read in more than one way has no normal form, so no rule covers
+it, and every deny rule touches it. A name may lead to any address: whoever connects asks ``is_private`` again about
+the address, and ``covers`` again about the target of a redirection.
+"""
+
+import re
+from encodings.idna import ToASCII, nameprep
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from unicodedata import category
+
+from callgate.words.noun import noun
+
+_OF_THE_WEB = (80, 443)
+"""A host on one of these ports is the same as without a port: rules do not tell http from https."""
+_LAST_PORT = 65_535
+_HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
+_URL = re.compile(r"https?://([^/?#]+)(?:[/?#].*)?", re.IGNORECASE)
+_LONGEST_URL = 16_384
+_LONGEST_HOST = 300  # longer than any name with its port
+_NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_LIKE_A_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+# IDNA 2003 and 2008 make different names of these, so one program would go where another does not. (The two joiners
+# are the others of that kind.)
+_READ_DIFFERENTLY = "ßς"
+
+
+@noun
+class HostPattern:
+    """A host, or with ``below`` every host beneath it but not itself. An empty name stands for every host.
+
+    ``port`` None means the two ports of the web.
+    """
+
+    name: str
+    below: bool = False
+    port: int | None = None
+
+    def covers(self, host: str) -> bool:
+        """Whether this allows the host, given as ``name`` or ``name:port``. Every host does not mean those of the own
+        machine or network: they must be named."""
+        found = _read(host)
+        if found is None or found[1] != self.port:
+            return False
+        return self._takes(found[0]) if self.name else not is_private(found[0])
+
+    def touches(self, host: str) -> bool:
+        """Whether this forbids the host: on any port unless it names one, and also where the host is in doubt."""
+        found = _read(host)
+        if found is None:
+            return True
+        return (not self.name or self._takes(found[0])) and self.port in (None, found[1])
+
+    def _takes(self, name: str) -> bool:
+        return name.endswith(f".{self.name}") if self.below else name == self.name
+
+
+def host_pattern(text: str, *, star: bool = False, suffix: bool = False) -> HostPattern:
+    """What a rule says: ``example.com`` (that host alone), ``*.example.com`` (those beneath it), an address, each with
+    ``:port`` for another port than those of the web. ValueError says what is wrong.
+
+    With ``star`` it may be ``*``, every host: for a person's own settings, not for a file that a repository brings.
+    With ``suffix`` it may be ``*.com``. A rule that forbids may always have both.
+    """
+    if text == "*":
+        if star:
+            return HostPattern("")
+        raise ValueError("* alone would allow every host: only your own settings may say so")
+    if "://" in text:
+        raise ValueError(f"{text!r} is an address of a page: write its host alone, such as example.com")
+    below = text.startswith("*.")
+    found = _read(text[2:] if below else text)
+    if found is None:
+        raise ValueError(f"{text!r} is no host: {_what_is_wrong(text)}")
+    name, port = found
+    if below and _is_address(name):
+        raise ValueError(f"{text!r}: nothing is beneath an address")
+    if below and not suffix and is_public_suffix(name):
+        raise ValueError(f"{text!r}: anybody can have a name beneath {name}; write which ones are meant")
+    return HostPattern(name, below, port)
+
+
+def host_of(url: str) -> str | None:
+    """The host of an ``http`` or ``https`` address in normal form, with ``:port`` if that is not one of the web. None
+    if there is any doubt which host a program would go to."""
+    if len(url) > _LONGEST_URL or _NOT_IN_A_URL.search(url):
+        return None
+    found = _URL.fullmatch(url)
+    return normal_host(found[1]) if found and _HOST.fullmatch(found[1]) else None
+
+
+def normal_host(text: str) -> str | None:
+    """A host, or ``host:port``, in the one form in which hosts are compared; None if it is in doubt."""
+    found = _read(text)
+    if found is None:
+        return None
+    return found[0] if found[1] is None else f"{found[0]}:{found[1]}"
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def _read(text: str) -> tuple[str, int | None] | None:
+    """The normal name, and the port unless it is one of the web."""
+    if len(text) > _LONGEST_HOST:
+        return None
+    found = _HOST.fullmatch(text)
+    if found is None:
+        name, port = _v6(text), 0  # as programs hand on an address that has no port
+    else:
+        name, port = _v6(found[1]) if found[1] is not None else _name(found[2]), int(found[3] or 0)
+    if name is None or port > _LAST_PORT:
+        return None
+    return name, port if port and port not in _OF_THE_WEB else None
+
+
+def _v6(text: str) -> str | None:
+    try:
+        address = IPv6Address(text)
+    except AddressValueError:
+        return None
+    # The same machine has another address in IPv4, and a scope means another machine everywhere: no rule speaks of it.
+    return None if address.ipv4_mapped or address.scope_id else f"[{address.compressed}]"
+
+
+def _name(text: str) -> str | None:
+    labels: list[str] = []
+    for label in text.removesuffix(".").split("."):
+        plain = label.lower() if label.isascii() else _international(label)
+        if plain is None or not _LABEL.fullmatch(plain):
+            return None
+        labels.append(plain)
+    name = ".".join(labels)
+    if len(name) > 253:
+        return None
+    # Programs read 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; only the usual spelling of one is taken for it.
+    return (_v4(name) if text[-1] != "." else None) if _LIKE_A_NUMBER.fullmatch(labels[-1]) else name
+
+
+def _v4(text: str) -> str | None:
+    try:
+        return str(IPv4Address(text))  # refuses leading zeros, which some read as octal
+    except AddressValueError:
+        return None
+
+
+def _international(label: str) -> str | None:
+    try:
+        if not all(map(_in_a_name, label)) or nameprep(label) != label:
+            return None
+        return ToASCII(label).decode("ascii")
+    except UnicodeError:
+        return None
+
+
+def _in_a_name(sign: str) -> bool:
+    """No other dots, no pictures: what IDNA 2008 lets into a name, and reads as IDNA 2003 did."""
+    return sign == "-" or (category(sign)[0] in "LMN" and sign not in _READ_DIFFERENTLY)
+
+
+def _what_is_wrong(text: str) -> str:
+    if "*" in text.removeprefix("*."):
+        return "a * stands only at the beginning, before a dot"
+    if "/" in text or "\\" in text or "@" in text:
+        return "a user, a path or a query does not belong to it"
+    if not text.isascii():
+        return "write an international name in its xn-- form"
+    return "write a name such as example.com, or an address as it is usually written"
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith("[") or bool(_LIKE_A_NUMBER.fullmatch(name.rpartition(".")[2]))
+
+
+# ---- what is known of hosts ---------------------------------------------------------------------------------------
+
+_OWN_NETWORK = (
+    *("localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa"),
+    *("svc", "metadata.tencentyun.com", "metadata.packet.net"),
+)
+"""These names, and those beneath them, belong to the own machine, network, cluster or cloud."""
+# Not private to Python, or not to every version of it: what stands beside a machine in a cloud, and addresses of IPv6
+# that hold one of IPv4.
+_BESIDE_THE_MACHINE = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
+_HOLDS_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+
+
+def is_private(host: str) -> bool:
+    """Whether the host belongs to the own machine, its network or its cloud, by its name or as an address; a host in
+    doubt counts as one."""
+    found = _read(host)
+    if found is None:
+        return True
+    name = found[0]
+    if name.startswith("["):
+        return _is_private_v6(IPv6Address(name[1:-1]))
+    if _is_address(name):
+        return _is_private_v4(IPv4Address(name))
+    # A name without a dot is looked up in the own network first.
+    return "." not in name or name.endswith(tuple(f".{each}" for each in _OWN_NETWORK)) or name in _OWN_NETWORK
+
+
+def _is_private_v4(address: IPv4Address) -> bool:
+    beside = any(address in network for network in _BESIDE_THE_MACHINE)
+    return beside or not address.is_global or address.is_multicast
+
+
+def _is_private_v6(address: IPv6Address) -> bool:
+    if any(address in network for network in _HOLDS_IPV4):
+        return True
+    if address.sixtofour is not None:
+        return _is_private_v4(address.sixtofour)
+    return not address.is_global or address.is_multicast or address.teredo is not None
+
+
+_SECOND_LEVEL = frozenset(
+    (
+        *("ac", "co", "com", "edu", "gen", "go", "gob", "gouv", "gov", "id", "ind", "info", "ltd", "me", "mil", "ne"),
+        *("net", "nhs", "nom", "or", "org", "plc", "pref", "sch", "web"),
+    )
+)
+"""Before a country these are not somebody's name: ``co.uk``, ``com.br``, ``or.jp``."""
+_GIVEN_AWAY = frozenset(
+    (
+        *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
+        *("herokuapp.com", "vercel.app", "netlify.app", "pages.dev", "workers.dev", "r2.dev", "fly.dev", "deno.dev"),
+        *("onrender.com", "railway.app", "render.com", "surge.sh", "glitch.me", "repl.co", "replit.app", "replit.dev"),
+        *("web.app", "firebaseapp.com", "appspot.com", "run.app", "cloudfunctions.net", "googleusercontent.com"),
+        *("amazonaws.com", "s3.amazonaws.com", "cloudfront.net", "elasticbeanstalk.com", "awsapprunner.com"),
+        *("azurewebsites.net", "cloudapp.net", "azureedge.net", "blob.core.windows.net", "azurestaticapps.net"),
+        *("ngrok.io", "ngrok.app", "ngrok-free.app", "ngrok.dev", "trycloudflare.com", "loca.lt", "serveo.net"),
+        *("blogspot.com", "wordpress.com", "tumblr.com", "wixsite.com", "weebly.com", "myshopify.com"),
+        *("duckdns.org", "dyndns.org", "no-ip.org", "hopto.org", "nip.io", "sslip.io", "xip.io", "localtest.me"),
+    )
+)
+"""Where anybody gets a name for the asking."""
+
+
+def is_public_suffix(name: str) -> bool:
+    """Whether anybody can have names beneath this one, as far as a short table knows."""
+    labels = name.split(".")
+    if len(labels) == 1 or name in _GIVEN_AWAY:
+        return True
+    return len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _SECOND_LEVEL

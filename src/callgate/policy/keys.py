@@ -1,0 +1,193 @@
+"""The table of all settings, and how each kind of value is read."""
+
+import math
+import re
+import warnings
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any, cast, get_args
+
+from callgate.words.decisions import Mode
+from callgate.words.noun import noun
+
+
+@noun
+class Key:
+    """A setting: its name, where ``*`` stands for any name, its kind, and what it means."""
+
+    name: str
+    kind: str
+    meaning: str
+
+    @property
+    def type(self) -> str:
+        """What it must be, in words."""
+        return KINDS[self.kind]
+
+
+EVENTS: dict[str, str] = {
+    "PreToolUse": "before a call runs",
+    "PostToolUse": "after a call succeeded",
+    "PostToolUseFailure": "after a call failed",
+    "PermissionRequest": "when a question is about to be put to a person",
+    "UserPromptSubmit": "when a person sent a prompt",
+    "SessionStart": "when a session starts or is resumed",
+    "SessionEnd": "when a session ends",
+    "Stop": "when the agent is about to stop",
+    "SubagentStart": "when a nested agent starts",
+    "SubagentStop": "when a nested agent is about to stop",
+    "PreCompact": "before the history is compacted",
+    "PostCompact": "after the history was compacted",
+    "Notification": "when a person is told something",
+    "TaskCreated": "when a task was created",
+    "TaskCompleted": "when a task was completed",
+    "TeammateIdle": "when a teammate has nothing to do",
+    "ConfigChange": "when settings changed while a session runs",
+}
+"""Events that hooks can be for, with the moment each one means."""
+
+SETTINGS: tuple[Key, ...] = (
+    Key("mode", "mode", "How calls are judged that no rule speaks of."),
+    Key("permissions.allow", "rules", "Calls that run without a question. Ignored in files of a repository."),
+    Key("permissions.ask", "rules", "Calls that are always put to a person."),
+    Key("permissions.deny", "rules", "Calls that never run; nothing overrides it."),
+    Key("permissions.*.rule", "text", "The rule itself, where it is written as a table."),
+    Key("permissions.*.match", "texts", "Contents that the rule must cover: a self-test."),
+    Key("permissions.*.not_match", "texts", "Contents that the rule must not cover: a self-test."),
+    Key("permissions.*.expires", "moment", "When the rule ends."),
+    Key("permissions.*.note", "text", "Why the rule is there, for people."),
+    Key("hooks.*.command", "text", "A command line to run. A hook has exactly one of command, python and url."),
+    Key("hooks.*.python", "callable", "A Python callable."),
+    Key("hooks.*.url", "address", "An address to post to."),
+    Key("hooks.*.matcher", "expression", "For which tools; it must match the whole name. All, unless given."),
+    Key("hooks.*.if", "text", "A rule that must cover the call."),
+    Key("hooks.*.timeout", "duration", "How long it may take; 60 seconds unless given."),
+    Key("hooks.*.fail_closed", "flag", "Whether a timeout, crash or bad answer denies. It does not, unless given."),
+    Key("questions.deadline", "duration", "How long a question waits before it is denied; for ever, unless given."),
+    Key("questions.notify", "text", "A command line to run when a question waits for somebody who is away."),
+    Key("limits.denials_in_a_row", "count", "So many denials in a row pause the agent; 3 unless given."),
+    Key("limits.denials_in_session", "count", "So many denials in a session pause the agent; 20 unless given."),
+    Key("limits.max_concurrency", "count", "How many calls of one message run at once; 10 unless given."),
+    Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
+)
+
+KINDS: dict[str, str] = {
+    "mode": "one of " + ", ".join(get_args(Mode)),
+    "rules": "a list of rules, each a text or a table with rule, match, not_match, expires and note",
+    "text": "a text that is not empty",
+    "texts": "a list of texts",
+    "moment": 'a date or time (UTC unless it says otherwise), or a duration such as "30d" since the file was changed',
+    "callable": "module:function",
+    "address": "an address that begins with http:// or https://",
+    "expression": "a regular expression",
+    "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
+    "count": "a whole number above 0",
+    "flag": "true or false",
+}
+"""What is expected for each kind, in words that follow "must be"."""
+
+LARGEST_COUNT = 1_000_000
+LONGEST_DURATION = 366 * 86_400.0
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,9}) ?([smhd])")
+_CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+def keys_of(section: str) -> dict[str, Key]:
+    """The settings of one section (``hooks.*``, or nothing for the top) by their last names."""
+    prefix = f"{section}." if section else ""
+    named = {key.name.removeprefix(prefix): key for key in SETTINGS if key.name.startswith(prefix)}
+    return {name: key for name, key in named.items() if "." not in name}
+
+
+def read_duration(value: object) -> float:
+    """Seconds. ValueError for anything but a time of more than nothing and at most a year."""
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value)
+        seconds = float(int(match[1]) * _UNITS[match[2]]) if match else 0.0
+    else:
+        seconds = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    if not (math.isfinite(seconds) and 0 < seconds <= LONGEST_DURATION):
+        raise ValueError
+    return seconds
+
+
+def read_moment(value: object, since: float) -> float:
+    """Seconds since the epoch; durations count from ``since``."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, str):
+        return since + read_duration(value)
+    raise ValueError
+
+
+def read_mode(value: object) -> Mode:
+    if value not in get_args(Mode):
+        raise ValueError
+    return cast(Mode, value)
+
+
+def read_text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError
+    return value
+
+
+def read_texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in cast(list[object], value)):
+        raise ValueError
+    return tuple(cast(list[str], value))
+
+
+def read_count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST_COUNT:
+        raise ValueError
+    return value
+
+
+def read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def read_callable(value: object) -> str:
+    if not isinstance(value, str) or not _CALLABLE.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def read_address(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s\x00-\x1f]+", value):
+        raise ValueError
+    return value
+
+
+def read_expression(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    if value == "*":  # the usual way to say "all"
+        return value
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what means something else in a later Python is no good today
+            re.compile(value)
+    except (re.error, Warning, OverflowError, RecursionError) as error:
+        raise ValueError(f"it is not a regular expression: {error}") from None
+    return value
+
+
+READERS: dict[str, Callable[[object], Any]] = {
+    "mode": read_mode,
+    "text": read_text,
+    "texts": read_texts,
+    "callable": read_callable,
+    "address": read_address,
+    "expression": read_expression,
+    "duration": read_duration,
+    "count": read_count,
+    "flag": read_flag,
+}
+"""How values are read. Each raises ValueError, with a message only where it knows more than its kind says."""

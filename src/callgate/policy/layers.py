@@ -1,0 +1,188 @@
+"""The layers of settings laid over each other.
+
+    managed        /etc/callgate/settings.toml      the machine's owner
+    user           <config>/settings.toml           the person
+    project        <root>/.callgate/settings.toml         the repository
+    local          <root>/.callgate/settings.local.toml   the repository too: whoever packs a folder can pack this file
+    command line   --settings FILE, --mode, --allow, --ask, --deny
+    session        what was said since
+
+Rules of all layers count together: a deny anywhere stands. Of a plain value the later layer's counts, except that
+
+* what managed says stands, unless another layer is stricter;
+* what a repository says counts only if it is stricter than what all others say, and its allow rules never do.
+
+Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
+the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
+
+Modes are compared as bypass, accept_edits, default, and then both dont_ask and plan: plan never changes anything where
+dont_ask does what rules allow, and dont_ask never asks where plan does, so neither stands in for the other.
+
+Only the folder that is the workspace is looked at, none above it and none below it. ``.env`` files are never read.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import get_args
+
+from callgate.policy.lines import IN_REPOSITORY, Fault, HookLine, Layer, RuleLine
+from callgate.policy.settings import Said, Settings, faulty, read_settings, shown
+from callgate.words.decisions import Effect, Mode, Origin
+from callgate.words.noun import nothing, noun
+
+MANAGED = Path("/etc/callgate/settings.toml")
+FOLDER = ".callgate"
+FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
+"""The settings files of a repository, in its folder ``.callgate``."""
+
+DEFAULTS: dict[str, str | int | float | None] = {
+    "mode": "default",
+    "questions.deadline": None,
+    "questions.notify": None,
+    "limits.denials_in_a_row": 3,
+    "limits.denials_in_session": 20,
+    "limits.max_concurrency": 10,
+    "limits.max_turns": None,
+}
+"""What counts where nobody says anything; None is no limit."""
+
+STRICTNESS: dict[Mode, int] = {"bypass": 0, "accept_edits": 1, "default": 2, "dont_ask": 3, "plan": 3}
+
+_RUN_CODE = ("questions.notify",)
+_NAMED = 5
+"""As many lines are named in a note."""
+
+
+@noun
+class Layers:
+    """All that counts, with where it came from. ``values`` has what somebody said; the rest is in DEFAULTS. ``faults``
+    close the gate; ``notes`` say what was ignored, for the person."""
+
+    rules: tuple[RuleLine, ...] = ()
+    hooks: tuple[HookLine, ...] = ()
+    values: Mapping[str, Said] = field(default_factory=nothing)
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[Fault, ...] = ()
+
+    def value(self, name: str) -> str | int | float | None:
+        return self.values[name].value if name in self.values else DEFAULTS[name]
+
+
+def read_repository(root: Path) -> tuple[Settings, ...]:
+    """What the repository's own files say. One that leads outside of it is a fault: what it leads to is not the
+    repository's to show, and could change without anybody being asked."""
+    found: list[Settings] = []
+    for layer, name in FILES:
+        file = root / FOLDER / name
+        if is_within(os.path.realpath(file), os.path.realpath(root)):
+            found.append(read_settings(file, layer))
+        else:
+            found.append(faulty(file, layer, "this leads outside the repository: put a file in its place"))
+    return tuple(found)
+
+
+def spoken(
+    layer: Layer,
+    *,
+    mode: Mode | None = None,
+    allow: Iterable[str] = (),
+    ask: Iterable[str] = (),
+    deny: Iterable[str] = (),
+) -> Settings:
+    """What was said without a file, as ``--mode`` and ``--allow`` do."""
+    origin = Origin(layer)
+    listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
+    rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
+    return Settings(layer, rules=rules, plain=() if mode is None else (Said("mode", mode, origin),))
+
+
+def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Said] = ()) -> Layers:
+    """Lay them over each other. Within a layer the later one counts. ``trusted`` is about the repository; ``tighten``
+    are values from elsewhere that, like those of a repository, count only if they are stricter."""
+    ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
+    notes: list[Fault] = []
+    for each in ordered:
+        if each.layer in IN_REPOSITORY:
+            notes += _ignored(each, trusted=trusted)
+    values: dict[str, Said] = {}
+    for name in DEFAULTS:
+        value = _value(name, ordered, tighten, notes, trusted=trusted)
+        if value is not None:
+            values[name] = value
+    return Layers(
+        tuple(rule for each in ordered for rule in each.rules if not _is_grant(each, rule)),
+        tuple(hook for each in ordered for hook in each.hooks if trusted or each.layer not in IN_REPOSITORY),
+        values,
+        tuple(fault for each in ordered for fault in each.faults),
+        tuple(notes),
+    )
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether a resolved path is the folder or beneath it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _is_grant(settings: Settings, rule: RuleLine) -> bool:
+    return settings.layer in IN_REPOSITORY and rule.effect == "allow"
+
+
+def _ignored(settings: Settings, *, trusted: bool) -> list[Fault]:
+    notes: list[Fault] = []
+    grants = [rule.origin for rule in settings.rules if _is_grant(settings, rule)]
+    if grants:
+        what = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
+        notes.append(_note(what, grants))
+    if settings.hooks and not trusted:
+        what = "hooks do nothing before this folder is trusted"
+        notes.append(_note(what, [hook.origin for hook in settings.hooks]))
+    return notes
+
+
+def _note(what: str, origins: Sequence[Origin]) -> Fault:
+    lines = ", ".join(str(origin.line) for origin in origins[:_NAMED])
+    more = f" and {len(origins) - _NAMED} more" if len(origins) > _NAMED else ""
+    return Fault(f"{what} (lines {lines}{more})" if len(origins) > 1 else what, origins[0])
+
+
+def _value(
+    name: str, settings: Sequence[Settings], tighten: Sequence[Said], notes: list[Fault], *, trusted: bool
+) -> Said | None:
+    def said_by(is_meant: Callable[[Layer], bool]) -> list[Said]:
+        return [said for each in settings if is_meant(each.layer) for said in each.plain if said.name == name]
+
+    ruling = said_by(lambda layer: layer == "managed")
+    own = said_by(lambda layer: layer != "managed" and layer not in IN_REPOSITORY)
+    value = own[-1] if own else None
+    if ruling and (value is None or not _is_stricter(value, ruling[-1].value)):
+        if value is not None and value.value != ruling[-1].value:
+            notes.append(_overruled(value, f"{ruling[-1].origin} says {shown(ruling[-1].value)}, and that stands"))
+        value = ruling[-1]
+    for said in (*said_by(lambda layer: layer in IN_REPOSITORY), *(each for each in tighten if each.name == name)):
+        if name in _RUN_CODE:
+            if trusted and value is None:
+                value = said
+            else:
+                why = "you have your own" if trusted else "it does nothing before this folder is trusted"
+                notes.append(_overruled(said, why))
+            continue
+        current = DEFAULTS[name] if value is None else value.value
+        if _is_stricter(said, current):
+            value = said
+        elif said.value != current:
+            notes.append(_overruled(said, f"it can only be made stricter here than {shown(current)}"))
+    return value
+
+
+def _overruled(said: Said, why: str) -> Fault:
+    return Fault(f"{said.name} = {shown(said.value)} is ignored: {why}", said.origin)
+
+
+def _is_stricter(said: Said, than: str | int | float | None) -> bool:
+    if isinstance(said.value, str):
+        modes: Mapping[str, int] = {**STRICTNESS}
+        return modes.get(said.value, -1) > modes.get(str(than), -1)
+    return said.value < (than if isinstance(than, int | float) else math.inf)

@@ -1,0 +1,60 @@
+"""What settings say, line by line, before anything is made of it."""
+
+from typing import Literal
+
+from callgate.words.decisions import Effect, Origin
+from callgate.words.noun import noun
+
+Layer = Literal["managed", "user", "project", "local", "command line", "session"]
+
+IN_REPOSITORY: tuple[Layer, ...] = ("project", "local")
+"""Layers whose files are inside the repository: they can only tighten."""
+
+REACHES_OUTSIDE: tuple[Layer, ...] = ("managed", "user", "command line")
+"""Layers whose rules may allow paths outside the workspace."""
+
+
+@noun
+class RuleLine:
+    """A rule as written, such as ``Bash(git log:*)``. ``match`` and ``not_match`` are its self-tests: contents of calls
+    that it must cover, and must not. ``origin.layer`` is one of Layer."""
+
+    effect: Effect
+    text: str
+    origin: Origin
+    expires_at: float | None = None
+    note: str | None = None
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+
+HookKind = Literal["command", "python", "http"]
+
+
+@noun
+class HookLine:
+    """A hook as written. ``target`` is a command line, ``module:function``, or an address. ``matcher`` is an anchored
+    regular expression on the tool's name (or the event's own subject), empty for all; ``condition`` a rule that must
+    cover the call."""
+
+    event: str
+    kind: HookKind
+    target: str
+    origin: Origin
+    matcher: str = ""
+    condition: str = ""
+    timeout: float = 60.0
+    fail_closed: bool = False
+
+
+@noun
+class Fault:
+    """Something wrong with a settings file, for a person: what, where, and what to do."""
+
+    text: str
+    origin: Origin
+
+    def __str__(self) -> str:
+        return (
+            f"{self.origin.file or self.origin.layer}{f':{self.origin.line}' if self.origin.line else ''}: {self.text}"
+        )

@@ -1,0 +1,217 @@
+"""Remembered answers: what a person said "always" to, until it is revoked or expires.
+
+They are kept in the person's own data folder, those for one project too: a repository cannot bring its own. A file
+that is damaged fails closed. Its allows count no more, and since there may have been a deny or an ask in it, there is
+a fault, which closes the gate until the person sets the file aside (``set_aside``) and so gives up what it said.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from time import time
+from typing import Literal
+
+from callgate.policy.lines import Fault
+from callgate.policy.records import Damaged, one_at_a_time, read_record, set_record_aside, write_record
+from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
+from callgate.words.errors import UsageError
+from callgate.words.jsonable import from_json, to_json
+from callgate.words.noun import noun
+
+KeptScope = Literal["user", "project"]
+_VERSION = 1
+
+
+@noun
+class Remembered:
+    """``id`` stays the same whatever becomes of the policy. An expired one is only there to be seen."""
+
+    id: str
+    policy: ApprovalPolicy
+    scope: KeptScope
+    expired: bool = False
+
+
+class Memory:
+    """The answers for one workspace: the person's own, and those for this project. Each call looks at the disk."""
+
+    def __init__(self, data: Path, root: Path, *, clock: Callable[[], float] = time) -> None:
+        key = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
+        self._root = os.path.realpath(root)
+        self._clock = clock
+        self._files: dict[KeptScope, Path] = {
+            "user": data / "policies" / "user.json",
+            "project": data / "policies" / f"{key}.json",
+        }
+
+    def policies(self) -> tuple[Remembered, ...]:
+        """All that can be read, in the order they were made, the person's own first."""
+        found: list[Remembered] = []
+        for scope in self._files:
+            try:
+                found += self._read(scope)
+            except Damaged:
+                continue
+        return tuple(found)
+
+    def in_force(self) -> tuple[ApprovalPolicy, ...]:
+        return tuple(each.policy for each in self.policies() if not each.expired)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Files that are there and cannot be used: whoever judges must deny every call and name them."""
+        found: list[Fault] = []
+        for scope, file in self._files.items():
+            try:
+                self._read(scope)
+            except Damaged as error:
+                text = f"these remembered answers cannot be used: the file {error}. Mend it, or set it aside"
+                found.append(Fault(text, Origin("remembered", str(file))))
+        return tuple(found)
+
+    def add(self, policy: ApprovalPolicy) -> Remembered:
+        """Remember it. What says the same of the same calls already is replaced and keeps its id. UsageError for the
+        scope of a session, which is not kept here, and when the file is damaged or cannot be written."""
+        if policy.scope == "session":
+            raise UsageError("an answer for this session is not remembered beyond it: choose project or user")
+        if not _has_real_moments(policy):
+            raise UsageError("created_at and expires_at must be moments")
+        scope: KeptScope = policy.scope
+        with one_at_a_time(self._files[scope]):
+            found = self._usable(scope)
+            same = next((each for each in found if _about(each.policy) == _about(policy)), None)
+            taken = {each.id for each in self.policies()}
+            added = Remembered(same.id if same else _new_id(taken), policy, scope, self._is_over(policy))
+            self._write(scope, [each for each in found if each is not same] + [added])
+        return added
+
+    def revoke(self, id: str) -> Remembered:
+        """Forget it. UsageError when there is none with this id."""
+        found, _ = self._change(id, lambda policy: None)
+        return found
+
+    def narrow(self, id: str, pattern: Pattern) -> Remembered:
+        """Let it cover fewer calls. UsageError when the pattern is plainly not narrower; what two rules cover is for
+        the person to compare."""
+
+        def narrowed(policy: ApprovalPolicy) -> ApprovalPolicy:
+            wider = _is_wider(policy.pattern, pattern)
+            if wider:
+                raise UsageError(f"{pattern.kind} {pattern.value!r} is not narrower: {wider}")
+            return replace(policy, pattern=pattern)
+
+        return self._changed(id, narrowed)
+
+    def expire(self, id: str, at: float) -> Remembered:
+        """Let it end at this moment, in seconds since the epoch. An expired one can be given a later end."""
+        if not math.isfinite(at):
+            raise UsageError(f"{at} is not a moment")
+        return self._changed(id, lambda policy: replace(policy, expires_at=at))
+
+    def set_aside(self) -> tuple[Path, ...]:
+        """Move damaged files out of the way, and say where they are now. What they said is given up."""
+        moved: list[Path] = []
+        for scope, file in self._files.items():
+            with one_at_a_time(file):
+                try:
+                    self._read(scope)
+                except Damaged:
+                    moved.append(set_record_aside(file))
+        return tuple(moved)
+
+    def _changed(self, id: str, change: Callable[[ApprovalPolicy], ApprovalPolicy]) -> Remembered:
+        _, after = self._change(id, change)
+        assert after is not None
+        return after
+
+    def _change(
+        self, id: str, change: Callable[[ApprovalPolicy], ApprovalPolicy | None]
+    ) -> tuple[Remembered, Remembered | None]:
+        """The remembered answer with this id before and after; None takes it out."""
+        for scope in self._files:
+            with one_at_a_time(self._files[scope]):
+                found = self._usable(scope)
+                before = next((each for each in found if each.id == id), None)
+                if before is None:
+                    continue
+                policy = change(before.policy)
+                after = policy and Remembered(id, policy, scope, self._is_over(policy))
+                kept = (after if each is before else each for each in found)
+                self._write(scope, [each for each in kept if each is not None])
+                return before, after
+        known = ", ".join(each.id for each in self.policies()) or "none"
+        raise UsageError(f"no remembered answer has the id {id!r}; there are: {known}")
+
+    def _usable(self, scope: KeptScope) -> list[Remembered]:
+        try:
+            return self._read(scope)
+        except Damaged as error:
+            raise UsageError(f"{self._files[scope]} {error}: mend it, or set it aside") from None
+
+    def _read(self, scope: KeptScope) -> list[Remembered]:
+        data = read_record(self._files[scope])
+        if data is None:
+            return []
+        try:
+            kept = from_json(_Kept, data)
+        except UsageError as error:
+            raise Damaged(f"is damaged: {error}") from None
+        if kept.version != _VERSION:
+            raise Damaged("is of another version")
+        if scope == "project" and kept.root != self._root:
+            raise Damaged("is about another folder")
+        return [self._remembered(each, scope) for each in kept.policies]
+
+    def _remembered(self, found: "_Entry", scope: KeptScope) -> Remembered:
+        if found.policy.scope != scope or not _has_real_moments(found.policy):
+            raise Damaged(f"is damaged: {found.id!r} is not for it")
+        return Remembered(found.id, found.policy, scope, self._is_over(found.policy))
+
+    def _write(self, scope: KeptScope, remembered: Iterable[Remembered]) -> None:
+        root = self._root if scope == "project" else ""
+        entries = tuple(_Entry(each.id, each.policy) for each in remembered)
+        write_record(self._files[scope], to_json(_Kept(_VERSION, root, entries)))
+
+    def _is_over(self, policy: ApprovalPolicy) -> bool:
+        return policy.expires_at is not None and policy.expires_at <= self._clock()
+
+
+@noun
+class _Entry:
+    id: str
+    policy: ApprovalPolicy
+
+
+@noun
+class _Kept:
+    version: int
+    root: str
+    policies: tuple[_Entry, ...]
+
+
+def _has_real_moments(policy: ApprovalPolicy) -> bool:
+    """What never compares as over, or is beyond all time, is none."""
+    return math.isfinite(policy.created_at) and math.isfinite(policy.expires_at or 0.0)
+
+
+def _about(policy: ApprovalPolicy) -> tuple[object, ...]:
+    return policy.effect, policy.tool, policy.pattern
+
+
+def _new_id(taken: set[str]) -> str:
+    return next(drawn for drawn in iter(lambda: os.urandom(3).hex(), "") if drawn not in taken)
+
+
+def _is_wider(old: Pattern | None, new: Pattern) -> str:
+    """Why the new one is plainly not narrower, or nothing."""
+    if old is None or old == new:
+        return ""
+    if old.kind == "exact":
+        return "it covers one call alone now"
+    if old.kind == new.kind == "prefix":
+        words = old.value.split()
+        if new.field != old.field or new.value.split()[: len(words)] != words:
+            return f"it must go on from {old.value!r}"
+    return ""

@@ -1,0 +1,282 @@
+"""Path patterns of rules: the globs of ``.gitignore``, bound to the project root when the rule is loaded.
+
+    //abs/x   from the root of the file system       x       anywhere below the project
+    ~/x       from the home folder                   x/y     from the project root, like /x and ./x
+    x/        the folder and everything below it     **      any number of folders
+
+What a pattern matches it matches with everything below. Matching takes time in proportion to the path: every choice a
+star leaves is made once (the first fit of each piece is as good as any later one), never tried again.
+"""
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from callgate.host.paths import same_name
+from callgate.words.noun import noun
+from callgate.words.places import Place
+
+MOST_CHARACTERS = 1_000
+MOST_PARTS = 100
+
+# What a person does not see in a rule, or a file system does not see in a name.
+_IGNORED = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_BOUNDARY = r"(?=/|\Z)"
+_ANY_FOLDERS = r"(?:/[^/]++)*?"
+
+
+@noun
+class PathPattern:
+    """``text`` is what stood in the rule. ``below``: it names a folder, so a file of that name is not meant."""
+
+    text: str
+    below: bool
+    exact: re.Pattern[str]
+    folded: re.Pattern[str]
+    loose: tuple[re.Pattern[str], ...]
+
+    def covers(self, place: Place) -> bool:
+        """For allowing: nothing is wrong with the path, and every hop of it matches."""
+        pattern, spelled = (self.folded, same_name) if place.folds else (self.exact, str)
+        return place.fault is None and all(self._hits(pattern, spelled(hop), place) for hop in place.hops)
+
+    def touches(self, place: Place) -> bool:
+        """For denying and asking: any hop matches, as it is or as some other system would read it."""
+        return any(
+            self.exact.match(hop) is not None or any(pattern.match(lax) is not None for pattern in self.loose)
+            for hop in place.hops
+            for lax in (loose_name(hop),)
+        )
+
+    def _hits(self, pattern: re.Pattern[str], hop: str, place: Place) -> bool:
+        found = pattern.match(hop)
+        return found is not None and (not self.below or place.kind == "folder" or found.end() < len(hop))
+
+
+def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
+    """ValueError says what is wrong, where, and what to write instead. ``root`` and ``home`` are absolute."""
+    _refuse(content)
+    base, rest, start = _bound(content, root, home)
+    below = rest.endswith("/") or rest in ("", ".")
+    parts = [(at, part) for at, part in _split(rest, start) if part not in ("", ".")]
+    if len(parts) > MOST_PARTS:
+        raise ValueError(f"more than {MOST_PARTS} folders deep: write fewer")
+    anywhere = base is None and len(parts) == 1 and "/" not in rest.rstrip("/")
+    pieces = [_pieces(at, part) for at, part in parts]
+    if below and pieces[-1:] == [[_ANY_DEPTH]]:
+        pieces.append([_ANY])  # as git has it, **/ are the folders, and ** is what is in them
+    while pieces[-1:] == [[_ANY_DEPTH]]:
+        pieces.pop()
+        below = True
+    if anywhere:
+        pieces.insert(0, [_ANY_DEPTH])
+    before = _names(root if base is None else base)
+    compiled = partial(_compiled, pieces)
+    return PathPattern(
+        content,
+        below,
+        compiled(before, str),
+        compiled(before, same_name),
+        tuple(compiled(names, loose_name, skip=skip) for names, skip in _spellings(before, pieces)),
+    )
+
+
+def loose_name(path: str) -> str:
+    """A path as the most careless file system would read it: case, accents, width, look-alikes that are the same letter
+    to Unicode, unseen characters, dots and blanks at the end of a name and what follows a colon do not count."""
+    return "/".join(map(_careless, _letters(path).split("/")))
+
+
+def _letters(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    seen = _IGNORED.sub("", unicodedata.normalize("NFKC", text))
+    return unicodedata.normalize("NFKC", seen.casefold())
+
+
+def _careless(name: str) -> str:
+    stem, _, stream = name.partition(":")
+    return ((stem if stream else name) or name).rstrip(". \t") or name
+
+
+def _refuse(content: str) -> None:
+    if not content:
+        raise ValueError("the path is empty: write ** for every file of the project")
+    if len(content) > MOST_CHARACTERS:
+        raise ValueError(f"the path has more than {MOST_CHARACTERS} characters: write fewer")
+    if content.startswith("!"):
+        raise ValueError("! at character 1 does not take anything back here: write a deny rule, or \\! for the name")
+    unseen = _IGNORED.search(content) or _SURROGATE.search(content)
+    if unseen is not None:
+        raise ValueError(
+            f"a character that cannot be seen (U+{ord(unseen[0]):04X}) at character {unseen.start() + 1}: take it out"
+        )
+    if content != content.strip():
+        at = 1 if content[0].isspace() else len(content)
+        raise ValueError(f"a blank at character {at}, the edge of the path: take it out, or write [ ]")
+
+
+def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
+    """Where the pattern starts (None: somewhere in the project), the rest of it, and how much came before."""
+    if content.startswith("//"):
+        return "/", content[2:], 2
+    if content == "~" or content.startswith("~/"):
+        return home, content[2:], 2
+    if content.startswith("~"):
+        raise ValueError("another person's home at character 1 is not looked up: write it as //home/name/…")
+    if content.startswith("/"):
+        whole = root.rstrip("/") + "/"
+        if content.rstrip("/") + "/" == whole or content.startswith(whole):
+            return root, content[len(whole) :], len(whole)
+        return root, content[1:], 1
+    if content == "." or content.startswith("./"):
+        return root, content[2:], 2
+    return None, content, 0
+
+
+def _split(rest: str, start: int) -> list[tuple[int, str]]:
+    """The parts between slashes, each with the place of its first character."""
+    found: list[tuple[int, str]] = []
+    for part in rest.split("/"):
+        if part == "..":
+            raise ValueError(f".. at character {start + 1} of the path: write where it leads instead")
+        found.append((start, part))
+        start += len(part) + 1
+    return found
+
+
+@noun
+class _Piece:
+    """``text`` stands for itself; ``any`` and ``one`` are the stars and question marks of a name; ``of`` is one of the
+    ``ranges``, or ``none`` of them; ``depth`` is any number of folders."""
+
+    kind: str
+    text: str = ""
+    ranges: tuple[tuple[str, str], ...] = ()
+
+
+_ANY_DEPTH = _Piece("depth")
+_ANY = _Piece("any")
+_ONE = _Piece("one")
+
+
+def _pieces(start: int, part: str) -> list[_Piece]:
+    if part == "**":
+        return [_ANY_DEPTH]
+    found: list[_Piece] = []
+    at = 0
+    while at < len(part):
+        character = part[at]
+        at += 1
+        if character == "*":
+            if found[-1:] != [_ANY]:
+                found.append(_ANY)
+        elif character == "?":
+            found.append(_ONE)
+        elif character == "[":
+            piece, at = _class(part, at, start)
+            found.append(piece)
+        elif character == "]":
+            raise ValueError(f"] at character {start + at} closes nothing: write \\] for the character itself")
+        else:
+            if character == "\\":
+                if at == len(part):
+                    raise ValueError(f"\\ at character {start + at} stands before nothing: write \\\\ for itself")
+                character = part[at]
+                at += 1
+            if found and found[-1].kind == "text":
+                character = found.pop().text + character
+            found.append(_Piece("text", character))
+    return found
+
+
+def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
+    """What stands between brackets, and the place after them. ``at`` is the place after the first."""
+    opened = f"[ at character {start + at}"
+    kind = "of"
+    if part[at : at + 1] in ("!", "^"):
+        kind, at = "none", at + 1
+    ranges: list[tuple[str, str]] = []
+    first = True
+    while at < len(part) and (first or part[at] != "]"):
+        first = False
+        if part.startswith("[:", at):
+            raise ValueError(f"{opened} holds a named class, which is not known here: write the characters, as [a-z]")
+        low, at = _single(part, at)
+        high = low
+        if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in ("", "]"):
+            high, at = _single(part, at + 1)
+        if high < low:
+            raise ValueError(f"{opened} holds {low}-{high}, which is no range: write {high}-{low}")
+        ranges.append((low, high))
+    if at >= len(part):
+        raise ValueError(f"{opened} is not closed before the next /: write \\[ for the character itself")
+    return _Piece(kind, ranges=tuple(ranges)), at + 1
+
+
+def _single(part: str, at: int) -> tuple[str, int]:
+    if part[at] == "\\" and at + 1 < len(part):
+        at += 1
+    return part[at], at + 1
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name]
+
+
+def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tuple[list[str], int]]:
+    """How the beginning may be spelled, each with the number of parts it stands for: as written, and where its links
+    lead when the rule is loaded. Who denies /etc/x means the same file where /etc is a link."""
+    literal: list[str] = []
+    for part in pieces:
+        if len(part) != 1 or part[0].kind != "text":
+            break
+        literal.append(part[0].text)
+    whole = [*before, *literal]
+    real = _names(os.path.realpath("/" + "/".join(whole)).replace(os.sep, "/"))
+    return [(before, 0)] if real == whole else [(before, 0), (real, len(literal))]
+
+
+def _compiled(
+    pieces: list[list[_Piece]], before: list[str], fold: Callable[[str], str], *, skip: int = 0
+) -> re.Pattern[str]:
+    """Runs of parts between any-depths: the first is fixed, of each later one the first fit is taken for good."""
+    fixed = "".join("/" + re.escape(fold(name)) for name in before)
+    runs = [""]
+    for part in pieces[skip:]:
+        if part == [_ANY_DEPTH]:
+            runs.append("")
+        else:
+            runs[-1] += "/" + _name_expression(part, fold)
+    found = fixed + runs[0] + "".join(f"(?>{_ANY_FOLDERS}{run})" for run in runs[1:] if run)
+    return re.compile(found + _BOUNDARY, re.NOFLAG if fold is str else re.IGNORECASE)
+
+
+def _name_expression(part: Sequence[_Piece], fold: Callable[[str], str]) -> str:
+    """One name. Between two stars the first fit is taken for good; after the last one the end of the name decides."""
+    runs = [""]
+    for number, piece in enumerate(part):
+        if piece.kind == "any":
+            runs.append("")
+        else:
+            ends = number + 1 == len(part)  # elsewhere than at the end of a name dots and blanks always count
+            runs[-1] += _expression(piece, _letters if fold is loose_name and not ends else fold)
+    middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1])
+    last = f"[^/]*{runs[-1]}" if len(runs) > 1 else ""
+    return runs[0] + middle + last + _BOUNDARY
+
+
+def _expression(piece: _Piece, fold: Callable[[str], str]) -> str:
+    if piece.kind == "text":
+        return re.escape(fold(piece.text))
+    if piece.kind == "one":
+        return "[^/]"
+    ranges = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in piece.ranges)
+    return f"[^/{ranges}]" if piece.kind == "none" else f"(?!/)[{ranges}]"

@@ -1,0 +1,248 @@
+"""Hard safety for places: what nobody touches without a person's yes, whatever the mode and the rules.
+
+A name counts in every spelling that some file system takes for it: other case, other width, unseen characters, dots and
+blanks at its end, ``.git::$DATA``, ``GIT~1``. What does not exist yet counts as well. Ordinary project files stay
+ordinary, also those whose code is run later (Makefile, package.json, conftest.py): they are what agents are for.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from callgate.policy.paths import loose_name
+from callgate.words.places import Place
+
+What = Literal["read", "write", "remove"]
+
+REPOSITORY = "is part of a repository's own records, where hooks and settings make programs run"
+SHELL = "is read by a shell when it starts, and the shell runs what is written there"
+EDITOR = "is read by an editor, and can make it run programs"
+AGENT = "tells agents and their servers what they may do"
+TOOL = "is read by a tool when it starts, and can make it run programs"
+SYSTEM = "decides how this machine starts, or who may use it"
+SECRET = "holds keys or passwords"
+
+# Names, or names in a row, wherever they are; in small letters. Secrets are not even read.
+_NAMES: Mapping[str, str] = {
+    REPOSITORY: """
+        .git .hg .svn .jj .bzr .sl .pijul .fossil _darcs .gitmodules .gitattributes .gitconfig .hgrc .githooks
+    """,
+    SHELL: """
+        .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
+        .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xonshrc .oh-my-zsh .pam_environment .xinitrc
+        .xprofile .xsession .xsessionrc profile.ps1 microsoft.powershell_profile.ps1 .config/fish .config/nushell
+        .config/powershell .config/environment.d .config/autostart .config/systemd library/launchagents
+        library/launchdaemons
+    """,
+    EDITOR: """
+        .vscode .vscode-server .idea .fleet .zed .vs .vim .nvim .vimrc .gvimrc .exrc .nvimrc .nvim.lua .ideavimrc
+        .emacs .emacs.d .spacemacs .dir-locals.el .dir-locals-2.el .devcontainer .devcontainer.json .gitpod.yml
+        .config/nvim .config/zed .config/code .config/emacs .config/helix
+    """,
+    AGENT: """
+        .callgate .claude .claude.json .cursor .gemini .codex .windsurf .continue .roo .kiro .cline .clinerules
+        .opencode .qwen .goose .augment .junie .trae .amazonq .aider.conf.yml .mcp.json mcp.json mcp_config.json
+        .cursorrules .windsurfrules .goosehints claude_desktop_config.json .github/copilot-instructions.md
+        .github/instructions .github/agents .config/callgate .config/opencode .config/goose .config/claude
+        .config/mcp .local/share/callgate
+    """,
+    TOOL: """
+        .npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv .husky
+        .lefthook .lefthook.yml lefthook.yml .pre-commit-config.yaml .mise.toml mise.toml .cargo/config
+        .cargo/config.toml .mvn .gradle/init.d .condarc .pip .gemrc .bundle .curlrc .wgetrc .tmux.conf .screenrc
+        .rprofile .irbrc .pryrc .pythonrc .pythonrc.py .psqlrc .sqliterc .gdbinit .lldbinit sitecustomize.py
+        usercustomize.py .github/workflows .github/actions .config/git .config/pip .config/direnv .config/mise
+    """,
+    SECRET: """
+        .ssh .aws .azure .gnupg .kube .netrc _netrc .git-credentials .pgpass .my.cnf .pypirc .vault-token
+        .password-store .credentials.json .docker/config.json .config/gh .config/gcloud .config/git/credentials
+        .config/containers/auth.json .config/op .config/doctl .config/hub .config/rclone .cargo/credentials
+        .cargo/credentials.toml .gem/credentials .terraform.d/credentials.tfrc.json .codex/auth.json
+        .gemini/oauth_creds.json .local/share/keyrings .local/share/opencode/auth.json library/keychains
+        .mozilla/firefox .config/google-chrome .config/chromium id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk
+        id_ed25519_sk
+    """,
+}
+# Whole paths outside the workspace.
+_PATHS: Mapping[str, str] = {
+    SYSTEM: """
+        /proc /sys /dev /boot /etc/passwd /etc/group /etc/pam.d /etc/profile /etc/profile.d /etc/bash.bashrc
+        /etc/bashrc /etc/zsh /etc/zshenv /etc/zshrc /etc/zprofile /etc/fish /etc/environment /etc/crontab
+        /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /etc/ld.so.preload
+        /etc/ld.so.conf /etc/ld.so.conf.d /etc/ssh /etc/systemd /etc/init.d /etc/rc.local /etc/hosts /etc/gitconfig
+        /etc/claude-code /etc/callgate /var/spool/cron
+    """,
+    SECRET: """
+        /etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssl/private /run/secrets /var/run/secrets
+    """,
+}
+_KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
+_HOME_SECRETS = (".npmrc", ".yarnrc.yml")  # in a project they hold no tokens, or should not
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")  # in small letters they are any document
+_ENVIRONMENT = re.compile(r"\.env(?:\.(?!(?:example|sample|template|dist)\Z).*)?", re.DOTALL)
+_WORKSPACE_FILE = ".code-workspace"
+_PROCESS_SECRETS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|/proc/kcore")
+_NOWHERE = "/dev/null"
+_SHARED_MEMORY = "/dev/shm"
+
+_EVERYTHING = ("*", "**", ".*")
+_TOP = re.compile(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
+
+
+def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
+    """Why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is the
+    workspace, ``home`` the person's folder; both absolute."""
+    why = (
+        place.fault
+        or (_removed(place, root, home) if what == "remove" else None)
+        or _device(place, what)
+        or _escaped(place, root)
+        or _named(place, what, root, home)
+    )
+    return None if why is None else f"{_shown(place)}: {why}"
+
+
+def _shown(place: Place) -> str:
+    """Escaped, so that nothing in a name can dress up the sentence."""
+    leads = "" if place.resolved == place.hops[0] else f" (which leads to {place.resolved!r})"
+    return f"{place.spelled!r}{leads}"
+
+
+def _removed(place: Place, root: str, home: str) -> str | None:
+    for hop in map(loose_name, place.hops):
+        path = _all_of(hop)
+        if _beneath(loose_name(root), path):
+            return "removing it would remove the workspace"
+        if _beneath(loose_name(home), path):
+            return "removing it would remove the home folder"
+        if _TOP.fullmatch(path):
+            return "removing it would remove a folder that the system stands on"
+    return None
+
+
+def _all_of(path: str) -> str:
+    """``x/*`` is everything in ``x``."""
+    above, _, name = path.rpartition("/")
+    return (above or "/") if name in _EVERYTHING else path
+
+
+def _device(place: Place, what: What) -> str | None:
+    if place.kind == "device" and (what == "remove" or place.resolved != _NOWHERE):
+        return "it is a device, a pipe or a socket, not a file"
+    return None
+
+
+def _escaped(place: Place, root: str) -> str | None:
+    spelled, inside = place.hops[0], place.inside
+    if inside:
+        return None
+    if _beneath(spelled, root):
+        return "a link leads out of the workspace"
+    if ".." in place.spelled.split("/") and (not place.spelled.startswith("/") or _beneath(place.spelled, root)):
+        return "it leaves the workspace over .."
+    if _beneath(loose_name(spelled), loose_name(root)):
+        return "it looks like a path in the workspace and is not"
+    return None
+
+
+def _named(place: Place, what: What, root: str, home: str) -> str | None:
+    for hop in place.hops:
+        outside = not _beneath(hop, root)
+        below = hop if outside else hop[len(root.rstrip("/")) :]
+        why = _secret(below, outside) or (_in_home(hop, home) if what == "read" else _kept(below, outside, place.folds))
+        if why is not None:
+            return f"it {why}"
+    return None
+
+
+def _secret(path: str, outside: bool) -> str | None:
+    loose = loose_name(path)
+    if _found(_SECRETS, loose) or _is_key(loose.rpartition("/")[2]):
+        return SECRET
+    if outside and (_PROCESS_SECRETS.fullmatch(loose) or _at(SECRET, loose)):
+        return SECRET
+    return None
+
+
+def _is_key(name: str) -> bool:
+    """A certificate is no secret, and ``.pem`` may be either."""
+    if name.endswith(".pem"):
+        return "key" in name or "priv" in name
+    return name.endswith(_KEY_ENDINGS) or (name.startswith("ssh_host_") and name.endswith("_key"))
+
+
+def _in_home(path: str, home: str) -> str | None:
+    loose, home = loose_name(path), loose_name(home).rstrip("/")
+    return SECRET if any(loose == f"{home}/{name}" for name in _HOME_SECRETS) else None
+
+
+def _kept(path: str, outside: bool, folds: bool) -> str | None:
+    loose = loose_name(path)
+    name, loose_last = path.rpartition("/")[2], loose.rpartition("/")[2]
+    if name in _INSTRUCTIONS or (folds and loose_last in map(str.lower, _INSTRUCTIONS)):
+        return AGENT
+    if _ENVIRONMENT.fullmatch(loose_last):
+        return TOOL
+    if loose_last.endswith(_WORKSPACE_FILE):
+        return EDITOR
+    if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not _beneath(loose, _SHARED_MEMORY):
+        return SYSTEM
+    return _found(_WRITTEN, loose)
+
+
+def _at(why: str, loose: str) -> bool:
+    system = loose.removeprefix("/private")  # where macOS keeps them
+    return any(_beneath(system, path) for path in _PATHS[why].split())
+
+
+def _beneath(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+Table = dict[str, list[tuple[tuple[str, ...], str]]]
+"""For the first name of what is protected: all its names in a row, and why."""
+
+
+def _table(reasons: Iterable[str]) -> Table:
+    made: Table = {}
+    for why in reasons:
+        for entry in _NAMES[why].split():
+            names = tuple(entry.split("/"))
+            made.setdefault(names[0], []).append((names, why))
+    return made
+
+
+_WRITTEN = _table(why for why in _NAMES if why != SECRET)
+_SECRETS = _table([SECRET])
+
+
+def _short(name: str) -> str:
+    """What the old short form of a name consists of: six letters of its stem, three of its ending."""
+    stem, _, ending = name.lstrip(".").rpartition(".")
+    letters = re.sub(r"[^a-z0-9_-]", "", stem or ending)[:6]
+    return f"{letters}.{ending[:3]}" if stem else letters
+
+
+_HAS_NO_SHORT_FORM = re.compile(r"[^.]{1,8}(?:\.[^.]{1,3})?")
+_SHORT_FORM = re.compile(r"([^.~]{1,6})~[0-9]+((?:\.[^.]{1,3})?)")
+_LONG_NAMES = {
+    _short(name): name
+    for entries in _NAMES.values()
+    for name in entries.replace("/", " ").split()
+    if not _HAS_NO_SHORT_FORM.fullmatch(name)
+}
+
+
+def _long(name: str) -> str:
+    """The protected name that a short form like ``git~1`` may stand for; any other name as it is."""
+    short = _SHORT_FORM.fullmatch(name)
+    return name if short is None else _LONG_NAMES.get(short[1] + short[2], name)
+
+
+def _found(table: Table, loose: str) -> str | None:
+    parts = [_long(part) for part in loose.split("/")]
+    for start, part in enumerate(parts):
+        for names, why in table.get(part, ()):
+            if tuple(parts[start : start + len(names)]) == names:
+                return why
+    return None

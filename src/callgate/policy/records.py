@@ -1,0 +1,101 @@
+"""Small JSON files in the person's own data folder: for their eyes only, and replaced as a whole or not at all."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from json import dumps, loads
+from pathlib import Path
+from stat import S_ISREG, S_IWOTH
+from typing import Any, NoReturn, cast
+
+from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.words.errors import UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two programs that write at once may lose one of two answers there
+    fcntl = None
+
+LARGEST = 16 * 1024 * 1024
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Damaged(Exception):
+    """A record is there and cannot be used; the message says why, after "it"."""
+
+
+def read_record(file: Path) -> dict[str, Any] | None:
+    """The object in the file; None when there is no such file. Damaged for all that is no honest record."""
+    try:
+        with open(os.open(file, os.O_RDONLY | _SAFELY), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if not S_ISREG(status.st_mode):
+                raise Damaged("is not a regular file")
+            if os.name == "posix" and status.st_mode & S_IWOTH:
+                raise Damaged("may be written by anybody")
+            data = opened.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise Damaged("is too large")
+        value = loads(data, parse_constant=_refuse)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Damaged(f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise Damaged("is not JSON") from None
+    if not isinstance(value, dict):
+        raise Damaged("is not an object")
+    return cast(dict[str, Any], value)
+
+
+def write_record(file: Path, value: dict[str, Any]) -> None:
+    """Replace the file as a whole, on disk before this comes back. UsageError when it cannot be written."""
+    draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        made: list[Path] = []
+        make_folders(file.parent, made, 0o700)
+        write_new(draft, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
+        try:
+            os.replace(draft, file)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+        for folder in {file.parent, *(each.parent for each in made)}:
+            with suppress(OSError):  # not every file system can sync a folder
+                sync_folder(folder)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
+
+
+def set_record_aside(file: Path) -> Path:
+    """Take it out of the way without losing it, and say where it is now. UsageError when it cannot be moved."""
+    aside = file.with_name(f"{file.name}.{os.urandom(4).hex()}.broken")
+    try:
+        os.rename(file, aside)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be moved: {error.strerror or error}") from error
+    return aside
+
+
+@contextmanager
+def one_at_a_time(file: Path) -> Generator[None]:
+    """Hold everybody else off who wants to change the record. Reading needs no lock: it finds the old or the new."""
+    if fcntl is None:
+        yield
+        return
+    lock = file.with_name(f"{file.name}.lock")
+    try:
+        make_folders(lock.parent, [], 0o700)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+    except OSError as error:
+        raise UsageError(f"{lock} cannot be opened: {error.strerror or error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

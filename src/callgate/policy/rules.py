@@ -1,0 +1,225 @@
+"""Rules as they are written, ``Tool`` or ``Tool(content)``, and all the rules of a session as one Rulebook.
+
+A tool is named as it is called. ``mcp__server`` and ``mcp__server__*`` are every tool of that server; ``mcp__*`` is
+every tool of every server and ``*`` every tool there is, both for deny and ask only. The first ``(`` opens the content
+and the last character of the rule closes it; what is between stands for itself, so brackets in it need neither balance
+nor escape.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import cast, get_args
+
+from callgate.policy.contents import Content, Written, parse_content
+from callgate.policy.lines import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
+from callgate.policy.subjects import Subject
+from callgate.words.decisions import Effect, Origin
+from callgate.words.noun import noun
+
+_TOOL = re.compile(r"\*|mcp__\*|mcp__(?:[A-Za-z0-9-]|_(?!_))+__\*|[A-Za-z0-9_-]+")
+_SERVER = re.compile(r"mcp__(?:[A-Za-z0-9-]|_(?!_))+")
+_LAYERS: tuple[str, ...] = get_args(Layer)
+
+
+def parse_rule(text: str) -> tuple[str, str | None]:
+    """The tool and the content, None when the rule is about the whole tool. ValueError says what is wrong and at which
+    character."""
+    for at, letter in enumerate(text, start=1):
+        if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs"):
+            raise ValueError(f"a character that cannot be seen, U+{ord(letter):04X}, at character {at}")
+    named = _TOOL.match(text)
+    if named is None:
+        raise ValueError("a rule starts with the name of a tool, at character 1")
+    tool, rest = named[0], text[named.end() :]
+    at = named.end() + 1
+    if not rest:
+        return tool, None
+    if rest[0] != "(":
+        raise ValueError(f"{rest[0]!r} cannot be part of a tool's name, at character {at}")
+    if rest[-1] != ")":
+        missing = "the closing bracket is missing" if ")" not in rest else "nothing may follow the closing bracket"
+        raise ValueError(f"{missing}, at character {len(text)}")
+    if not rest[1:-1].strip():
+        raise ValueError(f"nothing is between the brackets; write {tool} for every call of it, at character {at}")
+    if tool in ("*", "mcp__*"):
+        raise ValueError(f"{tool} is any tool, so nothing can be said of its content, at character {at}")
+    return tool, rest[1:-1]
+
+
+@noun
+class Rule:
+    """A rule ready to be matched. ``family`` is how the names of its tools begin, None when it names one tool.
+    ``everywhere``: a path rule on every tool that touches files in that way, whatever its name. ``reaches``: it may
+    allow what is outside the workspace."""
+
+    effect: Effect
+    text: str
+    tool: str
+    origin: Origin
+    content: Content | None = None
+    expires_at: float | None = None
+    note: str | None = None
+    family: str | None = None
+    everywhere: bool = False
+    reaches: bool = False
+
+    def lives(self, now: float) -> bool:
+        return self.expires_at is None or now < self.expires_at
+
+    def names(self, tool: str) -> bool:
+        return self.tool == tool or (self.family is not None and tool.startswith(self.family))
+
+    def against(self, subject: Subject) -> str | None:
+        """Why a deny or ask rule applies to the call, in words, or None."""
+        if not self.lives(subject.case.now):
+            return None
+        if not self.everywhere and not any(self.names(name) for name in subject.names):
+            return None
+        if self.content is not None:
+            return self.content.against(subject)
+        if not self.everywhere or self._whole_kind(subject):
+            return f"it is about every call of {self.tool}"
+        return None
+
+    def _whole_kind(self, subject: Subject) -> bool:
+        """``Edit`` and ``Read`` alone stand for all tools that are made for editing or for reading files."""
+        kind = subject.edits_files if self.tool == "Edit" else subject.reads_files
+        return kind or self.tool in subject.names
+
+    def covers(self, subject: Subject) -> bool:
+        """Whether an allow rule covers the call by itself, places outside the workspace aside."""
+        if not self.lives(subject.case.now) or not self.names(subject.case.name):
+            return False
+        return self.content is None or self.content.covers(subject)
+
+
+def make_rule(
+    effect: Effect,
+    text: str,
+    origin: Origin,
+    *,
+    root: str,
+    home: str,
+    expires_at: float | None = None,
+    note: str | None = None,
+) -> Rule:
+    """ValueError says what is wrong and at which character of the text."""
+    tool, inside = parse_rule(text)
+    if effect == "allow" and tool in ("*", "mcp__*"):
+        raise ValueError(f"an allow rule names its tool or server, {tool} is for deny and ask, at character 1")
+    content = None
+    if inside is not None:
+        try:
+            content = parse_content(tool, inside, root=root, home=home)
+        except ValueError as error:
+            raise ValueError(_moved(str(error), len(tool) + 1)) from error
+    everywhere = tool in ("Edit", "Read") and (content is not None or effect != "allow")
+    reaches = origin.layer in REACHES_OUTSIDE
+    return Rule(effect, text, tool, origin, content, expires_at, note, _family(tool), everywhere, reaches)
+
+
+def _family(tool: str) -> str | None:
+    if tool.endswith("*"):
+        return tool[:-1]
+    return f"{tool}__" if _SERVER.fullmatch(tool) else None
+
+
+def _moved(message: str, by: int) -> str:
+    """A position in the content as one in the rule."""
+    return re.sub(r"\bcharacter (\d+)", lambda found: f"character {int(found[1]) + by}", message)
+
+
+@noun
+class Ignored:
+    """A line that has no effect, and why."""
+
+    line: RuleLine
+    why: str
+
+
+@noun
+class Rulebook:
+    """All rules that count. Their order says which one is named when several apply, and never what is decided."""
+
+    root: str = ""
+    home: str = ""
+    denies: tuple[Rule, ...] = ()
+    asks: tuple[Rule, ...] = ()
+    allows: tuple[Rule, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+
+    @staticmethod
+    def of(
+        lines: Iterable[RuleLine], *, root: str, home: str, now: float = 0.0, faults: Iterable[Fault] = ()
+    ) -> "Rulebook":
+        """Compile every line and run its self-tests. ``faults`` are those found before, while the files were read."""
+        wrong = list(faults)
+        ignored: list[Ignored] = []
+        rules: list[Rule] = []
+        for line in lines:
+            made = _compiled(line, root, home)
+            if isinstance(made, Fault):
+                wrong.append(made)
+            elif (why := _no_use(line, now)) is not None:
+                ignored.append(Ignored(line, why))
+            else:
+                rules.append(made)
+        rules.sort(key=_rank)
+        return Rulebook(
+            root,
+            home,
+            tuple(rule for rule in rules if rule.effect == "deny"),
+            tuple(rule for rule in rules if rule.effect == "ask"),
+            tuple(rule for rule in rules if rule.effect == "allow"),
+            tuple(wrong),
+            tuple(ignored),
+        )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return (*self.denies, *self.asks, *self.allows)
+
+
+EMPTY = Rulebook()
+
+
+def _rank(rule: Rule) -> tuple[int, str, str, int]:
+    origin = rule.origin
+    return _LAYERS.index(origin.layer), rule.text, origin.file, origin.line
+
+
+def _no_use(line: RuleLine, now: float) -> str | None:
+    if line.effect == "allow" and line.origin.layer in IN_REPOSITORY:
+        return f"files inside the repository can only tighten, so the {line.origin.layer} settings allow nothing"
+    if line.expires_at is not None and line.expires_at <= now:
+        return "it has expired"
+    return None
+
+
+def _compiled(line: RuleLine, root: str, home: str) -> Rule | Fault:
+    text, origin = line.text, line.origin
+    if origin.layer not in _LAYERS:
+        return Fault(f"the rule {text} comes from {origin.layer!r}, which is no layer of settings", origin)
+    try:
+        rule = make_rule(line.effect, text, origin, root=root, home=home, expires_at=line.expires_at, note=line.note)
+    except ValueError as error:
+        return Fault(f"the {line.effect} rule {text} cannot be read: {error}", origin)
+    for wanted, examples in (("match", line.match), ("not_match", line.not_match)):
+        for example in examples:
+            try:
+                covered = _tried(rule, example, root, home)
+            except ValueError as error:
+                return Fault(f"a self-test of {text} cannot be read: {wanted} {example!r}: {error}", origin)
+            if covered is not (wanted == "match"):
+                says = "covers" if covered else "does not cover"
+                return Fault(f"a self-test of {text} fails: {wanted} {example!r}, but the rule {says} it", origin)
+    return rule
+
+
+def _tried(rule: Rule, example: str, root: str, home: str) -> bool:
+    """The self-tests of a rule without content are names of tools."""
+    if rule.content is None:
+        return rule.names(example)
+    return cast(Written, rule.content).tried(example, rule.effect, root=root, home=home)

@@ -1,0 +1,343 @@
+"""A settings file: read, checked, and turned into lines that know where they stand.
+
+    mode = "default"
+
+    [permissions]
+    allow = ["Bash(git status)", { rule = "Bash(npm run *)", match = ["npm run lint"], expires = 2027-01-01 }]
+    deny = ["Read(~/.ssh/**)"]
+
+    [[hooks.PostToolUse]]
+    command = "make lint"
+    matcher = "Edit|Write"
+
+``keys.SETTINGS`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and whoever judges
+must deny every call and name them.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG, S_IWOTH
+from typing import Any, TypeGuard, cast
+
+from callgate.policy import positions
+from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
+from callgate.policy.lines import IN_REPOSITORY, Fault, HookKind, HookLine, Layer, RuleLine
+from callgate.policy.positions import Positions, locate
+from callgate.words.decisions import Effect, Origin
+from callgate.words.display import visible
+from callgate.words.noun import noun
+
+LARGEST = 128 * 1024
+LONGEST_LINE = 2_000
+"""``tomllib`` takes time by the square of the parts of a dotted key, and a start must not hang."""
+DEEPEST = 20
+MOST_FAULTS = 50
+
+_EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
+_TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+@noun
+class Said:
+    """A plain value, and who said it."""
+
+    name: str
+    value: str | int | float
+    origin: Origin
+
+
+@noun
+class Settings:
+    """What one layer says. ``sha256`` is that of the bytes that were read, empty when there was no file to read."""
+
+    layer: Layer
+    file: str = ""
+    rules: tuple[RuleLine, ...] = ()
+    hooks: tuple[HookLine, ...] = ()
+    plain: tuple[Said, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    sha256: str = ""
+
+
+def read_settings(file: Path, layer: Layer) -> Settings:
+    """What the file says; nothing when it is not there. Never raises for what is in it, or for what it is."""
+    found = _read(file, layer)
+    if not isinstance(found, tuple):
+        return Settings(layer, str(file), faults=() if found is None else (found,))
+    data, changed_at = found
+    parsed = _parse(data)
+    if isinstance(parsed, _Wrong):
+        fault = Fault(parsed.text, Origin(layer, str(file), parsed.line))
+        return Settings(layer, str(file), faults=(fault,), sha256=sha256(data).hexdigest())
+    text, tables = parsed
+    return _Reading(file, layer, changed_at, locate(text)).settings(tables, sha256(data).hexdigest())
+
+
+def faulty(file: Path, layer: Layer, text: str) -> Settings:
+    """A file that is not even to be opened."""
+    return Settings(layer, str(file), faults=(Fault(text, Origin(layer, str(file))),))
+
+
+def shown(value: object) -> str:
+    """A value from a file on one line, with everything escaped that is not plainly visible, and not too long."""
+    text = visible(repr(value))
+    return text if len(text) <= 100 else f"{text[:80]}… ({len(text) - 80} more characters)"
+
+
+def _read(file: Path, layer: Layer) -> tuple[bytes, float] | Fault | None:
+    """The bytes and when they were written; None when there is no such file. Waits for nobody: pipes and devices are
+    refused before they are opened."""
+    origin = Origin(layer, str(file))
+    try:
+        _check_regular(os.stat(file))
+        with open(os.open(file, _OPEN), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            _check_regular(status)
+            data = opened.read(LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        is_cut = file.is_symlink() or (file.parent.is_symlink() and not file.parent.exists())
+        return Fault("this link leads nowhere: mend or remove it", origin) if is_cut else None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return Fault(f"this cannot be read ({why}): make it a readable file, or remove it", origin)
+    if len(data) > LARGEST:
+        return Fault(f"this is larger than {LARGEST // 1024} KiB: make it smaller", origin)
+    if layer not in IN_REPOSITORY and os.name == "posix" and status.st_mode & S_IWOTH:
+        return Fault("anybody may write this file, so it is not to be relied on: chmod o-w it", origin)
+    return data, status.st_mtime
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if not S_ISREG(status.st_mode):
+        raise ValueError("it is a folder" if S_ISDIR(status.st_mode) else "it is not a regular file")
+
+
+@noun
+class _Wrong:
+    line: int
+    text: str
+
+
+def _parse(data: bytes) -> tuple[str, dict[str, Any]] | _Wrong:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _Wrong(data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            return _Wrong(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        return _Wrong(1, "this is nested too deep: make it plainer")
+    except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
+        place = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        where = f" (column {place[2]})" if place else ""
+        said = re.sub(r" \(at .*\)$", "", str(error), flags=re.DOTALL)
+        return _Wrong(line, f"this is not TOML: {shown(said)[1:-1]}{where}: correct it")
+    if _is_deeper(tables, DEEPEST):
+        return _Wrong(1, f"this is nested deeper than {DEEPEST} levels: make it plainer")
+    return text, tables
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [inner for each in layer for inner in _inner(each)]
+        if not layer:
+            return False
+    return True
+
+
+def _inner(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(cast(dict[str, object], value).values())
+    return cast(list[object], value) if isinstance(value, list) else []
+
+
+class _Reading:
+    """One pass over the tables of a file, gathering what is right and what is wrong with it."""
+
+    def __init__(self, file: Path, layer: Layer, changed_at: float, places: Positions) -> None:
+        self._file = file
+        self._layer: Layer = layer
+        self._changed_at = changed_at
+        self._places = places
+        self._faults: list[Fault] = []
+        self._rules: list[RuleLine] = []
+        self._hooks: list[HookLine] = []
+        self._plain: list[Said] = []
+
+    def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
+        for name, value in tables.items():
+            if name in _SECTIONS:
+                if self._is_table(value, (name,)):
+                    _SECTIONS[name](self, value)
+            elif name in keys_of(""):
+                self._say(("mode",), value, "mode")
+            else:
+                self._unknown((name,), [*keys_of(""), *_SECTIONS])
+        if self._faults:
+            # Whoever forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
+            tight = tuple(rule for rule in self._rules if rule.effect != "allow")
+            return Settings(self._layer, str(self._file), tight, faults=self._first_faults(), sha256=digest)
+        rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
+        return Settings(self._layer, str(self._file), rules, hooks, plain, sha256=digest)
+
+    def _first_faults(self) -> tuple[Fault, ...]:
+        faults = sorted(self._faults, key=lambda fault: fault.origin.line)
+        if len(faults) <= MOST_FAULTS:
+            return tuple(faults)
+        more = Fault(f"and {len(faults) - MOST_FAULTS} more faults from here on", faults[MOST_FAULTS].origin)
+        return (*faults[:MOST_FAULTS], more)
+
+    def permissions(self, table: dict[str, Any]) -> None:
+        for effect in _EFFECTS:
+            path: positions.Path = ("permissions", effect)
+            listed = table.get(effect, [])
+            if not isinstance(listed, list):
+                self._wrong(path, listed, "rules")
+                continue
+            for index, written in enumerate(cast(list[object], listed)):
+                self._rule(effect, written, (*path, index))
+        for name in table:
+            if name not in _EFFECTS:
+                self._unknown(("permissions", name), list(_EFFECTS))
+
+    def hooks(self, table: dict[str, Any]) -> None:
+        for event, listed in table.items():
+            if event not in EVENTS:
+                self._unknown(("hooks", event), list(EVENTS))
+            elif isinstance(listed, list):
+                for index, written in enumerate(cast(list[object], listed)):
+                    if self._is_table(written, ("hooks", event, index)):
+                        self._hook(event, written, ("hooks", event, index))
+            else:
+                self._fault(("hooks", event), f"hooks are a list of tables: begin each one with [[hooks.{event}]]")
+
+    def questions(self, table: dict[str, Any]) -> None:
+        self._plain_section("questions", table)
+
+    def limits(self, table: dict[str, Any]) -> None:
+        self._plain_section("limits", table)
+
+    def _plain_section(self, section: str, table: dict[str, Any]) -> None:
+        known = keys_of(section)
+        for name, value in table.items():
+            if name in known:
+                self._say((section, name), value, known[name].kind)
+            else:
+                self._unknown((section, name), list(known))
+
+    def _say(self, path: tuple[str, ...], value: object, kind: str) -> None:
+        read = self._value(path, value, kind)
+        if read is not None:
+            self._plain.append(Said(".".join(path), read, self._origin(path)))
+
+    def _rule(self, effect: Effect, written: object, path: positions.Path) -> None:
+        if isinstance(written, str):
+            text = self._value(path, written, "text")
+            if text is not None:
+                self._rules.append(RuleLine(effect, text, self._origin(path)))
+            return
+        if not isinstance(written, dict):
+            self._fault(path, f"a rule is a text or a table, not {shown(written)}")
+            return
+        had = len(self._faults)
+        read = self._fields("permissions.*", cast(dict[str, object], written), path)
+        if "rule" not in written:
+            self._fault(path, 'this table has no rule: say which with rule = "…"')
+        if len(self._faults) > had:
+            return
+        self._rules.append(
+            RuleLine(
+                effect,
+                read["rule"],
+                self._origin(path),
+                read.get("expires"),
+                read.get("note"),
+                read.get("match", ()),
+                read.get("not_match", ()),
+            )
+        )
+
+    def _hook(self, event: str, written: dict[str, Any], path: positions.Path) -> None:
+        had = len(self._faults)
+        read = self._fields("hooks.*", written, path)
+        targets = [name for name in _TARGETS if name in written]
+        if len(targets) != 1:
+            found = f"has {' and '.join(targets)}" if targets else "has none"
+            self._fault(path, f"a hook has exactly one of command, python and url, and this one {found}")
+        if len(self._faults) > had:
+            return
+        self._hooks.append(
+            HookLine(
+                event,
+                _TARGETS[targets[0]],
+                read[targets[0]],
+                self._origin(path),
+                read.get("matcher", ""),
+                read.get("if", ""),
+                read.get("timeout", 60.0),
+                read.get("fail_closed", False),
+            )
+        )
+
+    def _fields(self, section: str, table: Mapping[str, object], path: positions.Path) -> dict[str, Any]:
+        known, found = keys_of(section), dict[str, Any]()
+        for name, value in table.items():
+            if name in known:
+                found[name] = self._value((*path, name), value, known[name].kind)
+            else:
+                self._unknown((*path, name), list(known))
+        return found
+
+    def _value(self, path: positions.Path, value: object, kind: str) -> Any:
+        """The value read as its kind, or None and a fault."""
+        try:
+            return read_moment(value, self._changed_at) if kind == "moment" else READERS[kind](value)
+        except ValueError as error:
+            self._wrong(path, value, kind, str(error))
+            return None
+
+    def _is_table(self, value: object, path: positions.Path) -> TypeGuard[dict[str, Any]]:
+        if not isinstance(value, dict):
+            self._fault(path, f"{_dotted(path)} must be a table, not {shown(value)}")
+        return isinstance(value, dict)
+
+    def _wrong(self, path: positions.Path, value: object, kind: str, more: str = "") -> None:
+        said = f" ({more})" if more else ""
+        self._fault(path, f"{_dotted(path)} must be {KINDS[kind]}, not {shown(value)}{said}")
+
+    def _unknown(self, path: positions.Path, known: list[str]) -> None:
+        name = str(path[-1])
+        close = get_close_matches(name.lower(), [each.lower() for each in known], 1)
+        meant = next((each for each in known if close and each.lower() == close[0]), None)
+        tip = f"did you mean {meant}?" if meant else f"known here: {', '.join(known)}"
+        self._fault(path, f"there is no setting {shown(_dotted(path))}: {tip}")
+
+    def _fault(self, path: positions.Path, text: str) -> None:
+        self._faults.append(Fault(text, self._origin(path)))
+
+    def _origin(self, path: positions.Path) -> Origin:
+        return Origin(self._layer, str(self._file), self._places.line_of(path))
+
+
+_SECTIONS = {
+    "permissions": _Reading.permissions,
+    "hooks": _Reading.hooks,
+    "questions": _Reading.questions,
+    "limits": _Reading.limits,
+}
+
+
+def _dotted(path: positions.Path) -> str:
+    """The names alone: the line says which of several is meant."""
+    return ".".join(str(part) for part in path if isinstance(part, str))

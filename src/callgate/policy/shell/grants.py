@@ -1,0 +1,262 @@
+"""The allow side: whether rules cover a command, all of it."""
+
+import re
+from collections.abc import Callable, Sequence
+from posixpath import join
+
+from callgate.policy.shell.command import Analysis, Redirect, Simple, Word
+from callgate.policy.shell.patterns import ShellPattern
+from callgate.policy.shell.programs import Use, program_named
+from callgate.policy.shell.programs.inner import known_as
+from callgate.policy.shell.programs.uses import said
+from callgate.policy.shell.programs.wrappers import TRANSPARENT
+from callgate.words.noun import noun
+
+Permits = Callable[[str], bool]
+"""Whether a path, as spelled, may be read or written."""
+
+
+@noun
+class Granted:
+    """Rules cover it; ``used`` are the indices of the patterns that were needed."""
+
+    used: tuple[int, ...]
+
+
+@noun
+class Refused:
+    why: str
+
+
+_VARIABLES = frozenset(
+    "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM NO_COLOR FORCE_COLOR CLICOLOR "  # noqa: SIM905
+    "CLICOLOR_FORCE CI COLUMNS LINES NODE_ENV RUST_BACKTRACE PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE".split()
+)
+_PAGERS = frozenset(("PAGER", "GIT_PAGER", "MANPAGER"))
+_VALUE = re.compile(r"[\w.@:+-]*|[\w+-]+(?:/[\w+-]+)+")
+_DUPLICATE = re.compile(r"\d+-?|-")
+_WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
+_TEXTS = frozenset(("<<", "<<-", "<<<"))
+_MOVES = frozenset(("cd", "pushd", "chdir"))
+_MOST_MOVES = 4
+# They need no rule of their own beside a command that has one.
+_FREE = frozenset(("cd", "timeout", "nice", "ionice", "stdbuf"))
+# They add words of their own to the command they run.
+_APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "fd", "fdfind", "entr"))
+_DEEPEST = 8
+_LONGEST = 1_000
+
+
+def within_by_spelling(path: str) -> bool:
+    """A path that by its letters cannot lead out of the folder one is in. Links are the resolver's business."""
+    if path[:1] in ("/", "~"):
+        return path == "/dev/null"
+    depth = 0
+    for part in path.split("/"):
+        # A glob with a leading dot may become "..".
+        if part == ".." or (part[:1] == "." and set(part) & set("*?[")):
+            depth -= 1
+        elif part not in ("", "."):
+            depth += 1
+        if depth < 0:
+            return False
+    return True
+
+
+def safe_assignments(simple: Simple) -> str | None:
+    """Why the environment of a command is not harmless; None if it is."""
+    for name, value in simple.assignments:
+        text = value.value
+        if text is None or value.globs or value.tilde or value.braces:
+            return f"{name} is set to something that is not known"
+        if name in _PAGERS and text == "cat":
+            continue
+        if name not in _VARIABLES or not _VALUE.fullmatch(text) or ".." in text.split("/"):
+            return f"{name} may change what the command does"
+    return None
+
+
+@noun
+class _Desk:
+    """What a decision is made of; ``here`` are the folders the command may be in by now."""
+
+    patterns: tuple[ShellPattern, ...]
+    may_write: Permits
+    may_read: Permits
+    here: tuple[str, ...] = ("",)
+
+    @property
+    def moved(self) -> bool:
+        return len(self.here) > 1
+
+    def reads(self, path: str) -> bool:
+        if path == "/dev/null" or path in ("", "-"):
+            return True
+        return not path.startswith("/dev/") and all(self.may_read(join(folder, path)) for folder in self.here)
+
+
+def grant(
+    analysis: Analysis,
+    patterns: Sequence[ShellPattern],
+    may_write: Permits,
+    may_read: Permits = within_by_spelling,
+) -> Granted | Refused:
+    """Whether the patterns cover every simple command, and nothing else happens on the way.
+
+    ``may_write`` is asked for targets of redirections and for operands that are written, ``may_read`` for every path a
+    known program would read or change, and for the words of an unknown one.
+    """
+    if analysis.fault is not None:
+        return Refused(analysis.fault)
+    if analysis.script.expands:
+        return Refused("an expansion is not known before it runs")
+    if not analysis.script.commands:
+        return Refused("there is no command in it")
+    desk: _Desk | None = _Desk(tuple(patterns), may_write, may_read)
+    used: list[int] = []
+    for simple in analysis.script.commands:
+        if desk is None:
+            return Refused("the folder it goes to is not known")
+        answer = _simple(simple, desk)
+        if isinstance(answer, Refused):
+            return answer
+        used += answer
+        if said(simple.words[0]) in _MOVES:
+            desk = _moved(simple, desk)
+    if not used:
+        return Refused("no rule covers it")
+    return Granted(tuple(sorted(set(used))))
+
+
+def _moved(simple: Simple, desk: _Desk) -> _Desk | None:
+    """The folders after a ``cd``: it may stand in a subshell or fail, so the old ones stay. None: nobody can say."""
+    target = next((said(word) for word in simple.words[1:] if said(word)[:1] != "-"), None)
+    if target is None or len(desk.here) >= _MOST_MOVES:
+        return None
+    return _Desk(desk.patterns, desk.may_write, desk.may_read, (*desk.here, *(join(at, target) for at in desk.here)))
+
+
+def _simple(simple: Simple, desk: _Desk) -> list[int] | Refused:
+    if not simple.words:
+        return Refused("an assignment or a redirection without a command")
+    if set(simple.within) & {"function", "substitution", "control"}:
+        return Refused("a command inside another form")
+    if why := safe_assignments(simple):
+        return Refused(why)
+    for redirect in simple.redirects:
+        if why := _redirect(redirect, desk):
+            return Refused(why)
+    return _cover(simple.words, desk, 0)
+
+
+def _redirect(redirect: Redirect, desk: _Desk) -> str | None:
+    target, operator = redirect.target, redirect.operator
+    path = said(target)
+    if operator in _TEXTS or path == "/dev/null":
+        return None
+    if operator in (">&", "<&") and _DUPLICATE.fullmatch(path):
+        return None
+    if target.value is None or target.globs or target.tilde or target.braces:
+        return f"the target {target.raw or path} is not known"
+    if operator == "<":
+        return None if desk.reads(path) else f"it reads {path}, which is outside"
+    if operator not in _WRITES:
+        return f"the redirection {operator}"
+    if desk.moved and not path.startswith("/"):
+        return f"it changes the folder and then writes {path}"
+    return None if desk.may_write(path) else f"it writes {path}, which no Edit rule covers"
+
+
+def _cover(words: tuple[Word, ...], desk: _Desk, depth: int) -> list[int] | Refused:
+    """The patterns that cover one command, or why none does."""
+    if depth > _DEEPEST:
+        return Refused("too many commands in each other")
+    program = words[0]
+    if len(words) > _LONGEST:
+        return Refused(f"more than {_LONGEST:,} words")
+    if program.value is None or program.globs or program.braces or program.tilde:
+        return Refused(f"the program {program.raw or program.value} is not a plain name")
+    if any(word.value is None for word in words):
+        return Refused("an expansion is not known before it runs")
+    texts = [said(word) for word in words]
+    refusal: Refused | None = None
+    for number, pattern in enumerate(desk.patterns):
+        spelled = pattern.spelled(texts)
+        if spelled is None or any(words[at].globs for at in spelled):
+            continue
+        answer = _objections(words, spelled, pattern, desk, depth)
+        if not isinstance(answer, Refused):
+            return [number, *answer]
+        refusal = refusal or answer
+    if refusal is None and texts[0] in _FREE:
+        return _objections(words, frozenset(), None, desk, depth)
+    return refusal or Refused(f"no rule covers {texts[0]}")
+
+
+def _objections(
+    words: tuple[Word, ...], spelled: frozenset[int], pattern: ShellPattern | None, desk: _Desk, depth: int
+) -> list[int] | Refused:
+    """What of a command goes beyond the pattern that covers its words; the patterns used for commands inside."""
+    path = said(words[0])
+    name = known_as(path.rpartition("/")[2])
+    program = program_named(name)
+    uses = program.read(words)
+    used: list[int] = []
+    exact = pattern is not None and pattern.kind == "exact"
+    for use in uses:
+        if use.role == "argv" and not use.meant:
+            answer = _inside(words, use, name, spelled, pattern, desk, depth)
+            if isinstance(answer, Refused):
+                return answer
+            used += answer
+        elif why := _against(use, spelled, desk, exact=exact):
+            return Refused(f"{path}: {why}")
+    if desk.moved:
+        quiet = program.quiet and name != "git" and all(use.role in ("read", "argv") for use in uses)
+        if not quiet or "/" in path:
+            return Refused(f"it changes the folder and then runs {path}")
+    return used
+
+
+def _against(use: Use, spelled: frozenset[int], desk: _Desk, *, exact: bool) -> str | None:
+    """Why a use is not covered; None if it is."""
+    if use.role == "read" or (use.meant and use.role in ("write", "move", "remove")):
+        return None if use.on in spelled or desk.reads(use.text) else f"{use.text} is outside"
+    if use.meant:
+        return None
+    if use.role == "code" and not use.text:
+        return use.why
+    if use.role == "write" and use.operand and use.text:
+        if desk.moved and not use.text.startswith("/"):
+            return f"it changes the folder and then writes {use.text}"
+        return (
+            None
+            if use.on in spelled or desk.may_write(use.text)
+            else f"it writes {use.text}, which no Edit rule covers"
+        )
+    written = exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1))
+    return None if written else use.why
+
+
+def _inside(
+    words: tuple[Word, ...],
+    use: Use,
+    name: str,
+    spelled: frozenset[int],
+    pattern: ShellPattern | None,
+    desk: _Desk,
+    depth: int,
+) -> list[int] | Refused:
+    """A command inside another: the rule writes out its program, or it has a rule of its own."""
+    inner = words[use.on :]
+    exact = pattern is not None and pattern.kind == "exact"
+    if not inner:
+        return Refused(use.why)
+    if all(at in spelled for at in range(use.at, use.on + 1)):
+        if name in _APPENDING and not program_named(said(inner[0])).tame and not exact:
+            return Refused(f"{name} adds words to {said(inner[0])} that are not known")
+        moved = frozenset(at - use.on for at in spelled if at >= use.on)
+        return _objections(inner, moved, pattern, desk, depth + 1)
+    if name not in TRANSPARENT:
+        return Refused(use.why)
+    return _cover(inner, desk, depth + 1)

@@ -1,0 +1,31 @@
+"""What of a syntax tree's nodes is used here, so that only one module needs the packages."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Node(Protocol):
+    """A node as tree-sitter gives it."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def children(self) -> Sequence["Node"]: ...
+    @property
+    def start_byte(self) -> int: ...
+    @property
+    def end_byte(self) -> int: ...
+    @property
+    def is_named(self) -> bool: ...
+    @property
+    def is_error(self) -> bool: ...
+    @property
+    def is_missing(self) -> bool: ...
+    @property
+    def has_error(self) -> bool: ...
+    def child_by_field_name(self, name: str, /) -> "Node | None": ...
+
+
+def text_of(node: Node, text: str) -> str:
+    """The part of the text that the node was made from. A byte was a character there: see ``tree.shadow``."""
+    return text[node.start_byte : node.end_byte]

@@ -1,0 +1,197 @@
+"""What stands between the brackets of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
+
+A pattern speaks of the words of one simple command, after quotes are resolved; it never sees an operator. A ``*`` that
+stands alone is one word or more, a ``*`` inside a word is any text within that word.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal
+
+from callgate.words.noun import noun
+
+Piece = tuple[str, ...]
+"""One word of a pattern, cut at its stars: ``("git",)`` is literal, ``("", "")`` is a lone star."""
+
+Kind = Literal["exact", "prefix", "wildcard"]
+
+LONE: Piece = ("", "")
+_LIMIT = 2_000
+_FORBIDDEN = {
+    **dict.fromkeys(";&|<>", "is an operator of the shell"),
+    **dict.fromkeys("()", "groups commands"),
+    **dict.fromkeys("$`", "starts an expansion"),
+    "\\": "escapes",
+}
+# What the text under a star inside a word may not hold: it would lead out of what the rest of the word promises, or
+# be taken apart again by the program (curl does that with braces and brackets).
+_NOT_UNDER_STAR = frozenset("{}[]\\@")
+
+
+@noun
+class ShellPattern:
+    """``content`` is the text as written. ``exact``: these words and no others. ``prefix``: these words first.
+    ``wildcard``: words with stars in them."""
+
+    content: str
+    kind: Kind
+    pieces: tuple[Piece, ...]
+
+    @property
+    def program(self) -> str | None:
+        """The program it names; None when there is a star in its place."""
+        first = self.pieces[0]
+        return first[0] if len(first) == 1 else None
+
+    @property
+    def everything(self) -> bool:
+        """It is a star and nothing else."""
+        return self.pieces == (LONE,)
+
+    def spelled(self, words: Sequence[str]) -> frozenset[int] | None:
+        """Which of the words the pattern itself writes out; None if it does not match them.
+
+        A pattern that begins with a star matches nothing here: it would allow every program there is.
+        """
+        if self.program is None:
+            return None
+        if self.kind == "wildcard":
+            return _spelled_around_stars(self.pieces, words)
+        count = len(self.pieces)
+        if len(words) < count or (self.kind == "exact" and len(words) != count):
+            return None
+        if any(piece[0] != word for piece, word in zip(self.pieces, words, strict=False)):
+            return None
+        return frozenset(range(count))
+
+
+def matches(piece: Piece, word: str) -> bool:
+    """One word against one piece of a pattern, in linear time."""
+    if len(piece) == 1:
+        return piece[0] == word
+    head, *middle, tail = piece
+    if len(word) < len(head) + len(tail) or not (word.startswith(head) and word.endswith(tail)):
+        return False
+    at, end = len(head), len(word) - len(tail)
+    for part in middle:
+        at = word.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def stretch(pieces: Sequence[Piece], words: Sequence[str], *, least: int = 1) -> dict[int, int] | None:
+    """Which word each piece stands on, or None when they do not match. A lone star takes ``least`` words or more."""
+    tokens: list[Piece | None] = []
+    for piece in pieces:
+        tokens += [LONE] * least + [None] if piece == LONE else [piece]
+    found: dict[int, int] = {}
+    at = token = 0
+    back: tuple[int, int] | None = None
+    while at < len(words):
+        wanted = tokens[token] if token < len(tokens) else ()
+        if wanted is None:
+            back = (token, at)
+            token += 1
+        elif wanted and matches(wanted, words[at]):
+            found[token] = at
+            at, token = at + 1, token + 1
+        elif back:
+            back = (back[0], back[1] + 1)
+            token, at = back[0] + 1, back[1]
+        else:
+            return None
+    while token < len(tokens) and tokens[token] is None:
+        token += 1
+    return found if token == len(tokens) else None
+
+
+def _spelled_around_stars(pieces: tuple[Piece, ...], words: Sequence[str]) -> frozenset[int] | None:
+    found = stretch(pieces, words)
+    if found is None:
+        return None
+    tokens = [piece for piece in pieces for piece in ([LONE, LONE] if piece == LONE else [piece])]
+    spelled: set[int] = set()
+    for token, at in found.items():
+        piece = tokens[token]
+        if len(piece) == 1:
+            spelled.add(at)
+        elif piece != LONE:
+            if not _tame(piece, words[at]):
+                return None
+            if _names_what(piece[0]):
+                spelled.add(at)
+    return frozenset(spelled)
+
+
+def _tame(piece: Piece, word: str) -> bool:
+    """The text under the stars stays where the literal text around it points to."""
+    hidden = word[len(piece[0]) : len(word) - len(piece[-1])]
+    return not _NOT_UNDER_STAR & set(hidden) and ".." not in word.split("/")
+
+
+def _names_what(head: str) -> bool:
+    """``/srv/data/*`` and ``--output=*`` say what they are about; ``-*`` and ``a*`` do not."""
+    return "=" in head if head.startswith("-") else "/" in head
+
+
+def parse_pattern(content: str) -> ShellPattern:
+    """The pattern a rule's content stands for. ValueError says what is wrong with it, and at which character."""
+    if not content.strip():
+        raise ValueError("the pattern is empty (character 0)")
+    if content[0].isspace() or content[-1].isspace():
+        at = 0 if content[0].isspace() else len(content) - 1
+        raise ValueError(f"a blank at the edge of the pattern (character {at})")
+    if len(content) > _LIMIT:
+        raise ValueError(f"the pattern is longer than {_LIMIT} characters (character {_LIMIT})")
+    prefix = content.endswith(":*")
+    text = content[:-2] if prefix else content
+    if not text or text[-1].isspace():
+        raise ValueError(f"there is no word before ':*' (character {len(text)})")
+    pieces, starred = _pieces(text)
+    if prefix and starred is not None:
+        raise ValueError(f"'*' and ':*' do not go together (character {starred})")
+    kind = "prefix" if prefix else "exact" if starred is None else "wildcard"
+    if pieces[0] == ("",):
+        raise ValueError("the program has no name (character 0)")
+    return ShellPattern(content, kind, pieces)
+
+
+def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
+    """The words of the text, quotes taken off, cut at their stars; and where the first star is."""
+    pieces: list[Piece] = []
+    parts: list[str] | None = None  # of the word being read; None between words
+    quote, opened, starred = "", 0, None
+    for at, char in enumerate(text):
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") and char != " ":
+            raise ValueError(f"U+{ord(char):04X} does not belong in a pattern (character {at})")
+        if quote and char == quote:
+            quote = ""
+        elif quote == "'" or (quote and char not in "$`\\"):
+            assert parts is not None
+            parts[-1] += char
+        elif char in _FORBIDDEN:
+            raise ValueError(f"{char!r} {_FORBIDDEN[char]}; a pattern is about one command (character {at})")
+        elif char == " ":
+            if parts is not None:
+                pieces.append(tuple(parts))
+            parts = None
+        else:
+            parts = [""] if parts is None else parts
+            if char in "'\"":
+                quote, opened = char, at
+            elif char == "#" and parts == [""]:
+                raise ValueError(f"'#' starts a comment (character {at})")
+            elif char == "*":
+                starred = at if starred is None else starred
+                parts.append("")
+            elif char == ":" and text[at + 1 : at + 3] == "* ":
+                raise ValueError(f"':*' stands only at the end (character {at})")
+            else:
+                parts[-1] += char
+    if quote:
+        raise ValueError(f"the quote is not closed (character {opened})")
+    assert parts is not None
+    pieces.append(tuple(parts))
+    return tuple(pieces), starred

@@ -1,0 +1,239 @@
+"""The options of git's subcommands."""
+
+from callgate.policy.shell.programs.options import Grammar, grammar, names
+
+_DIFF = """
+    -psuRabwWzcmtr -U=text -B?=text -M?=text -C?=text -D?=text -l=text -S=text -G=text -I=text -O=read -X?=text -#
+    --patch --no-patch --unified=text --raw --patch-with-raw --indent-heuristic --no-indent-heuristic --minimal
+    --patience --histogram --anchored=text --diff-algorithm=text --stat?=text --stat-width=text --stat-count=text
+    --stat-name-width=text --compact-summary --numstat --shortstat --dirstat?=text --cumulative --summary
+    --patch-with-stat --name-only --name-status --submodule?=text --color?=text --no-color --color-moved?=text
+    --no-color-moved --color-moved-ws=text --word-diff?=text --word-diff-regex=text --color-words?=text --no-renames
+    --rename-empty --check --ws-error-highlight=text --full-index --binary --abbrev?=text --no-abbrev
+    --break-rewrites?=text --find-renames?=text --find-copies?=text --find-copies-harder --irreversible-delete
+    --diff-filter=text --pickaxe-all --pickaxe-regex --skip-to=text --rotate-to=text --relative?=text --no-relative
+    --text --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines
+    --ignore-matching-lines=text --inter-hunk-context=text --function-context --exit-code --quiet --no-ext-diff
+    --no-textconv --ignore-submodules?=text --src-prefix=text --dst-prefix=text --no-prefix --default-prefix
+    --line-prefix=text --ita-invisible-in-index --cached --staged --merge-base --no-index --base --ours --theirs
+    --cc --combined-all-paths --dd --diff-merges=text --no-diff-merges --remerge-diff --output-indicator-new=text
+    --output-indicator-old=text --output-indicator-context=text
+    --ext-diff!run --textconv!run --output=write """
+_REVS = """
+    -iEFPgq -n=text --max-count=text --skip=text --since=text --after=text --until=text --before=text --max-age=text
+    --min-age=text --author=text --committer=text --grep=text --grep-reflog=text --all-match --invert-grep
+    --regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --perl-regexp --merges --no-merges
+    --min-parents=text --max-parents=text --first-parent --not --all --branches?=text --tags?=text --remotes?=text
+    --glob=text --exclude=text --exclude-hidden=text --reflog --ignore-missing --bisect --stdin --cherry-mark
+    --cherry-pick --cherry --left-only --right-only --left-right --walk-reflogs --merge --boundary --graph --no-graph
+    --oneline --decorate?=text --no-decorate --decorate-refs=text --decorate-refs-exclude=text --source --mailmap
+    --no-mailmap --use-mailmap --full-diff --log-size -L=text --follow --format=text --pretty?=text --date=text
+    --relative-date --abbrev-commit --no-abbrev-commit --encoding=text --expand-tabs?=text --no-expand-tabs
+    --notes?=text --no-notes --show-notes?=text --parents --children --reverse --no-walk?=text --do-walk --topo-order
+    --date-order --author-date-order --full-history --dense --sparse --simplify-merges --simplify-by-decoration
+    --ancestry-path?=text --show-pulls --objects --no-object-names --count --timestamp --header --filter=text
+    --quiet --disk-usage?=text --show-linear-break?=text --show-signature!run """
+_MERGE = " -s=run --strategy=run -S?=text --gpg-sign?=text -X=text --strategy-option=text "
+_REMOTE = " --upload-pack=run --receive-pack=run --exec=run "
+
+_OTHERS = names(
+    """merge-base name-rev show-ref for-each-ref check-ignore check-attr check-mailmap count-objects fsck version var
+    show-branch cherry verify-pack get-tar-commit-id stripspace patch-id gc prune update-ref update-index symbolic-ref
+    replace help sparse-checkout"""
+)
+
+# name → (kinds of the operands, options, strict or lenient)
+_TABLE: dict[str, tuple[str, str, str]] = {
+    "status": (
+        "read",
+        """-sbvz -M?=text -u?=text --short --branch --show-stash --porcelain?=text --long --verbose
+        --untracked-files?=text --ignore-submodules?=text --ignored?=text --column?=text --no-column --ahead-behind
+        --no-ahead-behind --renames --no-renames --find-renames?=text --null""",
+        "strict",
+    ),
+    "diff": ("read", _DIFF, "strict"),
+    "diff-tree": ("read", _DIFF + _REVS + " -v --root --no-commit-id", "strict"),
+    "diff-index": ("read", _DIFF, "strict"),
+    "diff-files": ("read", _DIFF, "strict"),
+    "log": ("read", _DIFF + _REVS, "strict"),
+    "show": ("read", _DIFF + _REVS, "strict"),
+    "whatchanged": ("read", _DIFF + _REVS, "strict"),
+    "rev-list": ("read", _DIFF + _REVS, "strict"),
+    "range-diff": ("read", _DIFF + " --creation-factor=text --left-only --right-only --no-dual-color", "strict"),
+    "shortlog": ("read", _REVS + " -nsce -w?=text --numbered --summary --email --group=text", "strict"),
+    "reflog": ("text read", _DIFF + _REVS, "strict"),
+    "grep": (
+        "text read",
+        """-aiIwvhHEGPFnlLcoqpWzr -A=text -B=text -C=text -e=text -f=read -m=text -# --cached --untracked --no-index
+        --no-exclude-standard --exclude-standard --recurse-submodules --text --ignore-case --word-regexp
+        --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number
+        --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color?=text
+        --no-color --break --heading --show-function --context=text --after-context=text --before-context=text
+        --function-context --max-count=text --max-depth=text --recursive --no-recursive --threads=text --and --or
+        --not --all-match --quiet --no-textconv --textconv!run -O?=run --open-files-in-pager?=run""",
+        "strict",
+    ),
+    "blame": (
+        "read",
+        """-bcfltnespwkh -L=text -S=read -M?=text -C?=text --root --show-stats --porcelain --line-porcelain
+        --incremental --encoding=text --contents=read --date=text --since=text --first-parent --reverse --progress
+        --no-progress --show-name --show-number --show-email --score-debug --abbrev=text --color-lines
+        --color-by-age --ignore-rev=text --ignore-revs-file=read --minimal""",
+        "strict",
+    ),
+    "ls-files": (
+        "read",
+        """-cdmosiukftvzr -x=text -X=read --cached --deleted --modified --others --stage --ignored --unmerged --killed
+        --directory --no-empty-directory --eol --deduplicate --exclude=text --exclude-from=read
+        --exclude-per-directory=text --exclude-standard --error-unmatch --with-tree=text --full-name
+        --recurse-submodules --abbrev?=text --debug --sparse --format=text""",
+        "strict",
+    ),
+    "ls-tree": (
+        "read",
+        "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?=text --format=text",
+        "strict",
+    ),
+    "rev-parse": (
+        "read",
+        """-q --abbrev-ref?=text --short?=text --verify --quiet --symbolic --symbolic-full-name --all --branches?=text
+        --tags?=text --remotes?=text --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir
+        --absolute-git-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository
+        --show-superproject-working-tree --path-format=text --default=text --revs-only --no-revs --flags --no-flags
+        --disambiguate=text --since=text --until=text --git-path=text --show-object-format?=text --local-env-vars""",
+        "strict",
+    ),
+    "cat-file": (
+        "read",
+        "-tsep --batch?=text --batch-check?=text --batch-command?=text --batch-all-objects --buffer --unordered "
+        "--allow-unknown-type --path=text --textconv!run --filters!run",
+        "strict",
+    ),
+    "hash-object": ("read", "-t=text --stdin --stdin-paths --path=text --no-filters --literally -w!write", "strict"),
+    "describe": (
+        "read",
+        """--dirty?=text --broken?=text --all --tags --contains --abbrev?=text --candidates=text --exact-match --debug
+        --long --match=text --exclude=text --always --first-parent""",
+        "strict",
+    ),
+    "config": (
+        "text",
+        """-lz -e!run --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --null --name-only
+        --show-origin --show-scope --local --global --system --worktree --type=text --bool --int --path
+        --includes --no-includes --default=text --all --value=text --fixed-value --url=text --show-names
+        -f=read --file=read --blob=text --bool-or-int --bool-or-str --expiry-date --no-type
+        --edit!run --add!alter --unset!alter --unset-all!alter --replace-all!alter --rename-section!alter
+        --remove-section!alter --comment=alter""",
+        "strict",
+    ),
+    "branch": (
+        "text",
+        """-arvqlt --all --remotes --verbose --quiet --list --contains --no-contains --merged --no-merged
+        --points-at=text --sort=text --format=text --color?=text --no-color --column?=text --no-column
+        --abbrev?=text --no-abbrev --show-current --ignore-case -i --track?=text --no-track --create-reflog
+        --recurse-submodules -d!alter -D!alter -m!alter -M!alter -c!alter -C!alter -f!alter -u=alter --delete!alter
+        --move!alter --copy!alter --force!alter --set-upstream-to=alter --unset-upstream!alter
+        --edit-description!run""",
+        "strict",
+    ),
+    "tag": (
+        "text",
+        """-alsi -n?=text -m=text -F=read -u=text --list --sort=text --format=text --contains --no-contains --merged
+        --no-merged --points-at=text --color?=text --column?=text --no-column --ignore-case --annotate --sign
+        --message=text --file=read --local-user=text --cleanup=text --create-reflog --no-sign
+        -d!alter -f!alter -v!run -e!run --delete!alter --force!alter --verify!run --edit!run""",
+        "strict",
+    ),
+    "archive": (
+        "read",
+        """-lv0123456789 --format=text --list --verbose --prefix=text --worktree-attributes --add-file=read
+        --mtime=text --add-virtual-file=text -o=write --output=write --remote=send --exec=run""",
+        "strict",
+    ),
+    "ls-remote": (
+        "remote text",
+        """-htqb --heads --branches --tags --refs --quiet --exit-code --get-url --sort=text --symref -o=text
+        --server-option=text """
+        + _REMOTE,
+        "strict",
+    ),
+    "fetch": ("remote text", _REMOTE + " --recurse-submodules-default=text -o=text --refmap=text", "lenient"),
+    "pull": ("remote text", _REMOTE + _MERGE, "lenient"),
+    "push": ("remote text", _REMOTE + " -o=text --push-option=text --repo=odd", "lenient"),
+    "clone": (
+        "remote change",
+        _REMOTE
+        + """ -u=run -c=load --config=load --template=load --separate-git-dir=write -b=text --branch=text
+        --depth=text -o=text --origin=text --reference=read --reference-if-able=read -j=text --jobs=text
+        --filter=text --bundle-uri=send""",
+        "lenient",
+    ),
+    "add": ("read", "-e!run --edit!run --pathspec-from-file=read --chmod=text", "lenient"),
+    "commit": (
+        "read",
+        """-apqvsneoi -m=text -F=read -C=text -t=read -S?=text -u?=text --message=text --file=read
+        --reuse-message=text --author=text --date=text --template=read --fixup=text --squash=text --cleanup=text
+        --trailer=run --reset-author --all --amend --no-edit --no-verify --signoff --quiet --dry-run --allow-empty
+        --pathspec-from-file=read -c=run --reedit-message=run --edit!run""",
+        "lenient",
+    ),
+    "checkout": ("read", "-b=text -B=text --orphan=text --conflict=text --pathspec-from-file=read", "lenient"),
+    "switch": ("read", "-c=text -C=text --create=text --force-create=text --orphan=text", "lenient"),
+    "restore": ("read", "-s=text --source=text --pathspec-from-file=read", "lenient"),
+    "reset": ("read", "--pathspec-from-file=read", "lenient"),
+    "merge": ("read", _MERGE + " -m=text -F=read --file=read --into-name=text -e!run --edit!run", "lenient"),
+    "rebase": (
+        "read",
+        _MERGE + " --onto=text -x=run --exec=run -i!run --interactive!run --edit-todo!run --whitespace=text",
+        "lenient",
+    ),
+    "cherry-pick": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
+    "revert": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
+    "stash": ("text read", "-m=text --message=text --pathspec-from-file=read --ext-diff!run --output=write", "lenient"),
+    "remote": ("text", "-v --verbose -t=text -m=text --all --push --add --delete", "strict"),
+    "worktree": ("text change", "-b=text -B=text --reason=text --expire=text", "lenient"),
+    "submodule": ("text read", "-b=text --branch=text --name=text --reference=read --depth=text", "lenient"),
+    "bisect": ("text read", "--term-new=text --term-old=text --term-good=text --term-bad=text", "lenient"),
+    "notes": ("text", "-m=text -F=read -C=text --ref=text -c=run --message=text --file=read", "lenient"),
+    "mv": ("change", "-fknv --force --verbose --dry-run", "strict"),
+    "rm": ("drop", "-fnrq --force --dry-run --cached --ignore-unmatch --quiet --sparse", "strict"),
+    "apply": (
+        "read",
+        """--directory=change --unsafe-paths!write --exclude=text --include=text -p=text -C=text""",
+        "lenient",
+    ),
+    "am": ("read", "--directory=change --exclude=text --include=text -p=text -i!run --interactive!run", "lenient"),
+    "format-patch": ("read", _DIFF + _REVS + " -o=write --output-directory=write --stdout -k -N -v=text", "strict"),
+    "init": (
+        "change",
+        """-b=text --initial-branch=text --template=load --separate-git-dir=write --shared?=text""",
+        "lenient",
+    ),
+    "bundle": ("text change", "", "lenient"),
+    "clean": ("read", "-dfnqxX -e=text --force --dry-run --quiet --exclude=text -i!run --interactive!run", "strict"),
+    "difftool": ("read", _DIFF + " -x=run --extcmd=run -t=run --tool=run -y -g -d --no-prompt --tool-help", "strict"),
+    "mergetool": ("read", "-t=run --tool=run -y -g --no-prompt --tool-help", "strict"),
+    "filter-branch": (
+        "run",
+        """--env-filter=run --tree-filter=run --index-filter=run --parent-filter=run --msg-filter=run
+        --commit-filter=run --tag-name-filter=run --setup=run --subdirectory-filter=text --prune-empty --force -f
+        -d=write""",
+        "strict",
+    ),
+    **dict.fromkeys(_OTHERS, ("read", "", "lenient")),
+}
+QUIET = names(
+    """status diff diff-tree diff-index diff-files log show whatchanged rev-list range-diff shortlog grep blame ls-files
+    ls-tree rev-parse cat-file hash-object describe archive merge-base name-rev show-ref for-each-ref check-ignore
+    check-attr check-mailmap count-objects version show-branch cherry verify-pack get-tar-commit-id stripspace
+    patch-id"""
+)
+GRAMMARS: dict[str, Grammar] = {
+    name: grammar(
+        f"{spec} --help!run",
+        *("read" if kind == "remote" else kind for kind in operands.split()),
+        instead="-e -f" if name == "grep" else "",
+        lenient=how == "lenient",
+    )
+    for name, (operands, spec, how) in _TABLE.items()
+}

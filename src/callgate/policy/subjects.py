@@ -1,0 +1,188 @@
+"""What a call is about: its command, the places it touches, the host it asks, the agent it starts.
+
+All of it comes from the arguments and from what the tool declared, before anything runs.
+"""
+
+import re
+from dataclasses import replace
+from functools import cached_property
+from posixpath import dirname, join
+from typing import Literal
+
+from callgate.core.ports import Case
+from callgate.policy.hosts import host_of
+from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS, locks_of
+from callgate.policy.protected import danger
+from callgate.policy.shell.analyse import analyse
+from callgate.policy.shell.command import Analysis, Simple, Word
+from callgate.policy.shell.effects import effects_of, touched
+from callgate.policy.shell.programs.inner import inside
+from callgate.policy.shell.reach import Doubt, doubt
+from callgate.words.noun import noun
+from callgate.words.places import Place
+from callgate.words.traits import Effects, Locks
+
+Way = Literal["read", "write", "remove"]
+
+_AGENT_FIELDS = ("type", "subagent_type", "agent")
+_USUAL_AGENT = "general"
+_FOLDER_VARIABLE = re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)\})")
+_PLAIN_PATH = re.compile(r"[\w./@+*?-]+")
+_RUNS_SETTINGS = frozenset({"git", "hg", "jj", "sl"})
+
+
+@noun
+class Touch:
+    """A place and what the call does with it."""
+
+    place: Place
+    way: Way
+
+
+class Subject:
+    """One case, looked at as rules look at it. What takes time is worked out when it is first wanted, once."""
+
+    def __init__(self, case: Case, *, root: str, home: str) -> None:
+        self.case = case
+        self.root = root
+        self.home = home
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What a deny or ask rule may call the tool. An allow rule must use its own name."""
+        return (self.case.name, *self.case.tool.aliases)
+
+    @cached_property
+    def command(self) -> str | None:
+        value = self.case.arguments.get("command") if self.case.name == SHELL else None
+        return value if isinstance(value, str) else None
+
+    @cached_property
+    def analysis(self) -> Analysis | None:
+        """Of the command; None for every tool but the shell."""
+        return None if self.command is None else analyse(self.command)
+
+    def analysis_of(self, field: str) -> Analysis | None:
+        """Of the text in this argument, for tools that take a command under another name."""
+        if self.command is not None and field == "command":
+            return self.analysis
+        value = self.case.arguments.get(field)
+        return analyse(value) if isinstance(value, str) else None
+
+    @cached_property
+    def doubt(self) -> Doubt | None:
+        """Why the command may do anything at all."""
+        if self.case.name != SHELL:
+            return None
+        return Doubt("unread", "it is not text") if self.analysis is None else doubt(self.analysis)
+
+    @cached_property
+    def effects(self) -> Effects:
+        """The tool's own word, but for a shell: there the command is what counts."""
+        if self.case.name != SHELL:
+            return self.case.traits.effects
+        return "mutating" if self.analysis is None else effects_of(self.analysis)
+
+    @cached_property
+    def hidden(self) -> str | None:
+        """Why a command that only reads may still read elsewhere, or do more; None when all of it can be seen."""
+        if self.analysis is None:
+            return "it is not text" if self.case.name == SHELL else None
+        script = self.analysis.script
+        if self.analysis.fault is not None or script.expands:
+            return "what it stands for is only known when it runs"
+        if any(word.globs for command in script.commands for word in command.words):
+            return "a pattern may lead over a link to anywhere"
+        loads = next((run.name for run in inside(self.analysis).runs if run.name in _RUNS_SETTINGS), None)
+        return None if loads is None else f"{loads} runs programs that a repository's own settings name"
+
+    @cached_property
+    def locks(self) -> Locks | None:
+        declared = self.case.traits.declared_locks
+        return locks_of(self.case.name, self.case.arguments) if declared is None else declared
+
+    @cached_property
+    def touches(self) -> tuple[Touch, ...]:
+        """Every place the call is known to read, write or remove."""
+        found: dict[tuple[str, Way], None] = {}
+        for analysis in self._readings():
+            seen = touched(analysis)
+            ways: tuple[tuple[Way, tuple[str, ...]], ...]
+            ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
+            for way, paths in ways:
+                found.update(((self._in_shell(path), way), None) for path in paths if path != "/dev/null")
+        if self.locks is not None:
+            found.update(((path, "read"), None) for path in self.locks.reads)
+            found.update(((path, "write"), None) for path in self.locks.writes)
+        return tuple(Touch(self.case.place(path), way) for path, way in found)
+
+    def _readings(self) -> tuple[Analysis, ...]:
+        """The command, and the same with the two variables filled in whose values are known: ``$HOME`` and ``$PWD``."""
+        if self.analysis is None:
+            return ()
+        script = self.analysis.script
+        filled = replace(script, commands=tuple(map(self._filled, script.commands)))
+        return (self.analysis,) if filled == script else (self.analysis, replace(self.analysis, script=filled))
+
+    def _filled(self, command: Simple) -> Simple:
+        redirects = tuple(replace(each, target=self._known(each.target)) for each in command.redirects)
+        return replace(command, words=tuple(map(self._known, command.words)), redirects=redirects)
+
+    def _known(self, word: Word) -> Word:
+        if word.value is not None:
+            return word
+        folders = {"HOME": self.home, "PWD": self.root}
+        text = _FOLDER_VARIABLE.sub(lambda found: folders[found[1] or found[2]], word.raw.replace('"', ""))
+        return replace(word, value=text) if _PLAIN_PATH.fullmatch(text) else word
+
+    def _in_shell(self, path: str) -> str:
+        """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""
+        name, _, rest = path.partition("/")
+        if name == "~":
+            return join(self.home, rest)
+        if name.startswith("~"):
+            return join(dirname(self.home), name[1:], rest)
+        folder = self.case.arguments.get("cwd")
+        return join(folder, path) if isinstance(folder, str) else path
+
+    def place_in_shell(self, path: str) -> Place:
+        return self.case.place(self._in_shell(path))
+
+    @cached_property
+    def outside(self) -> tuple[Touch, ...]:
+        return tuple(touch for touch in self.touches if not touch.place.inside)
+
+    @cached_property
+    def danger(self) -> str | None:
+        """Hard safety: what is wrong with the first dangerous place, in words for a person."""
+        for touch in self.touches:
+            why = self.danger_of(touch.place, touch.way)
+            if why is not None:
+                return why
+        return None
+
+    def danger_of(self, place: Place, way: Way) -> str | None:
+        return danger(place, way, root=self.root, home=self.home)
+
+    @cached_property
+    def reads_files(self) -> bool:
+        return self.case.name in READERS
+
+    @cached_property
+    def edits_files(self) -> bool:
+        """Whether all the tool does is to change files: it is known for that, or shows its change first."""
+        return self.case.name in WRITERS or self.case.tool.previews
+
+    @cached_property
+    def host(self) -> str | None:
+        """Of the address to be fetched; None when there is none, or none that everybody reads the same way."""
+        url = self.case.arguments.get("url") if self.case.name == FETCH else None
+        return host_of(url) if isinstance(url, str) else None
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The type of agent a call starts, under each name the argument goes by."""
+        if self.case.name != AGENT:
+            return ()
+        given = [self.case.arguments.get(field) for field in _AGENT_FIELDS]
+        return tuple(each for each in given if isinstance(each, str)) or (_USUAL_AGENT,)

@@ -1,0 +1,200 @@
+"""Which folders a person trusts, and what they looked like then.
+
+Trust is for one folder by its resolved path, with exactly the files that were shown: neither a folder above it nor one
+beneath it is covered, since each brings files of its own. Any change of those files asks again. A folder without such
+files has nothing to trust, and so is not trusted when some appear later.
+
+The records are in the person's own data folder, one file for each folder.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from difflib import unified_diff
+from hashlib import sha256
+from pathlib import Path
+from time import time
+
+from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
+from callgate.policy.records import Damaged, read_record, write_record
+from callgate.policy.settings import Settings
+from callgate.words.display import excerpt, visible
+from callgate.words.errors import UsageError
+from callgate.words.jsonable import from_json, to_sparse
+from callgate.words.noun import noun
+
+_VERSION = 1
+_COMPARED_LINES = 1_000
+_DIFF_LINES = 200
+_DIFF_CHARS = 20_000
+
+
+@noun
+class Trusted:
+    """``at`` is when, in seconds since the epoch."""
+
+    at: float
+
+
+@noun
+class Untrusted:
+    """``why`` says what stands in the way, if it is more than that nobody was asked yet."""
+
+    why: str = ""
+
+
+@noun
+class Changed:
+    """It was trusted, and is not as it was. The pairs in ``changed`` are before and after."""
+
+    added: tuple[Seen, ...] = ()
+    removed: tuple[Seen, ...] = ()
+    changed: tuple[tuple[Seen, Seen], ...] = ()
+
+    def describe(self) -> tuple[str, ...]:
+        """What is different, in lines that are safe to show; nothing is left out without saying so."""
+        return tuple(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for seen in self.added:
+            yield f"new: {visible(seen.path)}"
+            yield from _diff("", seen.text)
+        for seen in self.removed:
+            yield f"gone: {visible(seen.path)}"
+        for before, after in self.changed:
+            yield f"changed: {visible(after.path)} ({_short(before)} is now {_short(after)})"
+            yield from _diff(before.text, after.text)
+
+
+State = Trusted | Untrusted | Changed
+
+
+@noun
+class Folder:
+    """A line of the list of what is trusted. ``problem`` says why its record is of no use."""
+
+    root: str
+    at: float = 0.0
+    files: int = 0
+    problem: str = ""
+
+
+class Trust:
+    """The store. A record that cannot be read trusts nothing, and says so."""
+
+    def __init__(self, data: Path, *, clock: Callable[[], float] = time) -> None:
+        self._folder = data / "trust"
+        self._clock = clock
+
+    def knows(self, root: Path) -> bool:
+        """Whether there is a record at all; without one there is nothing to compare."""
+        return os.path.lexists(self._file(root))
+
+    def state(self, root: Path) -> State:
+        """How it stands with this folder at this moment."""
+        return self.look(root)[0] if self.knows(root) else Untrusted()
+
+    def look(self, root: Path) -> tuple[State, tuple[Settings, ...]]:
+        """The same, with the settings of the repository: the very ones that were compared, should somebody be changing
+        them."""
+        found = fingerprint(root)
+        return self._compared(root, found), found.settings
+
+    def _compared(self, root: Path, found: Fingerprint) -> State:
+        file = self._file(root)
+        try:
+            record = self._record(file)
+        except Damaged as error:
+            return Untrusted(f"the record of what you trust there, {file}, {error}")
+        if record is None:
+            return Untrusted()
+        if found.problem:
+            return Untrusted(found.problem)
+        if record.root != os.path.realpath(root):
+            return Untrusted(f"{file} is about another folder")
+        return _compare(record.files, found.files) or Trusted(record.at)
+
+    def trust(self, root: Path, shown: Fingerprint) -> Trusted | Untrusted:
+        """Trust what was shown. Refused when it is not what is there now. UsageError when it cannot be written."""
+        if shown.problem:
+            return Untrusted(shown.problem)
+        if not shown.files:
+            return Untrusted("there is nothing in this folder to trust")
+        if fingerprint(root).digest != shown.digest:
+            return Untrusted("it changed since it was shown: look again")
+        record = _Record(_VERSION, os.path.realpath(root), self._clock(), shown.files)
+        write_record(self._file(root), to_sparse(record))
+        return Trusted(record.at)
+
+    def revoke(self, root: Path) -> bool:
+        """Trust it no more; False when it was not trusted. UsageError when the record cannot be removed."""
+        file = self._file(root)
+        try:
+            file.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise UsageError(f"{file} cannot be removed: {error.strerror or error}") from error
+        return True
+
+    def list(self) -> tuple[Folder, ...]:
+        """All that is trusted, by path, and records that cannot be read."""
+        found: list[Folder] = []
+        for file in self._folder.glob("*.json"):
+            try:
+                record = self._record(file)
+                found += [Folder(record.root, record.at, len(record.files))] if record else []
+            except Damaged as error:
+                found.append(Folder(str(file), problem=f"it {error}"))
+        return tuple(sorted(found, key=lambda each: each.root))
+
+    def _file(self, root: Path) -> Path:
+        return self._folder / f"{sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]}.json"
+
+    def _record(self, file: Path) -> "_Record | None":
+        data = read_record(file)
+        if data is None:
+            return None
+        try:
+            record = from_json(_Record, data)
+        except UsageError as error:
+            raise Damaged(f"is damaged: {error}") from None
+        if record.version != _VERSION:
+            raise Damaged("is of another version")
+        return record
+
+
+@noun
+class _Record:
+    version: int
+    root: str
+    at: float
+    files: tuple[Seen, ...]
+
+
+def _compare(before: tuple[Seen, ...], after: tuple[Seen, ...]) -> Changed | None:
+    old, new = {seen.path: seen for seen in before}, {seen.path: seen for seen in after}
+    found = Changed(
+        tuple(seen for seen in after if seen.path not in old),
+        tuple(seen for seen in before if seen.path not in new),
+        tuple((old[seen.path], seen) for seen in after if seen.path in old and not seen.is_like(old[seen.path])),
+    )
+    return None if found == Changed() else found
+
+
+def _short(seen: Seen) -> str:
+    runs = ", executable" if seen.executable else ""
+    return f"{seen.kind} {seen.sha256[:12]}{runs}".replace(" ,", ",").strip()
+
+
+def _diff(before: str | None, after: str | None) -> Iterator[str]:
+    if before is None or after is None:
+        yield "  (it is too large, or no text, so that only its hash is known)"
+        return
+    old, new = (text.split("\n") if text else [] for text in (before, after))
+    if max(len(old), len(new)) > _COMPARED_LINES:  # comparing takes time by the square, and the text is a stranger's
+        yield f"  ({len(old)} lines before and {len(new)} now: too many to compare here)"
+        return
+    lines = list(unified_diff(old, new, lineterm="", n=2))[2:]
+    if lines:
+        for line in excerpt("\n".join(lines), lines=_DIFF_LINES, chars=_DIFF_CHARS).text.split("\n"):
+            yield f"  {line}"

@@ -1,0 +1,112 @@
+"""What the hooks of a session hear besides its calls, and what comes of what they say."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from callgate.core.ports import Clock
+from callgate.host.processes import run_process
+from callgate.policy.hooks.environment import scrubbed
+from callgate.policy.hooks.hooks import Hooks
+from callgate.words.decisions import Question
+from callgate.words.errors import in_words
+from callgate.words.events import Noted
+from callgate.words.messages import Part, Text
+
+_NOTIFY_TIMEOUT = 60.0
+_LAST_WORDS = 10.0
+
+
+class SessionHooks:
+    """``notify`` is a command line that tells people who are away of a question."""
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        *,
+        root: str,
+        clock: Clock,
+        report: Callable[[Noted], None],
+        notify: str | None = None,
+    ) -> None:
+        self._hooks = hooks
+        self._root = root
+        self._clock = clock
+        self._report = report
+        self._notify = notify
+        self._started = False
+        self._context: tuple[str, ...] = ()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def prompted(self, parts: tuple[Part, ...], *, resumed: bool) -> tuple[Part, ...] | str:
+        """The prompt as the model gets it, or why it does not."""
+        if not self._started:
+            source = "resume" if resumed else "startup"
+            begun = await self._hooks.happened("SessionStart", source=source)
+            if begun.blocked is not None or begun.stop is not None:
+                return f"{begun.by} does not let the session start: {begun.blocked or begun.stop}"
+            self._started, self._context = True, begun.context
+        text = "".join(part.text for part in parts if isinstance(part, Text))
+        outcome = await self._hooks.happened("UserPromptSubmit", prompt=text)
+        if outcome.blocked is not None or outcome.stop is not None:
+            return f"{outcome.by} does not let this be sent: {outcome.blocked or outcome.stop}"
+        said, self._context = (*self._context, *outcome.context), ()
+        return (*parts, *(Text(f"\n[hook: {each}]") for each in said))
+
+    async def ending(self) -> str | None:
+        """The agent is through with its work: why it has to go on, if a hook says so."""
+        outcome = await self._hooks.happened("Stop", stop_hook_active=False)
+        return None if outcome.stop is not None else outcome.blocked
+
+    async def compacting(self, event: str, text: str) -> str | None:
+        """Before and after the history is compacted: why it must not be."""
+        told = {"custom_instructions": text} if event == "PreCompact" else {"compact_summary": text}
+        outcome = await self._hooks.happened(event, trigger="manual", **told)
+        blocked = outcome.blocked or outcome.stop
+        return None if blocked is None else f"{outcome.by}: {blocked}"
+
+    def asked(self, question: Question) -> None:
+        """A person is being asked and may be away."""
+        message = f"{question.tool} needs an answer: {question.reason or question.by}"
+        self._go(self._hooks.happened("Notification", message=message, notification_type="permission_prompt"))
+        if self._notify is not None:
+            self._go(self._run_notify(self._notify, message))
+
+    async def ended(self, reason: str) -> None:
+        """The session is over. Whatever is still being told is waited for, but nobody can hold up the end for long."""
+        self._go(self._hooks.happened("SessionEnd", reason=reason))
+        timer = self._clock.call_later(_LAST_WORDS, self._give_up)
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+        timer.cancel()
+
+    def _give_up(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._report(Noted(self._clock.now(), f"hooks took longer than {_LAST_WORDS:g} s and were ended", "warning"))
+
+    def _go(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(self._do(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _do(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except Exception as error:  # nobody waits for it, so it is said here
+            self._report(Noted(self._clock.now(), f"a notification failed: {in_words(error)}", "warning"))
+
+    async def _run_notify(self, line: str, message: str) -> None:
+        environment = scrubbed(os.environ) | {"CALLGATE_EVENT": "Notification"}
+        finished = await run_process(
+            ["/bin/sh", "-c", line],
+            cwd=self._root,
+            env=environment,
+            clock=self._clock,
+            stdin=message.encode(),
+            timeout=_NOTIFY_TIMEOUT,
+        )
+        if finished.timed_out or finished.returncode:
+            how = "took too long" if finished.timed_out else f"ended with {finished.returncode}"
+            self._report(Noted(self._clock.now(), f"the notification command {how}", "warning"))

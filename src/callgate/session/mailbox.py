@@ -1,0 +1,53 @@
+"""Answers that other programs leave for a session while it waits for a person."""
+
+import asyncio
+from collections.abc import Callable
+
+from callgate.core.ports import Clock, Journal, Timer
+from callgate.words.decisions import Confirmation
+
+_EVERY = 0.25  # seconds; only while a question is open
+
+
+class Mailbox:
+    """Looks for answers now and then while questions are open. ``take`` acts on one; ``waits`` says whether there is
+    still a question."""
+
+    def __init__(
+        self, journal: Journal, clock: Clock, *, take: Callable[[Confirmation], None], waits: Callable[[], bool]
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._take = take
+        self._waits = waits
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def open(self) -> None:
+        """There is a question: look until there is none left."""
+        if self._timer is None and self._task is None and not self._closed and self._journal.session:
+            self._timer = self._clock.call_later(_EVERY, self._look)
+
+    async def aclose(self) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    def _look(self) -> None:
+        self._timer = None
+        self._task = asyncio.get_running_loop().create_task(self._collect())
+
+    async def _collect(self) -> None:
+        try:
+            for confirmation in await self._journal.answers():
+                if not self._closed:
+                    self._take(confirmation)
+                    self._journal.forget_answers((confirmation.call_id,))
+        finally:
+            self._task = None
+            if self._waits():
+                self.open()

@@ -1,0 +1,273 @@
+"""Answering a question of a session from outside the program that runs it.
+
+The file of the question decides who is first, with and without a writer: it is made before anything else. Then, if
+nobody has the session open, the answer is put on record right here. Otherwise it stays for the one who has it; unless
+another answer was put on record just before the file was made, which the log then shows.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from json import dumps, loads
+from pathlib import Path
+from time import time
+from typing import Literal, get_args
+
+from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
+from callgate.transcript.asked import Asked, Questions, which_of
+from callgate.transcript.journal import append_to_log
+from callgate.transcript.loader import Loaded, load
+from callgate.transcript.lock import Holder, drop_name, holder_of, open_log, read_holder, take_lock
+from callgate.transcript.masking import Masker
+from callgate.transcript.repair import repair
+from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
+from callgate.words.errors import JournalError, SessionLocked, UsageError
+from callgate.words.events import Durable, QuestionAnswered
+from callgate.words.jsonable import from_json, to_json
+from callgate.words.noun import noun
+
+_TRIES = 3
+
+
+@noun
+class OpenQuestion:
+    """``answer`` was left for it and waits to be acted on. ``exact``: the arguments are what would run; where they are
+    not, secrets are masked in them."""
+
+    question: Question
+    answer: Confirmation | None = None
+    exact: bool = True
+
+
+@noun
+class AnswerTaken:
+    """The first answer to its question. ``holder`` has the session open; without one, the answer is on record and acted
+    on when the session is resumed. ``left``: it waits for the holder, who checks it and acts on it; an answer given
+    there in the same moment may still be before it."""
+
+    session: str
+    question: Question
+    confirmation: Confirmation
+    how: Literal["recorded", "left"]
+    holder: Holder | None = None
+
+
+@noun
+class InSession:
+    """The questions of the turn under way: what a person can answer now, in the order it was asked, and the answers
+    that are on record."""
+
+    open: tuple[OpenQuestion, ...]
+    answered: tuple[Confirmation, ...] = ()
+
+
+def questions_in(log: Path) -> InSession:
+    """Read without locking."""
+    questions = Questions(_read(log).events)
+    found = list(questions.open.values())
+    if not all(map(questions.will_run, found)) and holder_of(log) is None:
+        found = [asked for asked in found if questions.will_run(asked)]
+    waiting = (OpenQuestion(each.question, read_answer(log, each.key), _is_exact(each.question)) for each in found)
+    return InSession(tuple(waiting), tuple(answer for each in questions.answered.values() for answer in each))
+
+
+def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> AnswerTaken:
+    """Give the first answer to an open question. AnswerRefused says why it is not taken; UsageError that it is none.
+
+    Whether changed arguments are valid only the program that has the tools can say: it refuses them when it acts.
+    """
+    answer = replace(_well_formed(confirmation), at=confirmation.at or time())
+    _refuse_strangers(log)
+    asked = _fitting(log, Questions(_read(log).events), answer)
+    return _Attempt(log, masker, asked, answer).taken()
+
+
+# ---- what is an answer --------------------------------------------------------------------------------------------
+
+
+def _well_formed(confirmation: Confirmation) -> Confirmation:
+    if confirmation.outcome not in get_args(Answered):
+        raise UsageError(f"an answer is yes, yes_always or no, not {confirmation.outcome!r}")
+    try:
+        again = from_json(Confirmation, loads(dumps(to_json(confirmation), allow_nan=False)))
+    except (TypeError, ValueError, RecursionError, UsageError) as error:
+        raise UsageError(f"this is no answer: {error}") from error
+    if again != confirmation:
+        raise UsageError("the changed arguments are not plain JSON")
+    return confirmation
+
+
+def _fitting(log: Path, questions: Questions, answer: Confirmation) -> Asked:
+    """The open question that this answers."""
+    asked = questions.open.get(which_of(answer))
+    if asked is None:
+        raise AnswerRefused(*_why_not(log.stem, questions, answer))
+    question = asked.question
+    if answer.arguments_hash != question.arguments_hash:
+        raise AnswerRefused(f"the answer was given for other arguments than those of call {answer.call_id}")
+    if answer.outcome != "no" and answer.arguments is None and not _is_exact(question):
+        # Anything may stand behind a mask, and what is shown must be what is run.
+        raise AnswerRefused(
+            f"the arguments of call {answer.call_id} are masked on record, so nobody can see here what would run: say "
+            "yes where the session runs, or say no"
+        )
+    if answer.always is not None and answer.always.tool != question.tool:
+        raise AnswerRefused(f"the policy is for {answer.always.tool}, the question was about {question.tool}")
+    return asked
+
+
+def _why_not(session: str, questions: Questions, answer: Confirmation) -> tuple[str, Confirmation | None]:
+    before = questions.answered.get(which_of(answer))
+    if before:
+        return f"call {answer.call_id} was answered already{told(before[-1])}", before[-1]
+    waiting = {call_id for _, call_id in questions.open} - {answer.call_id}
+    close = get_close_matches(answer.call_id, waiting, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"no question about call {answer.call_id!r} is open in session {session}{hint}", None
+
+
+def _is_exact(question: Question) -> bool:
+    try:
+        return arguments_hash(question.tool, question.arguments) == question.arguments_hash
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse_strangers(log: Path) -> None:
+    """What another user leaves is not read by the one who runs the session."""
+    try:
+        owner = os.stat(log, follow_symlinks=False).st_uid
+    except OSError as error:
+        raise _unreadable(log, error) from error
+    if owner != os.geteuid():
+        raise AnswerRefused(f"session {log.stem} belongs to another user, who alone can answer its questions")
+
+
+# ---- where it goes ------------------------------------------------------------------------------------------------
+
+
+class _Attempt:
+    """At being the first. Its file is there until it is on record, or refused."""
+
+    def __init__(self, log: Path, masker: Masker, asked: Asked, answer: Confirmation) -> None:
+        self._log = log
+        self._masker = masker
+        self._asked = asked
+        self._answer = answer
+
+    def taken(self) -> AnswerTaken:
+        try:
+            left = leave_answer(self._log, self._asked, self._answer)
+        except AnswerRefused:
+            self._if_closed(_read(self._log).events)  # whose file it is need not be whose answer is on record
+            raise
+        try:
+            for _ in range(_TRIES):
+                taken = self._put_on_record()
+                if taken is not None:
+                    left.take_back()
+                    return taken
+                if holder_of(self._log) is not None:  # not one who only answered another question, and is gone
+                    break
+            return self._handed_over(left)
+        except BaseException:
+            left.take_back()
+            raise
+
+    def _put_on_record(self) -> AnswerTaken | None:
+        """None when somebody has the session open."""
+        log = self._log
+        try:
+            fd = open_log(log, os.O_RDWR)
+        except OSError as error:
+            raise _unreadable(log, error) from error
+        try:
+            take_lock(fd, log, time())
+        except BaseException as error:
+            os.close(fd)
+            if isinstance(error, SessionLocked):
+                return None
+            raise
+        try:
+            loaded = load(fd, log)
+            already = self._if_closed(loaded.events)
+            if already is None:
+                self._refuse_in_vain(loaded)
+            quarantined = None if already else repair(fd, log, loaded, time())
+        except BaseException as error:
+            _let_go(fd, log)
+            if isinstance(error, OSError):
+                raise _unreadable(log, error) from error
+            raise
+        if already is not None:
+            _let_go(fd, log)
+            return already
+        answered = QuestionAnswered(time(), self._answer)
+        append_to_log(log, self._masker, loaded, fd, [answered] if quarantined is None else [quarantined, answered])
+        return self._as("recorded")
+
+    def _handed_over(self, left: Left) -> AnswerTaken:
+        """It stays for the one who has the session open, unless that one had put another on record before."""
+        is_there = left.is_there  # looked at first: what is removed is on record, or was not taken
+        closed = self._if_closed(_read(self._log).events)
+        holder = read_holder(self._log)
+        if closed is None and not is_there:
+            raise AnswerRefused(f"{holder} has session {self._log.stem} open and did not take the answer: it says why")
+        return self._as("left", holder) if closed is None else replace(closed, holder=holder)
+
+    def _if_closed(self, events: Sequence[Durable]) -> AnswerTaken | None:
+        """None while the question is open. If that is over, this answer is on record, or AnswerRefused says why not."""
+        questions = Questions(events)
+        if self._asked.key in {each.key for each in questions.open.values()}:
+            return None
+        if any(_is_same(event.confirmation, self._answer) for event in events if isinstance(event, QuestionAnswered)):
+            return self._as("recorded")
+        answers, before = questions.answered.get(which_of(self._answer), []), self._asked.answers
+        if len(answers) > before:
+            first = answers[before]
+            raise AnswerRefused(f"call {first.call_id} was answered already{told(first)}", first)
+        raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
+
+    def _refuse_in_vain(self, loaded: Loaded) -> None:
+        """Nobody runs the session: what would not be acted on later is not taken now."""
+        session, answer = self._log.stem, self._answer
+        if not Questions(loaded.events).will_run(self._asked):
+            raise AnswerRefused(
+                f"nobody has session {session} open, and the message with call {answer.call_id} never came: the call "
+                "will not run whatever the answer is"
+            )
+        if self._masker.noun(answer).arguments != answer.arguments:
+            raise AnswerRefused(
+                "the changed arguments hold a secret, which the record must not have, and nobody has the session open "
+                "to take them from you: answer when it runs"
+            )
+
+    def _as(self, how: Literal["recorded", "left"], holder: Holder | None = None) -> AnswerTaken:
+        return AnswerTaken(self._log.stem, self._asked.question, self._answer, how, holder)
+
+
+def _is_same(one: Confirmation, other: Confirmation) -> bool:
+    """Whether it is this answer, and not only one like it. What it says in words may be masked on record."""
+    nothing: dict[str, None] = {"note": None, "arguments": None, "always": None}
+    return replace(one, **nothing) == replace(other, **nothing)
+
+
+def _let_go(fd: int, log: Path) -> None:
+    drop_name(log)
+    os.close(fd)
+
+
+def _read(log: Path) -> Loaded:
+    try:
+        fd = open_log(log, os.O_RDONLY)
+    except OSError as error:
+        raise _unreadable(log, error) from error
+    try:
+        return load(fd, log)
+    finally:
+        os.close(fd)
+
+
+def _unreadable(log: Path, error: OSError) -> JournalError:
+    return JournalError(f"{log} cannot be opened: {error.strerror or error}")

@@ -1,0 +1,324 @@
+"""Answers that other programs leave for the one that has the session open: a file for each question.
+
+``<session id>/answers/<key>.json`` appears whole or not at all, and once: that it is there is the refusal of any other
+answer. It is for its owner alone and holds the answer exactly, secrets included, so it goes as soon as the answer is on
+record. It is read only as what this program wrote: a regular file of the same user, that nobody else can write to.
+"""
+
+import os
+import re
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager, suppress
+from errno import EMLINK, ENOSYS, ENOTSUP, EOPNOTSUPP, EPERM
+from json import dumps, loads
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from time import time
+from typing import Any, NoReturn
+
+from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.transcript.asked import Asked, key_of
+from callgate.transcript.beside import read_beside
+from callgate.words.decisions import Confirmation
+from callgate.words.errors import CallgateError, JournalError, UsageError
+from callgate.words.jsonable import from_json, to_json
+from callgate.words.noun import noun
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a Store says that it cannot be used
+    fcntl = None
+
+LARGEST = 4 << 20
+"""Bytes of an answer; who wants to hand over more puts it into a file and says which."""
+
+_VERSION = 1
+_ANSWER = re.compile(r"[0-9a-f]{32}\.json")
+_DRAFT = re.compile(r"[0-9a-f]{32}\.\d+\.[0-9a-f]{16}\.tmp")
+_IN_THE_MAKING = 60.0  # seconds: an older draft is one whose program died
+_NO_LINKS = (EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP, EMLINK)
+_OTHERS_MAY_WRITE = 0o022
+
+
+class AnswerRefused(CallgateError):
+    """The question is not open, or has an answer already: ``first`` is that one, where it is known."""
+
+    def __init__(self, message: str, first: Confirmation | None = None) -> None:
+        super().__init__(message)
+        self.first = first
+
+
+class _Unusable(Exception):
+    """Says why a file is no answer."""
+
+
+@noun
+class Waiting:
+    """An answer that was left. ``key`` is that of its question."""
+
+    key: str
+    confirmation: Confirmation
+
+
+@noun
+class Found:
+    """``faults`` say in words what lay there and is no answer; it was set aside where that was possible."""
+
+    answers: tuple[Waiting, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@noun
+class Left:
+    """An answer of ours, as it was left."""
+
+    path: Path
+    data: bytes
+
+    @property
+    def is_there(self) -> bool:
+        """Still; not what somebody else left under that name since then."""
+        try:
+            return read_beside(self.path) == self.data
+        except OSError:
+            return False
+
+    def take_back(self) -> None:
+        """Remove it, unless it is gone."""
+        with suppress(OSError):
+            if self.is_there:
+                self.path.unlink()
+
+
+def answers_folder(log: Path) -> Path:
+    return log.with_suffix("") / "answers"
+
+
+# ---- leaving one --------------------------------------------------------------------------------------------------
+
+
+def leave_answer(log: Path, asked: Asked, confirmation: Confirmation) -> Left:
+    """Leave an answer, down to the disk. AnswerRefused when there is one; it says whose."""
+    data = _written(asked, confirmation)
+    folder = answers_folder(log)
+    try:
+        _make(folder)
+        draft = folder / f"{asked.key}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
+        write_new(draft, data, 0o600)
+        try:
+            left = Left(folder / f"{asked.key}.json", data)
+            if not _publish(draft, left.path):
+                first = read_answer(log, asked.key)
+                raise AnswerRefused(f"call {confirmation.call_id} was answered already{told(first)}", first)
+        finally:
+            with suppress(OSError):
+                draft.unlink()
+        sync_folder(folder)
+    except OSError as error:
+        raise JournalError(f"the answer cannot be left in {folder}: {error.strerror or error}") from error
+    return left
+
+
+def _make(folder: Path) -> None:
+    """OSError also when it is there and not ours."""
+    made: list[Path] = []
+    make_folders(folder, made, 0o700)
+    for each in made:
+        sync_folder(each.parent)
+    with _opened(folder):
+        pass
+
+
+def told(first: Confirmation | None) -> str:
+    """Who answered, and what; empty where that is not known."""
+    if first is None:
+        return ""
+    return f": {first.outcome.replace('_', ' ')}, by {first.by}" + (f" at {first.door}" if first.door else "")
+
+
+def _written(asked: Asked, confirmation: Confirmation) -> bytes:
+    whole = {
+        "v": _VERSION,
+        "since": asked.since,
+        "answers": asked.answers,
+        "answer": to_json(confirmation),
+        "token": os.urandom(8).hex(),  # so that no two files are the same
+    }
+    data = dumps(whole, allow_nan=False).encode()
+    if len(data) > LARGEST:
+        raise UsageError(f"an answer of {len(data):,} bytes is too long: {LARGEST:,} is the most")
+    return data
+
+
+def _publish(draft: Path, final: Path) -> bool:
+    """Give the finished file its name. False when a usable answer has it."""
+    while True:
+        try:
+            _link(draft, final)
+            return True
+        except FileExistsError:
+            if os.stat(draft).st_nlink > 1:  # it did work: only the word of it got lost, as on a network
+                return True
+            with _opened(final.parent) as folder:
+                if not _set_aside(folder, final.name):
+                    return False
+
+
+def _link(draft: Path, final: Path) -> None:
+    try:
+        os.link(draft, final)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with _opened(final.parent) as folder, _alone(folder):
+            if os.path.lexists(final):
+                raise FileExistsError(final) from None
+            os.rename(draft, final)
+
+
+# ---- finding them -------------------------------------------------------------------------------------------------
+
+
+def waiting_answers(log: Path) -> Found:
+    """Everything that was left and not forgotten yet. Must not raise. Blocks."""
+    answers: list[Waiting] = []
+    faults: list[str] = []
+    place = answers_folder(log)
+    try:
+        with _opened(place) as folder:
+            for name in _names(folder, _ANSWER):
+                try:
+                    answers.append(Waiting(name[:32], _read(folder, name)))
+                except FileNotFoundError:  # taken back
+                    continue
+                except (OSError, _Unusable) as error:
+                    _set_aside(folder, name)
+                    faults.append(f"{place / name} is no answer and was left out: {_why(error)}")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        faults.append(f"answers of other programs cannot be looked for in {place}: {_why(error)}")
+    return Found(tuple(answers), tuple(faults))
+
+
+def read_answer(log: Path, key: str) -> Confirmation | None:
+    """The answer that was left for this question, if there is one. Must not raise."""
+    try:
+        with _opened(answers_folder(log)) as folder:
+            return _read(folder, f"{key}.json")
+    except (OSError, _Unusable):
+        return None
+
+
+def forget_answers(log: Path, keys: Iterable[str]) -> None:
+    """Remove what was left for these questions. Must not raise. Blocks."""
+    for key in keys:
+        with suppress(OSError):
+            (answers_folder(log) / f"{key}.json").unlink()
+
+
+def tidy_answers(log: Path, keys: Collection[str]) -> None:
+    """Only what was left for these questions stays; what programs that died did not finish goes too. Must not raise."""
+    with suppress(OSError), _opened(answers_folder(log)) as folder:
+        for name in _names(folder, _ANSWER):
+            if name[:32] not in keys:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+        for name in _names(folder, _DRAFT):
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                # With a second name it is published, and its program died before it could remove this one.
+                if status.st_nlink > 1 or time() - status.st_mtime > _IN_THE_MAKING:
+                    os.unlink(name, dir_fd=folder)
+
+
+@contextmanager
+def _opened(place: Path) -> Generator[int]:
+    """A descriptor of the folder, if it is really one, and ours. OSError otherwise."""
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(folder)
+        if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE:
+            raise PermissionError(EPERM, "that folder is not this user's alone", str(place))
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _names(folder: int, kind: re.Pattern[str]) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if kind.fullmatch(name))
+
+
+def _read(folder: int, name: str) -> Confirmation:
+    """_Unusable says what is wrong with it."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _Unusable(error.strerror or str(error)) from None
+    try:
+        _refuse_others(os.fstat(fd))
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(LARGEST + 1)
+    finally:
+        os.close(fd)
+    if len(data) > LARGEST:
+        raise _Unusable("it is too long")
+    return _confirmation(name, data)
+
+
+def _refuse_others(status: os.stat_result) -> None:
+    if not S_ISREG(status.st_mode):
+        raise _Unusable("it is not a regular file")
+    if status.st_uid != os.geteuid():
+        raise _Unusable("it belongs to another user")
+    if status.st_mode & _OTHERS_MAY_WRITE:
+        raise _Unusable("other users may write to it")
+
+
+def _confirmation(name: str, data: bytes) -> Confirmation:
+    try:
+        found: Any = loads(data, parse_constant=_no_constant)
+        answer = from_json(Confirmation, found["answer"])
+        since, answers = found["since"], found["answers"]
+        if found["v"] != _VERSION:
+            raise _Unusable(f"it is of version {found['v']!r}, not {_VERSION}")
+        fits = name[:32] == key_of(answer.path, answer.call_id, answer.arguments_hash, since, answers)
+    except (ValueError, LookupError, TypeError, RecursionError, UsageError) as error:
+        raise _Unusable(f"it cannot be read: {error}") from None
+    if not fits:
+        raise _Unusable("it was left for another question")
+    return answer
+
+
+def _set_aside(folder: int, name: str) -> bool:
+    """Give an unusable file another name, so that the question can be answered. False for one that is not."""
+    with suppress(OSError), _alone(folder):  # nobody else sets aside what took its place meanwhile
+        try:
+            _read(folder, name)
+        except _Unusable:
+            os.rename(name, f"{name}.bad", src_dir_fd=folder, dst_dir_fd=folder)
+            return True
+        except FileNotFoundError:
+            return True
+    return False
+
+
+@contextmanager
+def _alone(folder: int) -> Generator[None]:
+    """One program at a time; the system lets go of it for a program that dies."""
+    assert fcntl is not None
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _why(error: Exception) -> str:
+    return str(error.strerror or error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,128 @@
+"""Which questions of a session are open, as its record has it.
+
+One that is asked again, because the program ended before anybody answered, is the same question still: an answer that
+was given meanwhile is an answer to it. Once an answer is on record, whatever is asked about the call is another one.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from json import dumps
+
+from callgate.words.decisions import Ask, Confirmation, Question
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    Durable,
+    Forked,
+    MessageAdded,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnStarted,
+)
+from callgate.words.noun import noun
+
+Which = tuple[tuple[str, ...], str]
+"""A question is about a call of the agent at the end of a path; no path is the session's own."""
+
+
+@noun
+class Asked:
+    """An open question. ``since`` is when it was first asked, ``answers`` how many its call had before."""
+
+    question: Question
+    since: float
+    answers: int = 0
+
+    @property
+    def key(self) -> str:
+        """The same for everybody who reads the record, and for no other question of the session."""
+        question = self.question
+        return key_of(question.path, question.call_id, question.arguments_hash, self.since, self.answers)
+
+
+def key_of(path: tuple[str, ...], call_id: str, hashed: str, since: float, answers: int) -> str:
+    """A name that is safe for a file."""
+    return sha256(dumps([path, call_id, hashed, float(since), answers]).encode()).hexdigest()[:32]
+
+
+def which_of(about: Question | Confirmation) -> Which:
+    return about.path, about.call_id
+
+
+class Questions:
+    """The fold of the live events of a log. Only the turn under way has open questions, so only that is kept."""
+
+    def __init__(self, events: Sequence[Durable] = ()) -> None:
+        self.open: dict[Which, Asked] = {}
+        self.answered: dict[Which, list[Confirmation]] = {}
+        self._message_of: dict[str, str] = {}
+        self._messages: set[str] = set()
+        self.restart(events)
+
+    def restart(self, events: Sequence[Durable]) -> None:
+        """From these events alone."""
+        self._clear()
+        starts = (at for at in reversed(range(len(events))) if isinstance(events[at], TurnStarted))
+        for event in events[next(starts, 0) :]:
+            self.fold(event)
+
+    def fold(self, event: Durable) -> None:
+        if type(event) in _ABOUT_QUESTIONS:  # almost no event is, and all of them come by here
+            self._fold(event)
+
+    def will_run(self, asked: Asked) -> bool:
+        """Whether its call goes on when the session is resumed: not one whose message never came."""
+        return self._message_of.get(asked.question.call_id) in self._messages
+
+    def _fold(self, event: Durable) -> None:
+        match event:
+            case TurnStarted():
+                self._clear()
+            case MessageAdded():
+                self._messages.add(event.message.id)
+            case CallArrived():
+                self._message_of[event.call_id] = event.message_id
+            case CallDecided():
+                self._decided(event)
+            case QuestionAsked():
+                self._asked(event.question)
+            case QuestionAnswered():
+                which = which_of(event.confirmation)
+                self.open.pop(which, None)
+                self.answered.setdefault(which, []).append(event.confirmation)
+            case CallSettled():
+                self.open.pop(self._about(event.call_id), None)
+            case _:  # forked: they belong to the session this one was copied from
+                self.open.clear()
+
+    def _about(self, call_id: str) -> Which:
+        """A session inside another one has a path of its own, which its calls do not name."""
+        return next((which for which in self.open if which[1] == call_id), ((), call_id))
+
+    def _asked(self, question: Question) -> None:
+        which, since = which_of(question), question.asked_at
+        before = self.open.get(which)
+        if before is not None and before.question.arguments_hash == question.arguments_hash:
+            since = before.since
+        self.open[which] = Asked(question, since, len(self.answered.get(which, ())))
+
+    def _decided(self, event: CallDecided) -> None:
+        """The answer to another question may have decided this one. A resumed call is decided once more, to be asked
+        about: that changes nothing."""
+        asked = self.open.get(self._about(event.call_id))
+        if asked is None:
+            return
+        if not isinstance(event.decision, Ask) or event.arguments_hash != asked.question.arguments_hash:
+            del self.open[(), event.call_id]
+
+    def _clear(self) -> None:
+        self.open.clear()
+        self.answered.clear()
+        self._message_of.clear()
+        self._messages.clear()
+
+
+_ABOUT_QUESTIONS = frozenset(
+    (TurnStarted, MessageAdded, CallArrived, CallDecided, QuestionAsked, QuestionAnswered, CallSettled, Forked)
+)

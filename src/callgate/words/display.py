@@ -1,0 +1,169 @@
+"""Text made safe to show, the one way every door uses.
+
+Nothing that is shown moves a cursor, turns the reading direction, or hides. What cannot be seen is spelled
+``<U+001B>``, many blanks in a row are counted ``<400 blanks>``, and what is left out is named ``<12 more lines>``.
+Where the text itself has these spellings its ``<`` is spelled, so two different texts are never shown the same, and no
+text can speak in the voice of the display. Letters that look like others stay as they are: see ``look_alikes``.
+"""
+
+import re
+from itertools import groupby
+from typing import Literal
+from unicodedata import category, combining, name
+
+from callgate.words.noun import noun
+
+BLANKS = 40
+"""As many blanks in a row are shown as they are; code is indented so far, and no window is that narrow."""
+MARKS = 4
+"""As many accents are shown on one letter. No language needs more; a flood of them covers the lines around it."""
+
+_OWN_VOICE = r"<(?=U\+[0-9A-F]{4,6}>|[0-9]{1,18} (?:blanks>|more ))"
+_ODD_IN_LINE = re.compile(rf"[^\x20-\x7e]+|{_OWN_VOICE}| {{{BLANKS + 1},}}")
+_ODD_ON_PAGE = re.compile(rf"[^\t\x20-\x7e]+|{_OWN_VOICE}")
+# Assigned, neither control nor blank to Unicode, and still nothing to be seen: joiners and fillers, selectors of
+# variants (which can carry a message), an empty braille cell, an empty note head, a place held for an object.
+_LOOKS_LIKE_NOTHING = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0, 0xFFFC),
+            *(0x13441, 0x13442, 0x16FE4, 0x1D159),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
+_PICTURE = r"[\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]+\ufe0f?"
+_TAKEN_FOR_PLAIN = frozenset(
+    (
+        *("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"),
+        *("LIGATURE", "FULLWIDTH", "MATHEMATICAL", "MODIFIER", "DOTLESS", "ALPHA", "SCRIPT"),
+    )
+)
+"""Words in the names of letters."""
+_EMOJI = re.compile(rf"({_PICTURE}(?:\u200d{_PICTURE})*)")
+
+
+def visible(text: str) -> str:
+    """The text on one line, line ends spelled too."""
+    return _ODD_IN_LINE.sub(_spelled, text)
+
+
+def visible_lines(text: str) -> str:
+    """The text with its line feeds, each line as ``visible`` shows it."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def visible_page(text: str) -> str:
+    """The text for a document that is read at leisure and copied from: line feeds, tabs and blanks stay, and so do the
+    marks that join pictures to one emoji. Not for a question."""
+    return "\n".join(_ODD_ON_PAGE.sub(_spelled_on_page, line) for line in text.split("\n"))
+
+
+@noun
+class Excerpt:
+    """The beginning of a text, in lines made visible, that ends by naming what is left out: ``more_chars`` of its last
+    line, and ``more_lines`` after that."""
+
+    text: str
+    more_lines: int = 0
+    more_chars: int = 0
+
+
+def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
+    """At most so many lines, and so many characters of the text (each counts as one, however it is spelled)."""
+    found = text.split("\n")
+    kept: list[str] = []
+    room = max(chars, 0)
+    more_chars = 0
+    for line in found[: max(lines, 1)]:
+        if kept and not room:
+            break
+        kept.append(visible(line[:room]))
+        more_chars = max(len(line) - room, 0)
+        # A line end takes room too: many empty lines are as long as a long one.
+        room = max(room - len(line) - 1, 0)
+        if more_chars:
+            kept[-1] += f"<{_counted(more_chars, 'character')}>"
+            break
+    more_lines = len(found) - len(kept)
+    if more_lines:
+        kept.append(f"<{_counted(more_lines, 'line')}>")
+    return Excerpt("\n".join(kept), more_lines, more_chars)
+
+
+def look_alikes(word: str) -> str | None:
+    """A note for a person who is asked about a program or a host of this name: letters of other alphabets, or dressed
+    up ones, that may be taken for plain letters."""
+    strange = [sign for sign in dict.fromkeys(word) if not sign.isascii() and sign.isalpha() and _looks_plain(sign)]
+    if not strange:
+        return None
+    named = ", ".join(f"{sign} is {name(sign).lower()} (U+{ord(sign):04X})" for sign in strange[:3])
+    return f"some letters look like others: {named}" + (", and more" if len(strange) > 3 else "")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} more {what}{'' if number == 1 else 's'}"
+
+
+# ---- signs --------------------------------------------------------------------------------------------------------
+
+_Kind = Literal["plain", "mark", "hidden"]
+
+
+def _kind(sign: str) -> _Kind:
+    if sign in _LOOKS_LIKE_NOTHING:
+        return "hidden"
+    match category(sign):
+        # Controls, format and direction marks, surrogates, private use, unassigned; blanks and separators; enclosures.
+        case "Cc" | "Cf" | "Cs" | "Co" | "Cn" | "Zs" | "Zl" | "Zp" | "Me":
+            return "hidden"
+        case "Mn" | "Mc":
+            return "hidden" if combining(sign) == 1 else "mark"  # 1: strokes through the letter
+        case _:
+            return "plain"
+
+
+def _spelled(found: re.Match[str]) -> str:
+    odd = found[0]
+    if odd[0] == " ":
+        return f"<{len(odd)} blanks>"
+    return _code(odd) if odd == "<" else _spelled_signs(odd, _before(found))
+
+
+def _spelled_on_page(found: re.Match[str]) -> str:
+    odd, before = found[0], _before(found)
+    if odd == "<":
+        return _code(odd)
+    out: list[str] = []
+    for at, piece in enumerate(_EMOJI.split(odd)):
+        out.append(piece if at % 2 else _spelled_signs(piece, before))
+        before = piece[-1:]
+    return "".join(out)
+
+
+def _before(found: re.Match[str]) -> str:
+    return found.string[max(found.start() - 1, 0) : found.start()]
+
+
+def _spelled_signs(signs: str, before: str) -> str:
+    """``before`` is the sign in front of them, on which a mark at their beginning would stand."""
+    out: list[str] = []
+    base = before.isalpha()
+    for kind, group in groupby(signs, _kind):
+        piece = "".join(group)
+        if kind == "plain" or (kind == "mark" and base and len(piece) <= MARKS):
+            out.append(piece)
+        else:
+            out += map(_code, piece)
+        base = kind == "plain" and piece[-1].isalpha()
+    return "".join(out)
+
+
+def _code(sign: str) -> str:
+    return f"<U+{ord(sign):04X}>"
+
+
+def _looks_plain(letter: str) -> bool:
+    return not _TAKEN_FOR_PLAIN.isdisjoint(name(letter, "").split(" "))

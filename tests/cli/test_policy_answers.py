@@ -1,0 +1,378 @@
+"""``callgate policy list``, ``add``, ``revoke``, ``narrow`` and ``expire``: remembered answers in a person's hands."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import Any
+
+import pytest
+
+from callgate.cli.terminal import width
+from callgate.judging import Policy
+from callgate.policy.memory import Memory
+from callgate.words.decisions import ApprovalPolicy, Pattern
+from tests.cli.policy_kit import Person
+from tests.cli.session_kit import BAD
+
+pytestmark = pytest.mark.spec("GATE-2")
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Person:
+    return Person(tmp_path, monkeypatch, capsys)
+
+
+def added(person: Person, *words: str) -> str:
+    """Its id."""
+    return person.good("policy", "add", *words).lines[0]
+
+
+def listed(person: Person) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in person.good("policy", "list", "--json").lines]
+
+
+def decision(person: Person, command: str) -> str:
+    (line,) = person.good("policy", "explain", "Bash", command, "--json").lines
+    return json.loads(line)["decision"]
+
+
+def remembered(person: Person, policy: ApprovalPolicy) -> str:
+    """What an answer in a session leaves behind."""
+    return Memory(person.data, person.work).add(policy).id
+
+
+# ---- list ---------------------------------------------------------------------------------------------------------
+
+
+def test_rules_are_listed_with_layer_file_and_line(person: Person) -> None:
+    user = person.user(
+        '[permissions]\nallow = [\n"Bash(make)",\n{rule = "Bash(ls)", note = "ok", expires = 2099-01-01}]'
+    )
+    project = person.project('[permissions]\nallow = ["Bash"]\ndeny = ["Bash(rm:*)"]')
+    assert person.good("policy", "list").lines == [
+        "3 rules in force",
+        "  deny   Bash(rm:*)",
+        f"      project, {project}:3",
+        "  allow  Bash(ls)",
+        f"      user, {user}:4; until 2099-01-01 00:00:00 UTC; ok",
+        "  allow  Bash(make)",
+        f"      user, {user}:3",
+        "0 remembered answers",
+    ]
+    first, second, _ = listed(person)
+    assert first == {
+        "kind": "rule",
+        "effect": "deny",
+        "rule": "Bash(rm:*)",
+        "layer": "project",
+        "file": str(project),
+        "line": 3,
+        "expires_at": None,
+        "note": None,
+    }
+    assert second["note"] == "ok"
+
+
+def test_rules_without_effect_are_listed_apart(person: Person) -> None:
+    file = person.user('[permissions]\nallow = [{rule = "Bash(ls)", expires = 2020-01-01}]')
+    lines = person.good("policy", "list").lines
+    assert lines[1:4] == ["1 rule without effect", "  allow  Bash(ls)", f"      user, {file}:2; it has expired"]
+    assert listed(person) == []
+
+
+def test_broken_settings_are_pointed_out_beside_the_list(person: Person) -> None:
+    person.user("nonsense")
+    ran = person.run("policy", "list")
+    assert (ran.code, ran.lines[0]) == (0, "0 rules in force")
+    assert "every call is denied; `callgate policy check` says what is wrong" in ran.err
+
+
+def test_answers_are_listed_with_all_there_is_to_know(person: Person) -> None:
+    at = 1_800_000_000.0
+    ids = [
+        remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "npm run", "command"), "user", at, None)),
+        remembered(
+            person,
+            ApprovalPolicy("deny", "Bash", None, "project", at, at + DAY, "ann, call c1", "no shell"),
+        ),
+        remembered(person, ApprovalPolicy("allow", "Edit", Pattern("exact", "ab" * 32), "project", at, 1.0)),
+    ]
+    assert person.good("policy", "list").lines[1:] == [
+        "3 remembered answers",
+        f"  {ids[0]}  allow  Bash(npm run:*)",
+        "      in every folder; for ever; given by somebody, 2027-01-15 08:00:00 UTC",
+        f"  {ids[1]}  deny   Bash",
+        "      in this folder; until 2027-01-16 08:00:00 UTC; given by ann, call c1, 2027-01-15 08:00:00 UTC; no shell",
+        f"  {ids[2]}  allow  Edit(these arguments, abababab)",
+        "      in this folder; EXPIRED 1970-01-01 00:00:01 UTC; given by somebody, 2027-01-15 08:00:00 UTC",
+    ]
+    found = listed(person)
+    assert [each["id"] for each in found] == ids
+    assert [each["expired"] for each in found] == [False, False, True]
+    assert found[0]["pattern"] == {"type": "Pattern", "kind": "prefix", "value": "npm run", "field": "command"}
+    assert (found[1]["pattern"], found[1]["note"], found[1]["scope"]) == (None, "no shell", "project")
+
+
+def test_a_list_fits_and_steers_nothing(person: Person) -> None:
+    person.set("COLUMNS", "60")
+    policy = ApprovalPolicy("allow", "Bash", Pattern("rule", "x\x1b[2J" * 20), "user", origin="\u202eann", note="\r")
+    remembered(person, policy)
+    out = person.good("policy", "list").out
+    assert not BAD.search(out)
+    assert "\u202e" not in out
+    assert max(map(width, out.splitlines())) <= 60
+
+
+def test_without_a_place_of_ones_own_there_is_nothing_to_list_or_change(person: Person) -> None:
+    added(person, "allow", "Bash(make)")
+    person.set("CALLGATE_DATA_DIR", str(person.work / "data"))
+    assert listed(person) == []
+    said = person.bad(1, "policy", "add", "allow", "Bash(make)")
+    assert "answers are not remembered in" in said
+
+
+# ---- add ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_remembered_and_counts_at_once(person: Person) -> None:
+    assert decision(person, "make") == "ask"
+    lines = person.good("policy", "add", "allow", "Bash(make:*)").lines
+    assert re.fullmatch(r"[0-9a-f]{6}", lines[0])
+    assert lines[1] == f"  {lines[0]}  allow  Bash(make:*)"
+    assert "in this folder; for ever; given by person at callgate policy" in lines[2]
+    assert decision(person, "make") == "allow"
+
+
+def test_the_whole_tool_can_be_meant(person: Person) -> None:
+    added(person, "deny", "Bash")
+    (found,) = listed(person)
+    assert (found["covers"], found["pattern"]) == ("Bash", None)
+    assert decision(person, "ls") == "deny"
+
+
+def test_a_project_answer_stays_in_its_folder_and_a_user_answer_does_not(person: Person) -> None:
+    other = person.home / "other"
+    other.mkdir()
+    added(person, "allow", "Bash(make)")
+    added(person, "allow", "Bash(ninja)", "--scope", "user", "--root", str(other))
+    (alone,) = [json.loads(line) for line in person.good("policy", "list", "--json", "--root", str(other)).lines]
+    assert (alone["covers"], alone["scope"]) == ("Bash(ninja)", "user")
+    assert len(listed(person)) == 2
+
+
+@pytest.mark.parametrize(("when", "seconds"), [("30m", 1_800.0), ("12h", DAY / 2), ("30d", 30 * DAY), ("2w", 14 * DAY)])
+def test_an_answer_may_end_after_a_while(person: Person, when: str, seconds: float) -> None:
+    before = time()
+    added(person, "allow", "Bash(make)", "--expires", when)
+    assert before + seconds <= listed(person)[0]["expires_at"] <= time() + seconds
+
+
+@pytest.mark.parametrize(
+    ("when", "at"),
+    [
+        ("2099-01-31", datetime(2099, 1, 31, tzinfo=UTC)),
+        ("2099-01-31T12:00", datetime(2099, 1, 31, 12, tzinfo=UTC)),
+        ("2099-01-31T12:00:00+02:00", datetime(2099, 1, 31, 10, tzinfo=UTC)),
+    ],
+)
+def test_an_answer_may_end_at_a_date(person: Person, when: str, at: datetime) -> None:
+    added(person, "allow", "Bash(make)", "--expires", when, "--note", "for now")
+    assert (listed(person)[0]["expires_at"], listed(person)[0]["note"]) == (at.timestamp(), "for now")
+
+
+def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
+    first = added(person, "allow", "Bash(make)", "--expires", "1d")
+    assert added(person, "allow", "Bash(make)", "--expires", "2d") == first
+    assert len(listed(person)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("alow", "Bash"), 2, "there is no 'alow'; did you mean allow?"),
+        (("allow",), 2, "the following arguments are required: RULE"),
+        (("allow", "Bash", "--scope", "session"), 2, "what counts for a session alone is answered in that session"),
+        (("allow", "Bash", "--scope", "usr"), 2, "there is no 'usr'; did you mean user?"),
+        (("allow", "Bash", "--expires", "soon"), 2, "is 12h or 30d from now, or a date"),
+        (("allow", "Bash", "--expires", "0d"), 2, "must lie ahead"),
+        (("allow", "Bash", "--expires", "999999w"), 2, "is 12h or 30d from now, or a date"),
+        (("allow", "Bash", "--expires", "2001-01-01"), 2, "must lie ahead, and 2001-01-01 is over"),
+        (("allow", "Bash("), 1, "the rule 'Bash(' cannot be read: the closing bracket is missing, at character 5"),
+        (("allow", "*"), 1, "an allow rule names its tool or server"),
+        (("deny", "*"), 1, "a remembered answer is about one tool, not *"),
+        (("deny", "mcp__db"), 1, "a remembered answer is about one tool, not mcp__db: put the rule into your settings"),
+        (("deny", "mcp__db__*"), 1, "a remembered answer is about one tool"),
+        (("allow", "WebFetch(example.com)"), 1, "a rule on WebFetch names a host"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_remembered_is_refused(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
+    assert said in person.bad(code, "policy", "add", *words)
+    assert listed(person) == []
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+@pytest.mark.parametrize("rule", ["Edit(secrets/**)", "Read(secrets/**)", "Edit", "Read"])
+def test_an_answer_that_stops_a_kind_of_tool_stops_them_all_or_is_refused(
+    person: Person, effect: str, rule: str
+) -> None:
+    """Whoever forbids Edit(…) means every tool that writes."""
+    ran = person.run("policy", "add", effect, rule)
+    tool = "Write" if rule.startswith("Edit") else "Grep"
+    (line,) = person.good("policy", "explain", tool, "secrets/a", "--json").lines
+    assert ran.code == 1 or json.loads(line)["decision"] == effect
+    assert ran.code == 0 or "put the rule into your settings" in ran.err
+
+
+# ---- revoke -------------------------------------------------------------------------------------------------------
+
+
+def test_a_revoked_answer_is_gone_at_once(person: Person) -> None:
+    first, second = added(person, "allow", "Bash(make)"), added(person, "deny", "Bash(ls)", "--scope", "user")
+    lines = person.good("policy", "revoke", first, second, first).lines
+    assert lines == [f"revoked {first}: allow Bash(make)", f"revoked {second}: deny Bash(ls)"]
+    assert listed(person) == []
+    assert (decision(person, "make"), decision(person, "ls")) == ("ask", "allow")
+
+
+def test_an_unknown_id_revokes_nothing(person: Person) -> None:
+    known = added(person, "allow", "Bash(make)")
+    wrong = known[:-1] + ("0" if known[-1] != "0" else "1")
+    said = person.bad(1, "policy", "revoke", known, wrong)
+    assert said == f"callgate: no remembered answer has the id {wrong!r}, did you mean {known}?"
+    assert "`callgate policy list` shows those there are" in person.bad(1, "policy", "revoke", "zzzzzz")
+    assert len(listed(person)) == 1
+
+
+def test_it_must_be_said_what_is_revoked(person: Person) -> None:
+    for words in ((), ("abcdef", "--damaged")):
+        assert "say which: the ids of answers, or --damaged" in person.bad(2, "policy", "revoke", *words)
+
+
+def test_a_damaged_file_is_set_aside_on_demand(person: Person) -> None:
+    added(person, "allow", "Bash(make)")
+    (file,) = (person.data / "policies").glob("*.json")
+    file.write_text("{")
+    assert decision(person, "ls") == "deny"
+    assert "mend it, or set it aside" in person.bad(1, "policy", "add", "allow", "Bash(make)")
+    (line,) = person.good("policy", "revoke", "--damaged").lines
+    assert line.startswith(f"set aside: {file}")
+    assert Path(line.removeprefix("set aside: ")).read_text() == "{"
+    assert decision(person, "ls") == "allow"
+    assert person.good("policy", "revoke", "--damaged").lines == ["no file is damaged"]
+
+
+# ---- narrow -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Bash", "Bash(git:*)"),
+        ("Bash(git:*)", "Bash(git log:*)"),
+        ("Bash(git log:*)", "Bash(git log --oneline)"),
+        ("Bash(git log:*)", "Bash(git log *)"),
+        ("Bash(npm run *)", "Bash(npm run lint)"),
+        ("Edit(src/**)", "Edit(src/app/*.py)"),
+        ("Edit(/src/**)", "Edit(/src/a[bc]?.py)"),
+        ("Edit(//tmp/**)", "Edit(//tmp/x/**)"),
+        ("Read(~/notes/**)", "Read(~/notes/a.md)"),
+        ("WebFetch(domain:*.example.com)", "WebFetch(domain:api.example.com)"),
+        ("Agent(ex*)", "Agent(explore)"),
+        ("mcp__db__query(table=*)", "mcp__db__query(table=users)"),
+        ("mcp__db__query(table=*)", r"mcp__db__query(table=\*)"),
+    ],
+)
+def test_an_answer_is_narrowed_and_keeps_its_id(person: Person, before: str, after: str) -> None:
+    id = added(person, "allow", before, "--expires", "30d")
+    (line,) = person.good("policy", "narrow", id, after).lines
+    assert line == f"{id}: allow {after}, and no more {before}"
+    (found,) = listed(person)
+    assert (found["id"], found["covers"]) == (id, after)
+    assert found["expires_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("Bash(git log:*)", "Bash(rm:*)", "it would cover 'rm', which is not covered now"),
+        ("Bash(git log:*)", "Bash(git:*)", "it would cover 'git', which is not covered now"),
+        ("Bash(git log:*)", "Bash(git lo*)", "it covers 'git log' still, and more"),
+        ("Edit(src/**)", "Edit(src/)", "it covers 'src/x' still, and more"),
+        ("Bash(git log:*)", "Bash", "it is about every call"),
+        ("Bash", "Bash", "it is about every call"),
+        ("Bash(git log:*)", "Read(src/**)", "is about Bash, and Read(src/**) is not"),
+        ("Edit(src/**)", "Edit(lib/**)", "it would cover 'lib/x', which is not covered now"),
+        ("Edit(src/**)", "Edit(/**)", "it would cover 'x', which is not covered now"),
+        ("WebFetch(domain:example.com)", "WebFetch(domain:example.org)", "it would cover 'example.org'"),
+        ("Bash(git log:*)", "Bash(", "cannot be read"),
+    ],
+)
+def test_what_is_not_narrower_is_refused(person: Person, before: str, after: str, said: str) -> None:
+    id = added(person, "allow", before)
+    assert said in person.bad(1, "policy", "narrow", id, after)
+    assert listed(person)[0]["covers"] == before
+
+
+def test_answers_given_in_a_session_are_narrowed_too(person: Person) -> None:
+    prefix = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "git log", "command"), "project"))
+    person.good("policy", "narrow", prefix, "Bash(git log --oneline:*)")
+    assert (decision(person, "git log --oneline -1"), decision(person, "git log -p x")) == ("allow", "ask")
+    exact = remembered(person, ApprovalPolicy("allow", "Edit", Pattern("exact", "ab" * 32), "project"))
+    assert "it covers one call alone now" in person.bad(1, "policy", "narrow", exact, "Edit(src/**)")
+    glob = remembered(person, ApprovalPolicy("allow", "Edit", Pattern("glob", "src/*.py", "file_path"), "project"))
+    assert "it would cover 'lib/a.py'" in person.bad(1, "policy", "narrow", glob, "Edit(lib/a.py)")
+    person.good("policy", "narrow", glob, "Edit(src/a.py)")
+
+
+def test_what_cannot_be_compared_is_for_the_person_to_say(person: Person) -> None:
+    broken = remembered(person, ApprovalPolicy("allow", "WebFetch", Pattern("rule", "nonsense"), "project"))
+    person.good("policy", "narrow", broken, "WebFetch(domain:example.com)")
+
+
+# ---- expire -------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_given_an_end_another_one_and_none(person: Person) -> None:
+    id = added(person, "allow", "Bash(make)")
+    (line,) = person.good("policy", "expire", id, "2099-01-01").lines
+    assert line == f"{id}: allow Bash(make) until 2099-01-01 00:00:00 UTC"
+    before = time()
+    person.good("policy", "expire", id, "1d")
+    assert before + DAY <= listed(person)[0]["expires_at"] <= time() + DAY
+    (line,) = person.good("policy", "expire", id, "never").lines
+    assert line == f"{id}: allow Bash(make) for ever"
+    (found,) = listed(person)
+    assert (found["id"], found["expires_at"]) == (id, None)
+
+
+def test_what_has_ended_may_begin_anew(person: Person) -> None:
+    id = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("rule", "make"), "project", 0.0, 1.0))
+    assert decision(person, "make") == "ask"
+    person.good("policy", "expire", id, "1h")
+    assert decision(person, "make") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("zzzzzz", "1d"), 1, "no remembered answer has the id 'zzzzzz'"),
+        (("zzzzzz", "nevr"), 2, "is 12h or 30d from now"),
+        (("zzzzzz", "2001-01-01"), 2, "revoke the answer instead"),
+        (("zzzzzz",), 2, "the following arguments are required: WHEN"),
+    ],
+    ids=["unknown", "typo", "past", "missing"],
+)
+def test_an_end_that_is_none_is_refused(person: Person, words: tuple[str, ...], code: int, said: str) -> None:
+    assert said in person.bad(code, "policy", "expire", *words)
+
+
+def test_broken_settings_do_not_keep_a_person_from_their_answers(person: Person) -> None:
+    id = added(person, "allow", "Bash(make)")
+    person.user("nonsense")
+    person.good("policy", "revoke", id)
+    assert Policy(person.work).answers() == ()

@@ -1,0 +1,212 @@
+"""Why a call is decided as it is: the whole chain, the rules, and how near each of them was."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from callgate.core.ports import Case, Check, Hooked
+from callgate.policy.checks import standard_checks
+from callgate.policy.explain import Explanation, explain
+from callgate.policy.rules import EMPTY, Rulebook
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Deny, Origin, Pattern
+from tests.policy.gate_kit import HOME, NOW, ROOT, book, case_of, decided, line, outcome, rules, shell
+
+
+def explained(case: Case, rulebook: Rulebook = EMPTY, hooks: Check | None = None) -> Explanation:
+    here = rulebook if rulebook is not EMPTY else replace(EMPTY, root=ROOT, home=HOME)
+    return explain(standard_checks(here, hooks=hooks), case, here)
+
+
+def hooks(said: Any) -> Check:
+    return Check("hooks", lambda case: said)
+
+
+def reading(case: Case, rulebook: Rulebook) -> list[str]:
+    return [str(each) for each in explained(case, rulebook).rules]
+
+
+@pytest.mark.spec("GATE-1")
+def test_every_check_is_there_with_what_it_said_and_which_decided() -> None:
+    made = explained(case_of("Deploy", to="test"), rules(allow=["Deploy(to=test)"], deny=["Deploy(to=prod)"]))
+    assert made.decision == decided(
+        case_of("Deploy", to="test"), rules(allow=["Deploy(to=test)"], deny=["Deploy(to=prod)"])
+    )
+    assert made.lines() == (
+        "allow by Deploy(to=test) (user, user.toml:1): allowed by Deploy(to=test)",
+        "checks:",
+        "  - settings: nothing",
+        "  - deny rules: nothing",
+        "  - plan mode: nothing",
+        "  - hard safety: nothing",
+        "  - loop guard: nothing",
+        "  - ask rules: nothing",
+        "  - interaction: nothing",
+        "  - mode: nothing",
+        "  > allow rules: allow, allowed by Deploy(to=test)",
+        "  - default: not asked any more",
+        "rules:",
+        "  - deny Deploy(to=prod) (user, user.toml:1) does not apply",
+        "  - allow Deploy(to=test) (user, user.toml:1) applies",
+    )
+
+
+def test_a_decision_without_origin_or_reason_is_named_alone() -> None:
+    made = explained(case_of("Deploy", mode="bypass"))
+    assert made.lines()[0] == "allow by mode bypass"
+    assert "  > mode: allow, mode bypass" in made.lines()
+    assert "rules:" not in made.lines()
+    assert Explanation(Deny("gate", origin=Origin()), ()).lines()[0] == "deny by gate"
+
+
+def test_an_exception_in_a_check_denies_and_is_shown() -> None:
+    def broken(case: Case) -> Allow:
+        raise RuntimeError("rules on fire")
+
+    made = explain([Check("odd", broken), Check("all", lambda case: Allow("all"))], case_of("Deploy"))
+    assert isinstance(made.decision, Deny)
+    assert "rules on fire" in made.decision.reason
+    assert made.lines()[1:] == ("checks:", "  > odd: it failed", "  - all: not asked any more")
+
+
+def test_a_call_that_no_check_decides_about_is_denied() -> None:
+    made = explain([Check("silent", lambda case: None)], case_of("Deploy"))
+    assert made.decision == Deny("gate", "no check decided about this call")
+    assert [step.decided for step in made.steps] == [False]
+
+
+# ---- hooks ------------------------------------------------------------------------------------------------------
+
+
+def test_hooks_that_answer_later_are_not_run_to_explain_something() -> None:
+    ran: list[Case] = []
+
+    async def later(case: Case) -> Hooked:
+        ran.append(case)
+        return Hooked()
+
+    class Odd:
+        def __await__(self) -> Any:
+            raise AssertionError
+
+    for said in (later, lambda case: Odd()):
+        made = explained(case_of("Deploy"), hooks=Check("hooks", said))
+        assert "  - hooks: answers only when the call is made" in made.lines()
+        assert isinstance(made.decision, Ask)
+    assert ran == []
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "decision"),
+    [
+        (Hooked("h"), "nothing", "ask"),
+        (Hooked("h", Allow("h", "fine")), "allow, fine", "allow"),
+        (Hooked("h", Ask("h", "look")), "ask, look", "ask"),
+        (Hooked("h", Deny("h", "no")), "deny, no", "deny"),
+        (Hooked("h", Deny("h", "no"), {"to": "x"}), "deny, no, and changes the arguments", "deny"),
+    ],
+    ids=["nothing", "allow", "ask", "deny", "deny and change"],
+)
+def test_what_hooks_say_goes_into_the_decision(said: Hooked, shown: str, decision: str) -> None:
+    made = explained(case_of("Deploy"), hooks=hooks(said))
+    step = next(step for step in made.steps if step.check == "hooks")
+    assert step.said == shown
+    assert step.decided is (decision == "deny")
+    assert type(made.decision).__name__.lower() == decision
+
+
+def test_arguments_changed_by_hooks_are_judged_from_the_first_check_on() -> None:
+    made = explained(
+        case_of("Deploy", to="test"), rules(deny=["Deploy(to=prod)"]), hooks(Hooked("h", None, {"to": "prod"}))
+    )
+    assert isinstance(made.decision, Deny)
+    names = [step.check for step in made.steps]
+    assert names[:5] == ["settings", "deny rules", "hooks", "settings", "deny rules"]
+    assert "hooks" not in names[3:]
+    assert made.rules[0].applies
+
+
+def test_arguments_of_hooks_that_are_not_valid_deny() -> None:
+    made = explained(case_of("Deploy"), hooks=hooks(Hooked("h", None, ["no", "object"])))  # pyright: ignore[reportArgumentType]
+    assert isinstance(made.decision, Deny)
+    assert made.decision.code == "blocked_by_hook"
+    assert "not valid" in made.decision.reason
+
+
+# ---- how near each rule was -------------------------------------------------------------------------------------
+
+
+def test_rules_on_other_tools_are_left_out() -> None:
+    assert reading(case_of("Deploy"), rules(deny=["Bash"], allow=["mcp__db"])) == []
+
+
+def test_rules_on_any_tool_that_touches_files_are_there() -> None:
+    (said,) = reading(case_of("Deploy"), rules(deny=["Read(.env)"]))
+    assert said == "deny Read(.env) (user, user.toml:1) does not apply"
+
+
+def test_a_deny_rule_that_applies_says_why() -> None:
+    (said,) = reading(case_of("Read", file_path=".env"), rules(deny=["Read(.env)"]))
+    assert said == "deny Read(.env) (user, user.toml:1) applies: the call reads .env"
+
+
+def expired() -> Rulebook:
+    return book(line("allow", "Deploy", expires_at=NOW + 1))
+
+
+NEAR: Sequence[tuple[str, Case, Rulebook, str]] = [
+    ("command", shell("git push"), rules(allow=["Bash(git commit:*)"]), "does not apply: "),
+    ("command that fits", shell("git commit"), rules(allow=["Bash(git commit:*)"]), " applies"),
+    (
+        "command outside",
+        shell("touch /tmp/x"),
+        book(line("allow", "Bash(touch /tmp/x)", "session")),
+        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+    ),
+    ("no command", case_of("Bash", {"command": 3}), rules(allow=["Bash(ls)"]), "not what it speaks of"),
+    ("field", case_of("Deploy", to="prod"), rules(allow=["Deploy(to=test)"]), "not what it speaks of"),
+    ("path", case_of("Write", file_path="b.py"), rules(allow=["Edit(/a.py)"]), "does not cover all the way to b.py"),
+    ("path that fits", case_of("Write", file_path="a.py"), rules(allow=["Edit(/a.py)"]), " applies"),
+    (
+        "path outside",
+        case_of("Write", file_path="/tmp/x"),
+        book(line("allow", "Edit(//tmp/**)", "session")),
+        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+    ),
+    ("no path", case_of("Deploy"), rules(allow=["Edit(/a.py)"]), "not known to touch a file that way"),
+    (
+        "whole tool outside",
+        case_of("Write", file_path="/tmp/x"),
+        book(line("allow", "Write", "session")),
+        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+    ),
+    ("whole tool", case_of("Deploy"), rules(allow=["Deploy"]), " applies"),
+    ("expired", replace(case_of("Deploy"), now=NOW + 2), expired(), "it has expired"),
+]
+
+
+@pytest.mark.parametrize(("case", "rulebook", "said"), [each[1:] for each in NEAR], ids=[each[0] for each in NEAR])
+def test_an_allow_rule_says_why_it_does_not_cover_the_call(case: Case, rulebook: Rulebook, said: str) -> None:
+    (found,) = reading(case, rulebook)
+    assert said in found
+
+
+def test_a_rule_on_the_whole_shell_says_what_stands_in_its_way() -> None:
+    said = reading(shell("python x.py"), rules(deny=["Bash(rm:*)"], allow=["Bash"]))
+    assert "other rules are about a part of Bash, and " in said[1]
+
+
+def test_remembered_answers_are_among_the_rules() -> None:
+    answer = ApprovalPolicy("allow", "Deploy", Pattern("rule", "to=test"))
+    (said,) = reading(case_of("Deploy", to="prod", policies=[answer]), EMPTY)
+    assert (
+        said
+        == "allow policy allow Deploy(to=test) [session] (session) does not apply: the call is not what it speaks of"
+    )
+
+
+def test_an_explanation_decides_what_the_gate_decides() -> None:
+    cases = [shell("ls"), shell("touch x"), case_of("Write", file_path=".git/config"), case_of("Deploy", mode="plan")]
+    for case in cases:
+        assert type(explained(case).decision).__name__.lower() == outcome(case)

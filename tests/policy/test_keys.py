@@ -1,0 +1,132 @@
+"""The table of settings, and what each kind takes."""
+
+import math
+from datetime import UTC, date, datetime, time, timedelta, timezone
+
+import pytest
+
+from callgate.core.loop import LoopLimits
+from callgate.core.performer import ExecutorSettings
+from callgate.policy.keys import EVENTS, KINDS, READERS, SETTINGS, keys_of, read_moment
+from callgate.policy.layers import DEFAULTS
+
+
+def test_every_key_is_explained_and_named_once() -> None:
+    names = [key.name for key in SETTINGS]
+    assert len(names) == len(set(names))
+    for key in SETTINGS:
+        assert key.type == KINDS[key.kind]
+        assert key.meaning.endswith(".")
+        assert key.kind in READERS or key.kind in ("rules", "moment")
+
+
+def test_the_events_are_those_of_the_specification() -> None:
+    assert list(EVENTS) == [
+        *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
+        *("SessionStart", "SessionEnd", "Stop", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"),
+        *("Notification", "TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("", ["mode"]),
+        ("permissions", ["allow", "ask", "deny"]),
+        ("permissions.*", ["rule", "match", "not_match", "expires", "note"]),
+        ("hooks.*", ["command", "python", "url", "matcher", "if", "timeout", "fail_closed"]),
+        ("questions", ["deadline", "notify"]),
+        ("limits", ["denials_in_a_row", "denials_in_session", "max_concurrency", "max_turns"]),
+        ("nothing", []),
+    ],
+    ids=["top", "permissions", "rule", "hook", "questions", "limits", "unknown"],
+)
+def test_a_section_has_these_keys(section: str, names: list[str]) -> None:
+    assert list(keys_of(section)) == names
+
+
+def test_what_counts_unasked_is_what_the_parts_count_on() -> None:
+    assert DEFAULTS["limits.denials_in_a_row"] == LoopLimits().denials_in_a_row == 3
+    assert DEFAULTS["limits.denials_in_session"] == LoopLimits().denials == 20
+    assert DEFAULTS["limits.max_turns"] == LoopLimits().max_turns
+    assert DEFAULTS["limits.max_concurrency"] == ExecutorSettings().max_concurrency == 10
+    assert (DEFAULTS["mode"], DEFAULTS["questions.deadline"], DEFAULTS["questions.notify"]) == ("default", None, None)
+
+
+TAKEN: list[tuple[str, object, object]] = [
+    *(("mode", mode, mode) for mode in ("default", "accept_edits", "plan", "bypass", "dont_ask")),
+    ("text", "x", "x"),
+    ("texts", [], ()),
+    ("texts", ["a", ""], ("a", "")),
+    ("callable", "a:b", "a:b"),
+    ("callable", "a.b_1:C.d", "a.b_1:C.d"),
+    ("address", "http://x", "http://x"),
+    ("address", "https://x/y?z", "https://x/y?z"),
+    ("expression", "", ""),
+    ("expression", "Edit|Write", "Edit|Write"),
+    ("duration", 1, 1.0),
+    ("duration", 0.5, 0.5),
+    ("duration", "90s", 90.0),
+    ("duration", "5m", 300.0),
+    ("duration", "2h", 7_200.0),
+    ("duration", "30d", 2_592_000.0),
+    ("duration", "5 m", 300.0),
+    ("duration", "366d", 366 * 86_400.0),
+    ("count", 1, 1),
+    ("count", 1_000_000, 1_000_000),
+    ("flag", True, True),
+    ("flag", False, False),
+]
+REFUSED: list[tuple[str, object]] = [
+    *(("mode", value) for value in ("Plan", "", 1, ["plan"])),
+    *(("text", value) for value in ("", " \n", "a\0b", 1, ["x"])),
+    *(("texts", value) for value in ("x", ["x", 1], {})),
+    *(("callable", value) for value in ("a", "a:", ":b", "a.:b", "1a:b", "a:b c", "a:b:c", "a:b()", "ä:b", 1)),
+    *(("address", value) for value in ("x", "ftp://x", "file:///x", "http://", "http://a b", "http://a\x01", 1)),
+    *(("expression", value) for value in ("(", "[[a]", "a{99999999999999999999}", 1)),
+    *(("duration", value) for value in (0, -1, math.inf, math.nan, True, "5", "m", "5w", "-5m", "5m5s", "٥m", "0s")),
+    *(("duration", value) for value in ("367d", 366 * 86_400.0 + 1, [5], "1234567890s")),
+    *(("count", value) for value in (0, -1, 1.0, True, "1", 1_000_001)),
+    *(("flag", value) for value in (0, 1, "true")),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "read"), TAKEN, ids=lambda value: repr(value)[:30])
+def test_a_kind_takes_what_it_says(kind: str, value: object, read: object) -> None:
+    found = READERS[kind](value)
+    assert found == read
+    assert type(found) is type(read)
+
+
+@pytest.mark.parametrize(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
+def test_a_kind_refuses_what_it_does_not_say(kind: str, value: object) -> None:
+    with pytest.raises(ValueError):
+        READERS[kind](value)
+
+
+def test_a_bad_expression_is_explained() -> None:
+    with pytest.raises(ValueError, match="it is not a regular expression: missing"):
+        READERS["expression"]("(")
+
+
+NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        (date(2027, 1, 1), NEW_YEAR),
+        (datetime(2027, 1, 1), NEW_YEAR),
+        (datetime(2027, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), NEW_YEAR),
+        ("30d", 1_000.0 + 30 * 86_400),
+    ],
+    ids=["date", "naive", "aware", "duration"],
+)
+def test_a_moment_is_a_date_a_time_or_a_while_from_now_on(value: object, moment: float) -> None:
+    assert read_moment(value, 1_000.0) == moment
+
+
+@pytest.mark.parametrize("value", [time(7), 5, "soon", True, "2027-01-01"], ids=repr)
+def test_what_is_no_moment_is_refused(value: object) -> None:
+    with pytest.raises(ValueError):
+        read_moment(value, 0.0)

@@ -1,0 +1,288 @@
+"""Hard safety for places: what needs a person's yes, and what must stay ordinary."""
+
+from pathlib import Path
+
+import pytest
+
+from callgate.host.paths import Resolver
+from callgate.policy.protected import What, danger
+from callgate.words.places import Place, PlaceKind
+
+ROOT, HOME = "/srv/proj", "/home/me"
+
+
+def at(path: str, *more: str, kind: PlaceKind = "missing", fault: str | None = None, folds: bool = False) -> Place:
+    """A place by its hops; relative ones start at the root."""
+    hops = tuple(hop if hop.startswith("/") else f"{ROOT}/{hop}" for hop in (path, *more))
+    inside = all(hop == ROOT or hop.startswith(ROOT + "/") for hop in hops)
+    return Place(path, hops, hops[-1], inside, kind, fault, folds)
+
+
+def said(place: Place | str, what: What = "write") -> str | None:
+    return danger(at(place) if isinstance(place, str) else place, what, root=ROOT, home=HOME)
+
+
+def texts(block: str) -> list[str]:
+    return block.split()
+
+
+REPOSITORY = texts(
+    """
+    .git .git/config .git/hooks/pre-commit .git/info/attributes sub/.git/config .hg/hgrc .svn/x .jj/x .bzr/x .sl/x
+    .pijul/x .fossil _darcs/x .gitmodules .gitattributes sub/.gitattributes .gitconfig .hgrc .githooks/x
+    """
+)
+SHELL = texts(
+    """
+    .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+    .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xonshrc .oh-my-zsh/x .pam_environment .xinitrc .xprofile
+    .xsession .xsessionrc profile.ps1 Microsoft.PowerShell_profile.ps1 .config/fish/config.fish .config/nushell/x
+    .config/powershell/x .config/environment.d/x .config/autostart/x .config/systemd/user/x Library/LaunchAgents/x
+    Library/LaunchDaemons/x
+    """
+)
+EDITOR = texts(
+    """
+    .vscode/tasks.json .vscode/settings.json .vscode-server/x .idea/workspace.xml .fleet/x .zed/x .vs/x .vim/x
+    .nvim/x .vimrc .gvimrc .exrc .nvimrc .nvim.lua .ideavimrc .emacs .emacs.d/init.el .spacemacs .dir-locals.el
+    .dir-locals-2.el .devcontainer/devcontainer.json .devcontainer.json .gitpod.yml .config/nvim/init.lua
+    .config/zed/x .config/Code/x .config/emacs/x .config/helix/x a.code-workspace sub/A.Code-Workspace
+    """
+)
+AGENT = texts(
+    """
+    .callgate/settings.toml .claude/settings.json .claude/settings.local.json .claude/hooks/x.sh .claude/agents/a.md
+    .claude.json .cursor/mcp.json .cursor/rules .gemini/settings.json .codex/config.toml .windsurf/x .continue/x
+    .roo/x .kiro/x .cline/x .clinerules .opencode/x .qwen/x .goose/x .augment/x .junie/x .trae/x .amazonq/x
+    .aider.conf.yml .mcp.json mcp.json sub/.mcp.json mcp_config.json .cursorrules .windsurfrules .goosehints
+    claude_desktop_config.json .github/copilot-instructions.md .github/instructions/x .github/agents/x
+    .config/callgate/x .config/opencode/x .config/goose/x .config/claude/x .config/mcp/x .local/share/callgate/x
+    AGENTS.md sub/CLAUDE.md CLAUDE.local.md GEMINI.md
+    """
+)
+TOOL = texts(
+    """
+    .npmrc .yarnrc .yarnrc.yml .yarn/releases/x .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv/x
+    .husky/x .lefthook/x .lefthook.yml lefthook.yml .pre-commit-config.yaml .mise.toml mise.toml .cargo/config
+    .cargo/config.toml .mvn/x .gradle/init.d/x .condarc .pip/pip.conf .gemrc .bundle/config .curlrc .wgetrc
+    .tmux.conf .screenrc .Rprofile .irbrc .pryrc .pythonrc .pythonrc.py .psqlrc .sqliterc .gdbinit .lldbinit
+    sitecustomize.py usercustomize.py .github/workflows/ci.yml .github/actions/x .config/git/config .config/pip/x
+    .config/direnv/x .config/mise/x .env sub/.env .env.local .env.production
+    """
+)
+SECRET = texts(
+    """
+    .ssh/id_rsa .ssh/authorized_keys .aws/credentials .azure/x .gnupg/x .kube/config .netrc _netrc .git-credentials
+    .pgpass .my.cnf .pypirc .vault-token .password-store/x .credentials.json .claude/.credentials.json
+    .docker/config.json .config/gh/hosts.yml .config/gcloud/x .config/git/credentials .config/containers/auth.json
+    .config/op/x .config/doctl/x .config/hub .config/rclone/x .cargo/credentials .cargo/credentials.toml
+    .gem/credentials .codex/auth.json .terraform.d/credentials.tfrc.json .gemini/oauth_creds.json
+    .local/share/keyrings/x .local/share/opencode/auth.json Library/Keychains/x .mozilla/firefox/x
+    .config/google-chrome/x .config/chromium/x id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
+    deep/id_rsa server.key a.p12 a.pfx a.ppk a.kdbx a.jks a.keystore key.pem privkey.pem my-key.pem ssh_host_rsa_key
+    A.KEY ~/.ssh/id_rsa
+    """
+)
+SYSTEM = texts(
+    """
+    /proc/sys/x /sys/x /dev/x /boot/x /etc/passwd /etc/group /etc/pam.d/x /etc/profile /etc/profile.d/x
+    /etc/bash.bashrc /etc/bashrc /etc/zsh/x /etc/zshenv /etc/zshrc /etc/zprofile /etc/fish/x /etc/environment
+    /etc/crontab /etc/cron.d/x /etc/cron.hourly/x /etc/cron.daily/x /etc/cron.weekly/x /etc/cron.monthly/x
+    /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/x /etc/ssh/sshd_config /etc/systemd/x /etc/init.d/x
+    /etc/rc.local /etc/hosts /etc/gitconfig /etc/claude-code/x /etc/callgate/x /var/spool/cron/x /private/etc/passwd
+    """
+)
+SYSTEM_SECRET = texts(
+    """
+    /etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d/x /etc/ssl/private/x /run/secrets/x /var/run/secrets/x
+    /private/etc/shadow /proc/self/environ /proc/1/environ /proc/1/mem /proc/1/task/2/environ /proc/kcore
+    /root/.ssh/x /home/me/.ssh/config /home/other/.netrc /etc/ssh/ssh_host_ed25519_key
+    """
+)
+WRITTEN = [
+    *((name, "repository's own records") for name in REPOSITORY),
+    *((name, "by a shell") for name in (*SHELL, "/home/me/.bashrc", "/root/.profile")),
+    *((name, "by an editor") for name in EDITOR),
+    *((name, "tells agents") for name in AGENT),
+    *((name, "by a tool") for name in TOOL),
+    *((name, "this machine") for name in SYSTEM),
+]
+
+
+@pytest.mark.parametrize(("path", "words"), WRITTEN)
+def test_protected_places_are_not_written_and_may_be_read(path: str, words: str) -> None:
+    for what in ("write", "remove"):
+        why = said(path, what)
+        assert why is not None
+        assert words in why
+    assert said(path, "read") is None
+
+
+@pytest.mark.parametrize("path", [*SECRET, *SYSTEM_SECRET])
+def test_secrets_are_not_even_read(path: str) -> None:
+    for what in ("read", "write", "remove"):
+        why = said(path, what)
+        assert why is not None
+        assert "keys or passwords" in why
+
+
+def test_tokens_of_tools_are_secrets_at_home_only() -> None:
+    for name in (".npmrc", ".yarnrc.yml"):
+        assert "keys or passwords" in str(said(f"{HOME}/{name}", "read"))
+        assert said(f"{HOME}/sub/{name}", "read") is None
+        assert said(name, "read") is None
+        assert "by a tool" in str(said(f"{HOME}/{name}", "write"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    texts(
+        """
+        a.txt src/a.py Makefile conftest.py package.json pyproject.toml .gitignore .gitkeep .github/CODEOWNERS
+        .editorconfig .config/x .local/share/x .github git/config gitmodules x.git/config .git-blame-ignore-revs
+        .gitlab-ci.yml id_rsa.pub cert.pem ca.pem keys.txt monkey.py key ssh/x docs/agents.md docs/claude.md
+        Agents.MD .env.example .env.sample .env.template .env.dist env .environment .docker/x .cargo/registry
+        library/x config/fish bashrc etc/passwd proc/self/environ dev/x a~1 git~1.txt gitx~1 git~ ~git ... -rf
+        ssh_host_rsa_key.pub code-workspace
+        """
+    ),
+)
+def test_ordinary_files_stay_ordinary(path: str) -> None:
+    for what in ("read", "write", "remove"):
+        assert said(path, what) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".GIT/config", ".Git/hooks/x", ".git./config", ".git /config", ".git . ./x", ".git::$INDEX_ALLOCATION/x"),
+        *("GIT~1/config", "git~2", ".g\u200bit/config", ".g\u200cit/x", "\uff0egit/x", ".\uff27it/x", ".gi\ufe0ft/x"),
+        *("CLAUDE~1/settings.json", "MCP~1.JSO", "GITMOD~1", "BASHRC~1", "VSCODE~1/x", "BASH_P~1", "PRE-CO~1.YAM"),
+        *("YARNRC~1.YML", "GITHUB~1/WORKFL~1/x", ".mcp.json:stream", ".BashRC"),
+    ],
+    ids=ascii,
+)
+def test_every_spelling_of_a_protected_name_counts(path: str) -> None:
+    assert said(path) is not None
+
+
+def test_names_above_the_workspace_do_not_count() -> None:
+    place = Place("a", ("/home/me/.claude/trees/x/a",), "/home/me/.claude/trees/x/a", True)
+    assert danger(place, "write", root="/home/me/.claude/trees/x", home=HOME) is None
+    assert danger(place, "write", root="/home/me/.claude/trees/x/", home=HOME) is None
+    assert danger(place, "write", root="/home/me/y", home=HOME) is not None
+
+
+def test_the_whole_machine_may_be_the_workspace() -> None:
+    assert danger(Place("/a", ("/a",), "/a", True), "write", root="/", home=HOME) is None
+    assert danger(Place("/.git", ("/.git",), "/.git", True), "write", root="/", home=HOME) is not None
+
+
+def test_where_case_does_not_count_instructions_in_small_letters_are_instructions() -> None:
+    assert said(at("agents.md", folds=True)) is not None
+    assert said(at("docs/Claude.MD", folds=True)) is not None
+    assert said(at("agents.txt", folds=True)) is None
+
+
+def test_every_hop_counts() -> None:
+    assert "repository" in str(said(at("a", ".git/config", "b")))
+    assert "keys or passwords" in str(said(at("a", ".ssh/x", "b"), "read"))
+
+
+def test_a_fault_needs_a_yes_even_for_reading() -> None:
+    assert said(at("a\0b", fault="the path contains a NUL"), "read") == "'a\\x00b': the path contains a NUL"
+
+
+def test_the_sentence_names_where_a_link_leads() -> None:
+    assert said(
+        at("a", "b/.git")
+    ) == f"'a' (which leads to '{ROOT}/b/.git'): it is part of a repository's own records, " + (
+        "where hooks and settings make programs run"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (ROOT, "workspace"),
+        ("/srv", "workspace"),
+        ("/", "workspace"),
+        (f"{ROOT}/*", "workspace"),
+        (f"{ROOT}/**", "workspace"),
+        (f"{ROOT}/.*", "workspace"),
+        ("/*", "workspace"),
+        ("/SRV/Proj", "workspace"),
+        (HOME, "home folder"),
+        (f"{HOME}/*", "home folder"),
+        ("/home", "home folder"),
+        ("/etc", "system stands on"),
+        ("/etc/*", "system stands on"),
+        ("C:/", "system stands on"),
+        ("C:", "system stands on"),
+        ("C:/Windows", "system stands on"),
+        ("C:/*", "system stands on"),
+    ],
+)
+def test_what_holds_everything_is_not_removed(path: str, words: str) -> None:
+    place = Place(path, (path.rstrip("/") or "/",), path.rstrip("/") or "/", False, "folder")
+    assert words in str(said(place, "remove"))
+    assert "removing" not in str(said(place, "write"))
+
+
+@pytest.mark.parametrize(
+    "path", ["build", "build/*", f"{ROOT}/src", "/tmp/x", f"{HOME}/x", f"{ROOT}x/y", "/srv/other", "C:/a/b"]
+)
+def test_anything_else_may_be_removed(path: str) -> None:
+    hop = path if path.startswith(("/", "C:")) else f"{ROOT}/{path}"
+    assert said(Place(path, (hop,), hop, hop.startswith(ROOT + "/")), "remove") is None
+
+
+def test_a_link_to_the_workspace_counts_as_the_workspace_for_removing() -> None:
+    assert "workspace" in str(said(at("a", ROOT, kind="folder"), "remove"))
+
+
+def test_devices_need_a_yes_but_for_nothing() -> None:
+    for what in ("read", "write", "remove"):
+        assert "a device, a pipe or a socket" in str(said(at("pipe", kind="device"), what))
+        assert "a device, a pipe or a socket" in str(said(at("/dev/zero", kind="device"), what))
+        assert "a device, a pipe or a socket" in str(said(at("/dev/shm/pipe", kind="device"), what))
+    assert said(at("/dev/null", kind="device"), "read") is None
+    assert said(at("/dev/null", kind="device"), "write") is None
+    assert said(at("/dev/null", kind="device"), "remove") is not None
+    assert said(at("/dev/shm/file", kind="file"), "write") is None
+
+
+@pytest.mark.parametrize("what", ["read", "write", "remove"])
+def test_escapes_need_a_yes(what: What) -> None:
+    assert "a link leads out" in str(said(at("link/x", "/opt/x"), what))
+    assert "a link leads out" in str(said(at("a", "/opt/back", "b"), what))
+    for spelled in ("../x/y", "src/../../x/y", f"{ROOT}/../x/y"):
+        assert "over .." in str(said(Place(spelled, ("/srv/x/y",), "/srv/x/y", False), what))
+    for hop in ("/srv/proj /a", "/srv/proj./a", "/srv/PROJ/a", "/srv/\uff50roj/a"):
+        assert "looks like a path in the workspace" in str(said(Place(hop, (hop,), hop, False), what))
+
+
+def test_what_is_plainly_elsewhere_is_no_escape() -> None:
+    assert said(Place("/opt/a/../b", ("/opt/b",), "/opt/b", False)) is None
+    assert said(at("/opt/x", "a")) is None
+    assert said(at("/srv/proj-evil/a")) is None
+    assert said(Place(f"{ROOT}/a/../b", (f"{ROOT}/b",), f"{ROOT}/b", True)) is None
+
+
+def test_on_a_real_tree(tmp_path: Path) -> None:
+    root = tmp_path.resolve() / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src/hooks").symlink_to("../.git/hooks")
+    (root / "out").symlink_to("..")
+    resolver = Resolver(root)
+
+    def found(path: str, what: What) -> str | None:
+        return danger(resolver.place(path), what, root=resolver.root, home=HOME)
+
+    assert "repository" in str(found("src/hooks/pre-commit", "write"))
+    assert "leads out" in str(found("out/x", "read"))
+    assert "leads out" in str(found("out/x", "write"))
+    assert "workspace" in str(found(".", "remove"))
+    assert "workspace" in str(found("..", "remove"))
+    assert "another place" in str(found("/proc/self/root/x", "read")) or not Path("/proc/self/root").is_symlink()
+    assert found("src/a.py", "write") is None

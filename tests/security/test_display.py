@@ -1,0 +1,60 @@
+"""Every row of the corpus of texts that try to show something else than they are.
+
+That keys pressed before a question are forgotten is a matter of the door that reads them, not of the text.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.words.display import excerpt, visible, visible_lines, visible_page
+
+CORPUS = Path(__file__).parents[1] / "data" / "security" / "display.jsonl"
+ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+
+# Controls, then what has no width or turns the direction, tags, selectors of variants, blanks that look like nothing.
+FORBIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xa0\xad\u034f\u061c\u115f\u1160\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    "\u2800\u3000\u3164\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U000e0000-\U0010ffff]"
+)
+SPELLED = re.compile(r"<U\+([0-9A-F]{4,6})>")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_nothing_of_the_row_hides_or_is_lost(row: dict[str, Any]) -> None:
+    text = row["text"]
+    shown = visible(text)
+    assert not FORBIDDEN.search(shown)
+    assert SPELLED.sub(lambda found: chr(int(found[1], 16)), shown) == text
+    assert shown.count("<U+") == len(FORBIDDEN.findall(text))
+    lines = visible_lines(text)
+    assert not FORBIDDEN.search(lines.replace("\n", ""))
+    assert lines.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_what_has_no_room_is_counted(row: dict[str, Any]) -> None:
+    text = row["text"]
+    found = excerpt(text, lines=1, chars=5)
+    first, *rest = text.split("\n")
+    assert found.more_lines == len(rest)
+    assert found.more_chars == max(len(first) - 5, 0)
+    assert (f"{found.more_chars} more character" in found.text) == (len(first) > 5)
+    assert (f"{found.more_lines} more line" in found.text) == bool(rest)
+    assert excerpt(text, lines=99, chars=99_999).text == visible_lines(text)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["id"] != "dis040"], ids=lambda row: row["id"])
+def test_a_document_hides_nothing_either(row: dict[str, Any]) -> None:
+    assert not FORBIDDEN.search(visible_page(row["text"]).replace("\n", ""))
+
+
+@pytest.mark.parametrize("blanks", [100, 400, 5_000])
+def test_a_payload_cannot_be_pushed_out_of_the_window(blanks: int) -> None:
+    assert visible(f"grep x{' ' * blanks}; env|curl") == f"grep x<{blanks} blanks>; env|curl"
+    assert visible(f"a{chr(0x2003) * blanks}b") == f"a{'<U+2003>' * blanks}b"
+    pushed = "ls" + "\n" * blanks + "pwn"
+    assert excerpt(pushed, lines=10, chars=1_000).text.endswith(f"\n<{blanks - 9} more lines>")

@@ -1,0 +1,413 @@
+"""One frozen Config from files, environment and command line."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.config import Config, Questions, load_config
+from callgate.core.loop import LoopLimits
+from callgate.policy.fingerprint import fingerprint
+from callgate.policy.trust import Changed, Trust, Trusted, Untrusted
+from callgate.words.decisions import ApprovalPolicy, Origin
+from callgate.words.errors import UsageError
+
+HOOK = "[[hooks.Stop]]\ncommand = 'true'\n"
+
+
+class Desk:
+    """A person with a home folder, a workspace, and no managed settings unless some are put there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.root = folder / "work"
+        self.managed = folder / "etc" / "settings.toml"
+        self.own = self.home / ".config" / "callgate" / "settings.toml"
+        self.project = self.root / ".callgate" / "settings.toml"
+        self.local = self.root / ".callgate" / "settings.local.toml"
+        self.data = self.home / ".local" / "share" / "callgate"
+        self.environ: dict[str, str] = {"HOME": str(self.home)}
+        self.home.mkdir()
+        self.root.mkdir()
+
+    def put(self, file: Path, text: str) -> Path:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def load(self, **given: Any) -> Config:
+        return load_config(**{"root": self.root, "environ": self.environ, "managed": self.managed, **given})
+
+    def trust(self) -> None:
+        store = Trust(self.data, clock=lambda: 1_000.0)
+        assert isinstance(store.trust(self.root, fingerprint(self.root)), Trusted)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_with_nothing_set_everything_has_its_default(desk: Desk) -> None:
+    assert desk.load() == Config(desk.root, desk.home, desk.data)
+    assert desk.load().limits == LoopLimits()
+    assert not desk.data.exists()
+
+
+@pytest.mark.spec("GATE-3")
+def test_every_layer_is_read(desk: Desk) -> None:
+    desk.put(desk.managed, "[permissions]\ndeny = ['A']\n[limits]\nmax_turns = 9")
+    desk.put(desk.own, "mode = 'bypass'\n[permissions]\nallow = ['B']\n[questions]\ndeadline = '1m'\nnotify = 'bell'")
+    desk.put(desk.project, "[permissions]\nask = ['C']\n[limits]\ndenials_in_a_row = 2")
+    desk.put(desk.local, "mode = 'accept_edits'\n[limits]\ndenials_in_session = 4\nmax_concurrency = 3")
+    extra = desk.put(desk.home / "extra.toml", "[permissions]\ndeny = ['D']\n[limits]\nmax_turns = 7")
+    found = desk.load(settings=extra, allow=["E"], ask=["F"], deny=["G"])
+    assert [(rule.effect, rule.text, rule.origin.layer) for rule in found.rules] == [
+        ("deny", "A", "managed"),
+        ("allow", "B", "user"),
+        ("ask", "C", "project"),
+        ("deny", "D", "command line"),
+        ("allow", "E", "command line"),
+        ("ask", "F", "command line"),
+        ("deny", "G", "command line"),
+    ]
+    assert found.mode == "accept_edits"
+    assert found.limits == LoopLimits(max_turns=7, denials_in_a_row=2, denials=4)
+    assert found.max_concurrency == 3
+    assert found.questions == Questions(60.0, "bell")
+    assert (found.faults, found.notes) == ((), ())
+
+
+def test_the_command_line_wins_over_its_own_file(desk: Desk) -> None:
+    extra = desk.put(desk.home / "extra.toml", "mode = 'bypass'")
+    assert desk.load(settings=extra).mode == "bypass"
+    assert desk.load(settings=extra, mode="plan").mode == "plan"
+
+
+@pytest.mark.spec("GATE-3")
+@pytest.mark.parametrize("which", ["managed", "own", "project", "local"])
+def test_a_file_with_a_fault_closes_the_gate(desk: Desk, which: str) -> None:
+    file = desk.put(getattr(desk, which), "\nmode = ")
+    (fault,) = desk.load().faults
+    assert (fault.origin.file, fault.origin.line) == (str(file), 2)
+
+
+def test_the_root_is_the_current_folder_unless_given(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.root)
+    assert desk.load(root=None).root == desk.root
+
+
+def test_only_the_workspace_itself_is_looked_at(desk: Desk) -> None:
+    desk.put(desk.project, "mode = 'plan'")
+    (desk.root / "sub").mkdir()
+    assert desk.load(root=desk.root / "sub").mode == "default"
+    assert desk.load(root=desk.root.parent).mode == "default"
+
+
+def test_a_root_that_is_a_link_is_taken_for_what_it_is(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("work")
+    assert desk.load(root=tmp_path / "link").root == desk.root
+
+
+@pytest.mark.parametrize("root", ["none", "a\0b"], ids=["missing", "nul"])
+def test_a_root_that_is_no_folder_is_refused(desk: Desk, root: str) -> None:
+    with pytest.raises(UsageError, match="the workspace"):
+        desk.load(root=desk.root / root)
+
+
+# ---- trust --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("HOOK-3")
+def test_hooks_of_the_folder_count_once_it_is_trusted_and_until_it_changes(desk: Desk) -> None:
+    desk.put(desk.project, HOOK)
+    assert (desk.load().trust, desk.load().hooks) == (Untrusted(), ())
+    desk.trust()
+    found = desk.load()
+    assert found.trust == Trusted(1_000.0)
+    assert [hook.target for hook in found.hooks] == ["true"]
+    assert found.notes == ()
+    desk.put(desk.project, HOOK.replace("true", "false"))
+    found = desk.load()
+    assert isinstance(found.trust, Changed)
+    assert found.hooks == ()
+    texts = [note.text for note in found.notes]
+    assert texts[:2] == [
+        "hooks do nothing before this folder is trusted",
+        "this folder changed since you trusted it, so it is not trusted now",
+    ]
+    assert "  -command = 'true'" in texts
+    assert "  +command = 'false'" in texts
+    assert {note.origin for note in found.notes[1:]} == {Origin("project", str(desk.root))}
+
+
+def test_a_folder_can_be_trusted_this_once(desk: Desk) -> None:
+    desk.put(desk.project, HOOK)
+    found = desk.load(trust=True)
+    assert (found.trust, len(found.hooks)) == (Trusted(0.0), 1)
+    assert not desk.data.exists()
+    assert desk.load().hooks == ()
+
+
+def test_trust_never_makes_a_repository_loosen(desk: Desk) -> None:
+    desk.put(desk.project, "mode = 'bypass'\n[permissions]\nallow = ['Bash']\n")
+    desk.trust()
+    found = desk.load()
+    assert (found.mode, found.rules) == ("default", ())
+    assert len(found.notes) == 2
+
+
+def test_a_damaged_record_of_trust_is_said(desk: Desk) -> None:
+    desk.put(desk.project, HOOK)
+    desk.trust()
+    (record,) = (desk.data / "trust").iterdir()
+    record.write_text("{")
+    found = desk.load()
+    assert isinstance(found.trust, Untrusted)
+    assert found.hooks == ()
+    assert found.notes[-1].text.startswith("this folder is not trusted: the record of what you trust there")
+
+
+# ---- remembered answers -------------------------------------------------------------------------------------------
+
+
+def test_remembered_answers_are_those_of_the_workspace(desk: Desk) -> None:
+    memory = desk.load().memory()
+    assert memory is not None
+    added = memory.add(ApprovalPolicy("allow", "Bash", None, "project"))
+    again = desk.load().memory()
+    assert again is not None
+    assert again.policies() == (added,)
+
+
+@pytest.mark.spec("GATE-3")
+def test_damaged_answers_close_the_gate(desk: Desk) -> None:
+    file = desk.put(desk.data / "policies" / "user.json", "{")
+    assert [fault.origin.file for fault in desk.load().faults] == [str(file)]
+
+
+# ---- the environment ----------------------------------------------------------------------------------------------
+
+
+def test_the_folder_of_ones_own_settings_can_be_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    desk.put(desk.own, "mode = 'plan'")
+    desk.put(tmp_path / "xdg" / "callgate" / "settings.toml", "mode = 'accept_edits'")
+    desk.put(tmp_path / "conf" / "settings.toml", "mode = 'bypass'")
+    assert desk.load().mode == "plan"
+    desk.environ["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
+    assert desk.load().mode == "accept_edits"
+    desk.environ["CALLGATE_CONFIG_DIR"] = str(tmp_path / "conf")
+    assert desk.load().mode == "bypass"
+    desk.environ["CALLGATE_CONFIG_DIR"] = str(tmp_path / "none")
+    assert desk.load().mode == "default"
+    desk.environ["CALLGATE_CONFIG_DIR"] = ""
+    assert desk.load().mode == "accept_edits"
+
+
+@pytest.mark.parametrize("name", ["CALLGATE_CONFIG_DIR", "XDG_CONFIG_HOME"])
+def test_ones_own_settings_are_never_in_the_workspace(desk: Desk, name: str) -> None:
+    desk.put(desk.root / "conf" / "callgate" / "settings.toml", "mode = 'bypass'")
+    for place in (desk.root / "conf", desk.root):
+        desk.environ[name] = str(place)
+        with pytest.raises(UsageError, match=f"{name} is .* inside the workspace"):
+            desk.load()
+    (desk.home / "link").symlink_to(desk.root / "conf")
+    desk.environ[name] = str(desk.home / "link")
+    with pytest.raises(UsageError, match="inside the workspace"):
+        desk.load()
+
+
+@pytest.mark.parametrize("name", ["CALLGATE_CONFIG_DIR", "XDG_CONFIG_HOME"])
+@pytest.mark.parametrize("place", ["conf", ".", "~/conf"])
+def test_a_folder_of_settings_is_a_whole_path(desk: Desk, name: str, place: str) -> None:
+    desk.environ[name] = place
+    with pytest.raises(UsageError, match=f"{name} must be a whole path"):
+        desk.load()
+
+
+def test_a_folder_of_settings_is_a_folder(desk: Desk) -> None:
+    desk.environ["CALLGATE_CONFIG_DIR"] = str(desk.put(desk.home / "conf.toml", "mode = 'plan'"))
+    with pytest.raises(UsageError, match="CALLGATE_CONFIG_DIR must be a folder"):
+        desk.load()
+
+
+@pytest.mark.parametrize("root", [".", ".config", ".config/callgate", ".."], ids=["home", "above", "itself", "top"])
+def test_a_workspace_may_hold_the_place_where_settings_always_are(desk: Desk, root: str) -> None:
+    desk.put(desk.own, "mode = 'accept_edits'")
+    found = desk.load(root=desk.home / root)
+    assert found.mode == "accept_edits"
+    assert found.own_data
+
+
+def test_a_workspace_that_holds_the_home_folder_may_hold_other_places_of_the_person(desk: Desk) -> None:
+    desk.put(desk.home / "dotfiles" / "settings.toml", "mode = 'accept_edits'")
+    desk.environ["CALLGATE_CONFIG_DIR"] = str(desk.home / "dotfiles")
+    desk.environ["CALLGATE_DATA_DIR"] = str(desk.home / "data")
+    found = desk.load(root=desk.home)
+    assert (found.mode, found.own_data) == ("accept_edits", True)
+    with pytest.raises(UsageError, match="inside the workspace"):
+        desk.load(root=desk.home / "dotfiles")
+
+
+def test_the_home_folder_as_a_workspace_needs_trust_like_any_other(desk: Desk) -> None:
+    desk.put(desk.home / ".callgate" / "settings.toml", HOOK + "[permissions]\nallow = ['Bash']")
+    found = desk.load(root=desk.home)
+    assert (found.hooks, found.rules, len(found.notes)) == ((), (), 2)
+
+
+@pytest.mark.spec("HOOK-3")
+def test_from_a_data_folder_in_the_workspace_neither_trust_nor_answers_count(desk: Desk) -> None:
+    desk.put(desk.project, HOOK)
+    desk.environ["CALLGATE_DATA_DIR"] = str(desk.root / "data")
+    Trust(desk.root / "data").trust(desk.root, fingerprint(desk.root))
+    desk.put(desk.root / "data" / "policies" / "user.json", "{")
+    found = desk.load()
+    assert (found.trust, found.hooks, found.faults, found.memory()) == (Untrusted(), (), (), None)
+    assert found.data == desk.root / "data"
+    assert found.notes[-1].origin == Origin("environment", str(desk.root / "data"))
+    assert "lies in the workspace" in found.notes[-1].text
+
+
+def test_the_data_folder_can_be_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    desk.environ["XDG_DATA_HOME"] = str(tmp_path / "xdg")
+    assert desk.load().data == tmp_path / "xdg" / "callgate"
+    desk.environ["CALLGATE_DATA_DIR"] = str(tmp_path / "data")
+    assert desk.load().data == tmp_path / "data"
+    assert desk.load().own_data
+
+
+@pytest.mark.spec("GATE-3")
+def test_the_mode_of_the_environment_can_only_be_stricter(desk: Desk) -> None:
+    desk.environ["CALLGATE_MODE"] = "bypass"
+    found = desk.load()
+    assert found.mode == "default"
+    assert found.notes[0].origin == Origin("environment", "CALLGATE_MODE")
+    desk.environ["CALLGATE_MODE"] = "plan"
+    assert desk.load(mode="bypass").mode == "plan"
+    desk.environ["CALLGATE_MODE"] = ""
+    assert desk.load(mode="bypass").mode == "bypass"
+    desk.environ["CALLGATE_MODE"] = "paln"
+    with pytest.raises(UsageError, match="CALLGATE_MODE: there is no mode 'paln'"):
+        desk.load()
+
+
+def test_the_environment_says_how_many_calls_run_at_once(desk: Desk) -> None:
+    desk.put(desk.own, "[limits]\nmax_concurrency = 5")
+    desk.environ["CALLGATE_MAX_CONCURRENCY"] = "50"
+    assert desk.load().max_concurrency == 50
+    desk.put(desk.project, "[limits]\nmax_concurrency = 7")
+    assert desk.load().max_concurrency == 7
+    desk.put(desk.managed, "[limits]\nmax_concurrency = 2")
+    assert desk.load().max_concurrency == 2
+    desk.environ["CALLGATE_MAX_CONCURRENCY"] = ""
+    desk.managed.unlink()
+    assert desk.load().max_concurrency == 5
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "x", "1.5", "٣", "²", "1000001", " 1"])
+def test_a_number_that_is_none_is_refused(desk: Desk, wanted: str) -> None:
+    desk.environ["CALLGATE_MAX_CONCURRENCY"] = wanted
+    with pytest.raises(UsageError, match="CALLGATE_MAX_CONCURRENCY must be a whole number above 0"):
+        desk.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CALLGATE_MOED", "CALLGATE_MODE"),
+        ("CALLGATE_CONFIG_DIRS", "CALLGATE_CONFIG_DIR"),
+        ("CALLGATE_DEMO_SPEED", ""),
+        ("CALLGATE_MODE", ""),
+        ("XALLGATE_MODE", ""),
+    ],
+)
+def test_a_misspelled_variable_is_noticed(desk: Desk, name: str, meant: str) -> None:
+    desk.environ[name] = "default"
+    expected = [f"there is no such variable: did you mean {meant}?"] if meant else []
+    assert [note.text for note in desk.load().notes] == expected
+
+
+@pytest.mark.parametrize("home", ["", "home", "~"])
+def test_without_a_home_folder_nothing_is_read(desk: Desk, home: str) -> None:
+    desk.environ["HOME"] = home
+    with pytest.raises(UsageError, match="there is no home folder"):
+        desk.load()
+
+
+def test_the_home_folder_may_be_given_or_be_called_otherwise(desk: Desk, tmp_path: Path) -> None:
+    desk.environ = {"USERPROFILE": str(desk.home)}
+    assert desk.load().home == desk.home
+    assert desk.load(home=tmp_path).home == tmp_path
+    assert desk.load(home=tmp_path).data == tmp_path / ".local" / "share" / "callgate"
+
+
+def test_the_environment_is_that_of_the_process_unless_given(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("CALLGATE_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(desk.home))
+    monkeypatch.setenv("CALLGATE_MODE", "plan")
+    found = load_config(desk.root, managed=desk.managed)
+    assert (found.mode, found.home) == ("plan", desk.home)
+
+
+# ---- the command line ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"mode": "bypas"}, "there is no mode 'bypas'"),
+        ({"allow": "Bash"}, "pass a list of rules, not the text 'Bash'"),
+        ({"deny": [" "]}, "a rule cannot be empty"),
+        ({"ask": [""]}, "a rule cannot be empty"),
+        ({"settings": "/none/settings.toml"}, "there is no settings file '/none/settings.toml'"),
+    ],
+    ids=["mode", "text", "blank", "empty", "file"],
+)
+def test_what_is_wrong_with_the_command_line_is_said_at_once(desk: Desk, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        desk.load(**given)
+
+
+def test_a_settings_file_of_the_command_line_with_a_fault_closes_the_gate(desk: Desk) -> None:
+    file = desk.put(desk.home / "x.toml", "moed = 'plan'")
+    assert [fault.origin for fault in desk.load(settings=str(file)).faults] == [Origin("command line", str(file), 1)]
+    assert desk.load(settings=desk.home).faults[0].origin.file == str(desk.home)
+
+
+def test_an_empty_settings_file_of_the_command_line_is_there(desk: Desk) -> None:
+    assert desk.load(settings=desk.put(desk.home / "x.toml", "")).faults == ()
+
+
+# ---- for people ---------------------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_described_with_where_it_came_from(desk: Desk) -> None:
+    desk.put(desk.own, "mode = 'accept_edits'\n[questions]\ndeadline = '1m'\n" + HOOK.replace("true", "a\u202eb"))
+    desk.put(desk.project, "[permissions]\nallow = ['Edit']\ndeny = ['Bash(rm:*)']\n[limits]\nmax_turn = 1")
+    assert desk.load(allow=["Read"]).describe() == (
+        f"workspace {desk.root} (not trusted)",
+        f"data {desk.data}",
+        f"mode = accept_edits (user, {desk.own}:1)",
+        f"questions.deadline = 60.0 (user, {desk.own}:3)",
+        "questions.notify = none (default)",
+        "limits.denials_in_a_row = 3 (default)",
+        "limits.denials_in_session = 20 (default)",
+        "limits.max_concurrency = 10 (default)",
+        "limits.max_turns = none (default)",
+        f"deny Bash(rm:*) (project, {desk.project}:3)",
+        "allow Read (command line)",
+        f"hook Stop: command a<U+202E>b (user, {desk.own}:4)",
+        f"fault: {desk.project}:5: there is no setting 'limits.max_turn': did you mean max_turns?",
+    )
+
+
+def test_trust_and_notes_are_described(desk: Desk) -> None:
+    desk.put(desk.project, "mode = 'bypass'\n" + HOOK)
+    lines = desk.load(trust=True).describe()
+    assert lines[0] == f"workspace {desk.root} (trusted)"
+    assert lines[-1].startswith(f"note: {desk.project}:1: mode = 'bypass' is ignored: ")
+    desk.trust()
+    desk.put(desk.local, "")
+    assert desk.load().describe()[0] == f"workspace {desk.root} (changed since it was trusted)"
