@@ -16,6 +16,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -238,13 +240,16 @@ class Bench:
 
     def broken(self, jobs: int) -> set[str]:
         """The files whose tests fail as they are."""
-        told = self._pytest("-n", str(jobs), "--tb=no", "-rfE", *TESTS, seconds=None)
+        try:
+            told = self._pytest("-n", str(jobs), "--tb=no", "-rfE", *TESTS, seconds=2 * LONGEST)
+        except subprocess.TimeoutExpired:
+            raise SystemExit("the tests as they are do not come to an end") from None
         found = set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", told.stdout, re.MULTILINE))
         if told.returncode not in (0, 1) and not found:
             raise SystemExit(f"the tests cannot be run: {told.stdout[-2000:]}{told.stderr[-2000:]}")
         return found
 
-    def _pytest(self, *words: str, seconds: float | None) -> "subprocess.CompletedProcess[str]":
+    def _pytest(self, *words: str, seconds: float) -> "subprocess.CompletedProcess[str]":
         usual = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
         usual += ["-m", "not slow and not chaos", "--hypothesis-seed=0"]
         usual += [f"--ignore-glob=*/{name}" for name in LEFT_OUT]
@@ -253,17 +258,30 @@ class Bench:
             "PYTHONDONTWRITEBYTECODE": "1",  # a mutant of the same size in the same second would be taken for the last
             "HYPOTHESIS_PROFILE": "fast",
         }
-        return subprocess.run(
-            [*usual, *words], cwd=self._folder, env=environment, capture_output=True, text=True, timeout=seconds
-        )
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            [*usual, *words], cwd=self._folder, env=environment, stdout=pipe, stderr=pipe, text=True, process_group=0
+        ) as running:
+            try:
+                said, wrong = running.communicate(timeout=seconds)
+            finally:  # a mutant may leave processes behind
+                with suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)
+        return subprocess.CompletedProcess(usual, running.returncode, said, wrong)
 
-    def survives(self, mutant: Mutant, looks: Sequence[Sequence[str]], seconds: float) -> bool:
+    def survives(self, mutant: Mutant, looks: Sequence[Sequence[str]], end: float) -> bool | None:
+        """None if there was no time to find out."""
         path = self._folder / mutant.path
         original = path.read_text(encoding="utf-8")
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         try:
             path.write_text(mutant.text(), encoding="utf-8")
-            return all(self.passes(files, seconds) for files in looks if files)
+            for files in filter(None, looks):
+                if time.monotonic() > end:
+                    return None
+                if not self.passes(files, LONGEST):
+                    return False
+            return True
         finally:
             path.write_text(original, encoding="utf-8")
 
@@ -324,14 +342,15 @@ def _tried(
     survivors: list[Mutant] = []
 
     def attempt(mutant: Mutant) -> None:
-        if mutant.path in unready or time.monotonic() > end:
+        if mutant.path in unready:
             return
         mine = benches.get()
         try:
-            survived = mine.survives(mutant, looks[mutant.path], LONGEST)
+            survived = mine.survives(mutant, looks[mutant.path], end)
         finally:
             benches.put(mine)
-        tried[mutant.path] += 1
+        if survived is not None:
+            tried[mutant.path] += 1
         if survived:
             survivors.append(mutant)
             print(f"survived: {mutant}", flush=True)

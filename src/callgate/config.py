@@ -21,7 +21,7 @@ from typing import cast
 
 from callgate.core.loop import LoopLimits
 from callgate.policy.keys import SETTINGS, read_count
-from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.layers import MANAGED, STRICTNESS, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.lines import Fault, HookLine, RuleLine
 from callgate.policy.memory import Memory
 from callgate.policy.settings import Said, Settings, read_settings, shown
@@ -66,6 +66,13 @@ class Config:
     notes: tuple[Fault, ...] = ()
     said: tuple[Said, ...] = ()
     own_data: bool = True
+
+    def mode_for(self, recorded: Mode | None) -> Mode:
+        """The mode of a session: the one on record, unless a stricter one was asked for since."""
+        if recorded is None:
+            return self.mode
+        asked_for = any(said.name == "mode" for said in self.said)
+        return self.mode if asked_for and STRICTNESS[self.mode] > STRICTNESS[recorded] else recorded
 
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""

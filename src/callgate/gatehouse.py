@@ -10,6 +10,7 @@ from callgate.config import Config
 from callgate.core.executor import ExecutorSettings
 from callgate.core.loop import LoopLimits
 from callgate.core.ports import Case, Clock, Gate, Host, Journal
+from callgate.host.local import LocalHost
 from callgate.host.threads import in_thread
 from callgate.policy.always import choices_for
 from callgate.policy.checks import Judge, standard_checks
@@ -20,7 +21,6 @@ from callgate.policy.lines import Fault
 from callgate.policy.memory import Memory
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.policy.trust import Trust, Trusted
-from callgate.session.hooking import SessionHooks
 from callgate.standalone import DecisionGate
 from callgate.transcript.journal import DiskJournal
 from callgate.words.decisions import ApprovalPolicy
@@ -30,7 +30,8 @@ from callgate.words.events import Noted
 
 class Gatehouse:
     """The gate of one session and what stands beside it. ``functions`` are Python hooks given in code, by the names
-    that their lines in the settings use; ``report`` hears what a person should see."""
+    that their lines in the settings use; ``report`` hears what a person should see. ``root`` is how the host spells the
+    workspace."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Gatehouse:
         transcript: str = "",
         functions: Mapping[str, Function] | None = None,
         attended: bool = True,
+        root: str = "",
     ) -> None:
         self.config = config
         self._clock = clock
@@ -59,7 +61,7 @@ class Gatehouse:
         )
         self.rulebook = Rulebook.of(
             config.rules,
-            root=str(config.root),
+            root=root or str(config.root),
             home=str(config.home),
             now=clock.now(),
             faults=(*config.faults, *self.hooks.faults, *_bad_conditions(config)),
@@ -67,6 +69,7 @@ class Gatehouse:
         self._judge = Judge(self.rulebook)
         self._memory = config.memory()
         self._keeping: set[asyncio.Task[None]] = set()
+        self._unkept: tuple[ApprovalPolicy, ...] = ()
         self.remembered: tuple[ApprovalPolicy, ...] = () if self._memory is None else self._memory.in_force()
         self.gate = DecisionGate(
             standard_checks(self.rulebook, hooks=self.hooks.before),
@@ -77,19 +80,11 @@ class Gatehouse:
             attended=attended,
         )
 
-    def session_hooks(self) -> SessionHooks | None:
-        """For what happens besides calls; None where nobody wants to hear of it."""
-        config = self.config
-        if not config.hooks and config.questions.notify is None:
-            return None
-        root, notify = str(config.root), config.questions.notify
-        return SessionHooks(self.hooks, root=root, clock=self._clock, report=self._report, notify=notify)
-
     async def look_up(self) -> None:
         """Read again what is remembered beyond this session, and see to it that all of ours is."""
         if self._memory is not None:
             await self._kept()
-            self.remembered = await in_thread(self._memory.in_force)
+            self.remembered = (*await in_thread(self._memory.in_force), *self._unkept)
 
     def keep(self, policy: ApprovalPolicy) -> None:
         """Remember an answer beyond this session; a person is told when that cannot be done."""
@@ -111,6 +106,7 @@ class Gatehouse:
         try:
             await in_thread(partial(memory.add, policy))
         except Exception as error:
+            self._unkept = (*self._unkept, policy)
             note = f"this answer is remembered for this session only: {in_words(error)}"
             self._report(Noted(self._clock.now(), note, "warning"))
 
@@ -154,6 +150,8 @@ def settled(
         raise UsageError("pass either gate or config: a config makes the gate")
     if root is not None:
         raise UsageError("pass either root or config: a config has its own workspace")
+    if isinstance(host, LocalHost) and host.root != config.root:
+        raise UsageError(f"the host works in {host.root}, the config is for {config.root}: rules would miss its files")
     if settings is None:
         patience = config.questions.deadline
         settings = replace(ExecutorSettings(), max_concurrency=config.max_concurrency, patience=patience)
@@ -162,7 +160,7 @@ def settled(
 
 def opened(
     config: Config,
-    clock: Clock,
+    host: Host,
     journal: Journal,
     report: Callable[[Noted], None],
     functions: Mapping[str, Function] | None,
@@ -170,5 +168,11 @@ def opened(
     """The gatehouse of a session that is kept in this journal."""
     transcript = str(journal.path) if isinstance(journal, DiskJournal) else ""
     return Gatehouse(
-        config, clock=clock, report=report, session=journal.session, transcript=transcript, functions=functions
+        config,
+        clock=host.clock,
+        report=report,
+        session=journal.session,
+        transcript=transcript,
+        functions=functions,
+        root=host.place(".").resolved,
     )

@@ -217,15 +217,12 @@ def test_what_cannot_be_remembered_is_refused(person: Person, words: tuple[str, 
 
 @pytest.mark.parametrize("effect", ["deny", "ask"])
 @pytest.mark.parametrize("rule", ["Edit(secrets/**)", "Read(secrets/**)", "Edit", "Read"])
-def test_an_answer_that_stops_a_kind_of_tool_stops_them_all_or_is_refused(
-    person: Person, effect: str, rule: str
-) -> None:
+def test_an_answer_that_stops_a_kind_of_tool_stops_them_all(person: Person, effect: str, rule: str) -> None:
     """Whoever forbids Edit(…) means every tool that writes."""
-    ran = person.run("policy", "add", effect, rule)
+    person.good("policy", "add", effect, rule)
     tool = "Write" if rule.startswith("Edit") else "Grep"
     (line,) = person.good("policy", "explain", tool, "secrets/a", "--json").lines
-    assert ran.code == 1 or json.loads(line)["decision"] == effect
-    assert ran.code == 0 or "put the rule into your settings" in ran.err
+    assert json.loads(line)["decision"] == effect
 
 
 # ---- revoke -------------------------------------------------------------------------------------------------------

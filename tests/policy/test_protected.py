@@ -62,12 +62,19 @@ AGENT = texts(
 )
 TOOL = texts(
     """
-    .npmrc .yarnrc .yarnrc.yml .yarn/releases/x .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv/x
+    .yarnrc .yarnrc.yml .yarn/releases/x .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv/x
     .husky/x .lefthook/x .lefthook.yml lefthook.yml .pre-commit-config.yaml .mise.toml mise.toml .cargo/config
     .cargo/config.toml .mvn/x .gradle/init.d/x .condarc .pip/pip.conf .gemrc .bundle/config .curlrc .wgetrc
     .tmux.conf .screenrc .Rprofile .irbrc .pryrc .pythonrc .pythonrc.py .psqlrc .sqliterc .gdbinit .lldbinit
-    sitecustomize.py usercustomize.py .github/workflows/ci.yml .github/actions/x .config/git/config .config/pip/x
-    .config/direnv/x .config/mise/x .env sub/.env .env.local .env.production
+    sitecustomize.py usercustomize.py .config/git/config .config/pip/x .config/direnv/x .config/mise/x
+    """
+)
+SETTINGS = texts(".npmrc sub/.npmrc .env sub/.env .env.local .env.production")
+BUILD = texts(
+    """
+    .github/workflows/ci.yml .github/actions/x .gitlab-ci.yml .gitlab/ci/x.yml .circleci/config.yml .travis.yml
+    .buildkite/pipeline.yml .drone.yml .woodpecker.yml .woodpecker/x.yml azure-pipelines.yml bitbucket-pipelines.yml
+    Jenkinsfile sub/Jenkinsfile
     """
 )
 SECRET = texts(
@@ -80,6 +87,7 @@ SECRET = texts(
     .local/share/keyrings/x .local/share/opencode/auth.json Library/Keychains/x .mozilla/firefox/x
     .config/google-chrome/x .config/chromium/x id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
     deep/id_rsa server.key a.p12 a.pfx a.ppk a.kdbx a.jks a.keystore key.pem privkey.pem my-key.pem ssh_host_rsa_key
+    keys.pem api_key2.pem server.key.pem private.pem priv.pem privatekey.pem keypair.pem
     A.KEY ~/.ssh/id_rsa
     """
 )
@@ -105,6 +113,8 @@ WRITTEN = [
     *((name, "by an editor") for name in EDITOR),
     *((name, "tells agents") for name in AGENT),
     *((name, "by a tool") for name in TOOL),
+    *((name, "often passwords") for name in SETTINGS),
+    *((name, "by the build service") for name in BUILD),
     *((name, "this machine") for name in SYSTEM),
 ]
 
@@ -127,11 +137,11 @@ def test_secrets_are_not_even_read(path: str) -> None:
 
 
 def test_tokens_of_tools_are_secrets_at_home_only() -> None:
-    for name in (".npmrc", ".yarnrc.yml"):
+    for name, words in ((".npmrc", "often passwords"), (".yarnrc.yml", "by a tool")):
         assert "keys or passwords" in str(said(f"{HOME}/{name}", "read"))
         assert said(f"{HOME}/sub/{name}", "read") is None
         assert said(name, "read") is None
-        assert "by a tool" in str(said(f"{HOME}/{name}", "write"))
+        assert words in str(said(f"{HOME}/{name}", "write"))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +150,8 @@ def test_tokens_of_tools_are_secrets_at_home_only() -> None:
         """
         a.txt src/a.py Makefile conftest.py package.json pyproject.toml .gitignore .gitkeep .github/CODEOWNERS
         .editorconfig .config/x .local/share/x .github git/config gitmodules x.git/config .git-blame-ignore-revs
-        .gitlab-ci.yml id_rsa.pub cert.pem ca.pem keys.txt monkey.py key ssh/x docs/agents.md docs/claude.md
+        gitlab-ci.yml id_rsa.pub cert.pem ca.pem public_key.pem pubkey.pem public-keys.pem monkey.pem turkey.pem
+        keyboard.pem jwt.key.pub.pem keyring.pem keys.txt monkey.py key ssh/x docs/agents.md docs/claude.md
         Agents.MD .env.example .env.sample .env.template .env.dist env .environment .docker/x .cargo/registry
         library/x config/fish bashrc etc/passwd proc/self/environ dev/x a~1 git~1.txt gitx~1 git~ ~git ... -rf
         ssh_host_rsa_key.pub code-workspace

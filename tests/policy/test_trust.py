@@ -365,7 +365,7 @@ def test_what_changed_can_be_shown(root: Path, store: Trust) -> None:
     assert state.describe() == (
         "new: .callgate/new",
         "  @@ -0,0 +1,2 @@",
-        "  +new<U+001B><U+000D>",
+        "  +new\x1b\r",
         "  +",
         "gone: .callgate/old",
         f"changed: .callgate/data (file {before} is now file {after})",
@@ -375,7 +375,7 @@ def test_what_changed_can_be_shown(root: Path, store: Trust) -> None:
         "  @@ -1,2 +1,4 @@",
         "   mode = 'plan'",
         "  +[[hooks.Stop]]",
-        "  +command = 'a<U+001B>[2K'",
+        "  +command = 'a\x1b[2K'",
         "   ",
     )
 
@@ -397,7 +397,7 @@ def test_a_long_change_names_what_it_leaves_out(root: Path, store: Trust) -> Non
     state = store.state(root)
     assert isinstance(state, Changed)
     lines = state.describe()
-    assert "  <302 more lines>" in lines
+    assert "  (302 more lines)" in lines
     assert lines[-1] == "  (0 lines before and 1001 now: too many to compare here)"
 
 

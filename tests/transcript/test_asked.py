@@ -75,16 +75,6 @@ def test_another_question_about_the_same_call_has_another_key(after: list[Durabl
     assert Questions([*waiting_on(question()), *after]).open[(), "c1"].key != first.key
 
 
-def test_calls_of_two_agents_with_one_id_are_told_apart() -> None:
-    nested = question(path="a.py")
-    nested = replace(nested, path=("helper",))
-    questions = Questions([*waiting_on(question()), QuestionAsked(AT, nested)])
-    assert list(questions.open) == [((), "c1"), (("helper",), "c1")]
-    questions.fold(QuestionAnswered(AT, nested.yes()))
-    assert list(questions.open) == [((), "c1")]
-    assert Asked(nested, AT).key != Asked(question(), AT).key
-
-
 def test_the_fold_does_not_depend_on_where_it_begins() -> None:
     turns = [*waiting_on(question("c0")), settled("c0"), TurnStarted(AT, 2, "a2")]
     events = [*turns, *arrived(question(), message_id="a2"), message([question()], "a2")]

@@ -12,7 +12,7 @@ from callgate.cli.parsing import USAGE
 from callgate.cli.policy.trust_arguments import DIGITS
 from callgate.cli.policy.words import item, room_on
 from callgate.cli.session.output import counted, out, put, say
-from callgate.cli.terminal import Line, Safe, Span, paragraph
+from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
 from callgate.judging import Changed, Fingerprint, Folder, State, Trust, Trusted, Untrusted, fingerprint, trust_store
 from callgate.words.errors import UsageError
 
@@ -132,7 +132,7 @@ def _shown(root: Path, state: State, found: Fingerprint, room: int) -> Iterator[
 
 def _difference(line: str, room: int) -> Iterator[Line]:
     """Blanks count in a diff, so it is not broken at words."""
-    text = Safe(f"  {line}")
+    text = safe(f"  {line}")
     style = {"+": "green", "-": "red"}.get(line[2:3], "") if line.startswith("  ") else "bold"
     while text:
         yield (Span(Safe(text[:room]), style),)

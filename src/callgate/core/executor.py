@@ -17,6 +17,7 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.admission import Admission
+from callgate.core.asking import Asking
 from callgate.core.ledger import Ledger
 from callgate.core.outlet import Outlet, cut_to
 from callgate.core.performer import ExecutorSettings, Performer
@@ -87,7 +88,9 @@ class Executor:
             withdraw=self._withdraw,
         )
         self._admission = Admission(
-            toolbox,
+            toolbox, gate, host, self._record, self._tickets, settle=self._settle, stir=self._starter.stir
+        )
+        self._asking = Asking(
             gate,
             host,
             self._record,
@@ -95,8 +98,9 @@ class Executor:
             confirmations,
             patience=self._settings.patience,
             path=path,
+            decide=self._admission.decided,
+            rejudge=self._admission.rejudge,
             settle=self._settle,
-            stir=self._starter.stir,
             make_run=self._performer.make_run,
         )
         self._front = 0  # every ticket before it has settled and left
@@ -141,12 +145,15 @@ class Executor:
         result = call.result
         if result is None:
             raise StateError(f"call {call.id} has no result to recall")
+        stopped = HOOK_STOP in result.details or (isinstance(call.decision, Deny) and call.decision.stop)
         ticket = Ticket(call, len(self._tickets.ordered))
         self._tickets.add(ticket)
         self._tickets.to(ticket, SETTLED)
         ticket.result = result
         ticket.update = None if updated else result.context_update
         self._release()
+        if stopped:
+            self._stop("The turn was stopped.")
 
     def close(self, stop_reason: str = "tool_calls") -> None:
         """The message has ended. Unless it is whole, what has not started will not start."""
@@ -217,11 +224,11 @@ class Executor:
             return f"there is no call {confirmation.call_id}"
         if ticket.stage is not ASKED:
             return f"call {confirmation.call_id} has no open question"
-        return self._admission.take(ticket, confirmation)
+        return self._asking.take(ticket, confirmation)
 
-    def reconsider(self) -> None:
-        """An answer was remembered elsewhere: release every question it matches."""
-        self._admission.release()
+    def reconsider(self) -> bool:
+        """An answer was remembered elsewhere: release every question it matches. Whether there was one."""
+        return self._asking.release()
 
     def interrupt(self, because: str = "Interrupted by the user.") -> None:
         """Cancel what runs, with grace; nothing else of this message starts."""
@@ -292,6 +299,11 @@ class Executor:
         return bool(running) and all(ticket.traits.interrupt == "cancel" for ticket in running)
 
     @property
+    def moves(self) -> bool:
+        """Whether it goes on without a person, or is through."""
+        return bool(self._tickets.moving) or self.settled
+
+    @property
     def settled(self) -> bool:
         return self._front == len(self._tickets.ordered)
 
@@ -303,7 +315,7 @@ class Executor:
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
         """Confirmations given beforehand that were not taken, and why."""
-        return self._admission.refused_answers()
+        return self._asking.refused_answers()
 
     def calls(self) -> tuple[ToolCall, ...]:
         """Every call of the message as it is now, in arrival order."""
@@ -312,7 +324,7 @@ class Executor:
     # ---- run ----------------------------------------------------------------------------------------------------
 
     def _ask(self, ticket: Ticket) -> None:
-        self._admission.ask(ticket)
+        self._asking.ask(ticket)
 
     def _begin(self, ticket: Ticket) -> None:
         ticket.task = task = self._performer.loop.create_task(self._drive(ticket))

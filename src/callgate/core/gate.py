@@ -121,8 +121,7 @@ class DecisionGate:
         if not isinstance(decision, Ask):
             return decision
         if case.mode == "dont_ask":
-            reason = f"this would need a person's approval ({decision.reason or decision.by})"
-            return Deny("mode dont_ask", reason, origin=decision.origin)
+            return unasked(decision)
         if decision.unattended == "deny" and not self._attended:
             return Deny(decision.by, f"{decision.reason}; nobody is there to ask", origin=decision.origin)
         return decision
@@ -167,8 +166,9 @@ def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
     """The case as the hooks left it. Arguments of theirs are read like those of a model."""
     before = case.hooked
     if before is not None:
-        asks = isinstance(before.decision, Ask)
-        decision = before.decision if asks or hooked.decision is None else hooked.decision
+        decision = before.decision if isinstance(before.decision, Ask) else hooked.decision
+        if decision is None and hooked.arguments is None:  # an Allow was for the arguments of then
+            decision = before.decision
         hooked = replace(hooked, decision=decision, context=before.context + hooked.context)
     if hooked.arguments is None:
         return replace(case, hooked=hooked)
@@ -214,6 +214,12 @@ def going_down(error: BaseException) -> bool:
         task = current_task()
         return task is not None and task.cancelling() > 0
     return isinstance(error, KeyboardInterrupt)
+
+
+def unasked(ask: Ask) -> Deny:
+    """What becomes of a question where nobody wants to be asked."""
+    reason = f"this would need a person's approval ({ask.reason or ask.by})"
+    return Deny("mode dont_ask", reason, origin=ask.origin)
 
 
 def refused(by: str, error: BaseException) -> Deny:

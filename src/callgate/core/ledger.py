@@ -186,6 +186,15 @@ class Ledger:
     def history(self) -> History:
         return self.view.history()
 
+    def hashes_before(self, call_id: str) -> tuple[str, ...]:
+        """Of the calls before this one, newest last: a resumed call is not its own repetition."""
+        recent = tuple(self.recent)
+        entry = self.calls.get(call_id)
+        if entry is None:
+            return recent
+        since = sum(each.index >= entry.index and each.hashed is not None for each in self.calls.values())
+        return recent[: max(0, len(recent) - since)]
+
     def call(self, call_id: str) -> ToolCall:
         return self.calls[call_id].snapshot()
 
@@ -331,8 +340,9 @@ def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
 def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.view.compact(Message(f"c{event.counted.messages}", "user", (Text(event.summary),)), event.kept)
     ledger.context = dict(event.context)
-    ledger.running, ledger.paused = event.running, False
+    ledger.running, ledger.paused = event.running, event.paused
     ledger.denied = ledger.denied_in_a_row = 0
+    ledger.recent.clear()
     ledger.call_ids = {call.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)
 

@@ -42,11 +42,13 @@ class Loop:
         limits: LoopLimits | None = None,
         *,
         waiting: Callable[[], None] = lambda: None,
-        ending: Callable[[], Awaitable[str | None]] | None = None,
+        going: Callable[[], None] = lambda: None,
+        ending: Callable[[bool], Awaitable[str | None]] | None = None,
     ) -> None:
         self.equipment = equipment
         self._limits = limits or LoopLimits()
         self._waiting = waiting
+        self._going = going
         self._ending = ending
         self._held_up = 0
         self._record = equipment.record
@@ -58,6 +60,8 @@ class Loop:
     async def run(self) -> RunEnded | None:
         """None when it was left in the middle, for another time, or paused."""
         turns = truncations = 0
+        if self._left:
+            return None
         while (stop := self._before(turns)) is None:
             turns += 1
             ended = await self._take_turn()
@@ -99,13 +103,12 @@ class Loop:
             return "no question is open"
         return self._turn.answer(confirmation)
 
-    def reconsider(self) -> None:
-        """An answer was remembered elsewhere."""
-        if self._turn is not None:
-            self._turn.reconsider()
+    def reconsider(self) -> bool:
+        """An answer was remembered elsewhere. Whether that released a question."""
+        return self._turn is not None and self._turn.reconsider()
 
     async def _take_turn(self) -> TurnEnded | None:
-        self._turn = turn = Turn(self.equipment, waiting=self._waiting)
+        self._turn = turn = Turn(self.equipment, waiting=self._waiting, going=self._going)
         try:
             ended = await turn.run()
         finally:
@@ -134,7 +137,7 @@ class Loop:
 
     async def _goes_on(self) -> bool:
         """Whether somebody has something for the agent to do before it ends; not for ever."""
-        because = None if self._ending is None else await self._ending()
+        because = None if self._ending is None else await self._ending(self._held_up > 0)
         if self._interrupt is not None or self._left:
             return False
         if because is None:

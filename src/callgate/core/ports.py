@@ -309,6 +309,10 @@ class Journal(Protocol):
         """What other programs answered to questions that are open now; the same again until it is on record."""
         ...
 
+    def answer_faults(self) -> Sequence[str]:
+        """In words, what was found where answers should be and is none; each once."""
+        ...
+
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
         """What other programs answered about these calls is on record, or cannot be taken."""
         ...

@@ -51,6 +51,9 @@ class MemoryJournal:
     async def answers(self) -> Sequence[Confirmation]:
         return ()
 
+    def answer_faults(self) -> Sequence[str]:
+        return ()
+
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
         return None
 

@@ -63,7 +63,7 @@ class Equipment:
 
 
 class Turn:
-    """``waiting`` is called whenever only a person's answer can move the turn on."""
+    """``waiting`` is called whenever only a person's answer can move the turn on, ``going`` when it does again."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Turn:
         *,
         tool_choice: ToolChoice | None = None,
         waiting: Callable[[], None] = lambda: None,
+        going: Callable[[], None] = lambda: None,
     ) -> None:
         self._kit = equipment
         self._record = equipment.record
@@ -78,6 +79,7 @@ class Turn:
         self._clock = equipment.host.clock
         self._tool_choice = tool_choice or ToolChoice()
         self._waiting = waiting
+        self._going = going
         self._reader: asyncio.Task[None] | None = None
         self._interrupted = False
         self._error: ModelError | None = None
@@ -122,8 +124,8 @@ class Turn:
     def answer(self, confirmation: Confirmation) -> str | None:
         return self._executor.answer(confirmation)
 
-    def reconsider(self) -> None:
-        self._executor.reconsider()
+    def reconsider(self) -> bool:
+        return self._executor.reconsider()
 
     def interrupt(self, because: str) -> None:
         self._interrupted = True
@@ -164,6 +166,8 @@ class Turn:
         while not executor.settled and not self._left:
             self._waiting()
             await executor.changed()
+            if executor.moves:
+                self._going()
             await executor.stalled()
 
     # ---- a fresh turn -------------------------------------------------------------------------------------------

@@ -124,10 +124,6 @@ class Policy:
         """UsageError for what is no rule, or not one about a single tool."""
         tool, pattern = self._read(effect, text)
         policy = ApprovalPolicy(effect, tool, pattern, scope, time(), expires_at, ORIGIN, note)
-        written = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
-        if effect != "allow" and written.everywhere and not as_rule(policy, self._root, self._home).everywhere:
-            # A person who writes Edit(…) to stop something means every tool that writes.
-            raise UsageError(f"remembered, {text} would stop {tool} alone: put the rule into your settings")
         return self._answer(self._memory().add(policy))
 
     def revoke(self, ids: Sequence[str]) -> tuple[Answer, ...]:

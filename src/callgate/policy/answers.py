@@ -13,8 +13,8 @@ from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
     """Never raises: what cannot be read allows nothing, and as a deny or ask stands against the whole tool.
 
-    An answer counts for the tool it was given about, by that name. Outside the workspace it allows what it spells out:
-    these arguments, this command, this place.
+    An answer counts for the tool it was given about, by that name; a deny or an ask on Edit or Read for every tool that
+    edits or reads. Outside the workspace it allows what it spells out: these arguments, this command, this place.
     """
     pattern = policy.pattern
     try:
@@ -23,9 +23,16 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
         content = Unreadable(str(error))
     one_command = isinstance(content, Command) and content.pattern.kind == "exact"
     reaches = one_command or isinstance(content, Arguments | Path)  # a path bound to the root is never outside
-    where = Origin(policy.scope)
     return Rule(
-        policy.effect, describe(policy), policy.tool, where, content, policy.expires_at, policy.note, reaches=reaches
+        policy.effect,
+        describe(policy),
+        policy.tool,
+        Origin(policy.scope),
+        content,
+        policy.expires_at,
+        policy.note,
+        everywhere=policy.tool in ("Edit", "Read") and policy.effect != "allow",
+        reaches=reaches,
     )
 
 

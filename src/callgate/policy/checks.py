@@ -3,7 +3,7 @@
 They only look: at the case, at the rulebook, at links on the way of a path. None of them waits, but for the hooks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os.path import expanduser
@@ -14,17 +14,26 @@ from callgate.policy.answers import as_rule
 from callgate.policy.contents import Command, Path, Unreadable
 from callgate.policy.known import FETCH, NETWORK, READERS, SHELL, WRITERS
 from callgate.policy.loops import loop_guard
+from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shell.reach import Doubt
-from callgate.policy.subjects import Subject
+from callgate.policy.subjects import Subject, Way
+from callgate.policy.wording import brief, sentence
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 
-_READ_ONLY = Allow("default", "the tool declares no effects")
+_READ_ONLY = Allow("default", "it only reads")
 _READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
 _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny("mode plan", "plan mode changes nothing; present the plan first")
 _LOOKED_INTO = READERS | WRITERS | {SHELL}
 """Tools whose places are found in their arguments where they declare none."""
+
+
+_RISKS: Mapping[Way, str] = {
+    "read": "what it reads goes to the model, and from there to wherever the model sends it",
+    "write": "what it writes may take effect later, without another question",
+    "remove": "what it removes is gone",
+}
 
 
 def standard_checks(rulebook: Rulebook = EMPTY, *, hooks: Check | None = None) -> tuple[Check, ...]:
@@ -50,12 +59,13 @@ def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
     return Judge(rulebook).remembered(case)
 
 
-def _risk(subject: Subject) -> str | None:
-    """What a person should know before saying yes."""
+def _risk(subject: Subject, reason: str) -> str | None:
+    """What a person should know before saying yes, and is not told yet."""
     if subject.doubt is not None:
-        return f"what the command does cannot be told beforehand: {subject.doubt.why}"
-    if subject.outside:
-        return f"it touches {subject.outside[0].place.spelled}, outside the workspace"
+        why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
+        return sentence(f"nobody can tell beforehand what the command does{why}")
+    if subject.outside and "outside the workspace" not in reason:
+        return f"it touches {brief(subject.outside[0].place.spelled)}, outside the workspace"
     return None
 
 
@@ -103,7 +113,8 @@ class Judge:
         if found is None:
             return None
         rule, why = found
-        return Deny(rule.text, rule.note or f"denied by {rule.text}: {why}", origin=rule.origin)
+        reason = rule.note or sentence(f"denied by {rule.text}: {why}; nothing allows it while that rule stands")
+        return Deny(rule.text, reason, origin=rule.origin)
 
     def plan_mode(self, case: Case) -> Verdict:
         if case.mode != "plan":
@@ -115,10 +126,13 @@ class Judge:
     def hard_safety(self, case: Case) -> Verdict:
         if not _has_places(case):
             return None
-        danger = self.subject(case).danger
+        subject = self.subject(case)
+        danger = subject.danger
         if danger is None:
             return None
-        return Ask("hard safety", danger, risk=danger, standing=True)
+        way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
+        reason = sentence(f"{danger}; only a person's yes allows it, each time")
+        return Ask("hard safety", reason, risk=_RISKS[way], standing=True)
 
     def asked(self, case: Case) -> Verdict:
         hooked = case.hooked
@@ -127,11 +141,12 @@ class Judge:
         found = self._against(case, "ask")
         if found is not None:
             rule, why = found
-            return Ask(rule.text, rule.note or f"{rule.text} asks: {why}", standing=True, origin=rule.origin)
+            reason = rule.note or sentence(f"{rule.text} asks: {why}")
+            return Ask(rule.text, reason, standing=True, origin=rule.origin)
         doubt = self._doubt(case)
         if doubt is not None and doubt.kind == "unread":
-            reason = f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}"
-            return Ask("ask rules", reason, risk=doubt.why, standing=True)
+            reason = sentence(f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}")
+            return Ask("ask rules", reason, risk="it may do what a rule forbids", standing=True)
         if hooked is not None and isinstance(hooked.decision, Ask):
             return replace(hooked.decision, standing=True)  # it would ask again, whatever is remembered
         return None
@@ -170,25 +185,32 @@ class Judge:
             if case.traits.effects == "none":
                 return _READ_ONLY
         elif self.subject(case).effects == "none":
-            return self._reading(self.subject(case))
+            return self._reading(case)
         if case.traits.own_state and case.name != SHELL:
             return _OWN_STATE
-        return Ask("default", f"{case.name} may change something", risk=_risk(self.subject(case)))
+        guard = self._guard(case)
+        reason = sentence(why_not_allowed(self.grants(case, self.rules(case, "allow")), guard and Guard(guard)))
+        return Ask("default", reason, risk=_risk(self.subject(case), reason))
 
     def _network(self, case: Case) -> Ask:
         host = self.subject(case).host
         if case.name != FETCH:
-            return Ask("default", f"{case.name} sends something into the network")
+            return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
         if host is None:
             return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
         return Ask("default", f"it fetches from {host}; a rule {FETCH}(domain:{host}) would allow that")
 
-    def _reading(self, subject: Subject) -> Allow | Ask:
-        if subject.outside:
-            return Ask("default", f"it reads {subject.outside[0].place.spelled}, outside the workspace")
-        if subject.hidden is not None:
-            return Ask("default", f"the command reads, but {subject.hidden}")
-        return _READ_INSIDE if subject.touches else _READ_ONLY
+    def _reading(self, case: Case) -> Allow | Ask:
+        subject = self.subject(case)
+        if not subject.outside and subject.hidden is None:
+            return _READ_INSIDE if subject.touches else _READ_ONLY
+        grants = self.grants(case, self.rules(case, "allow"))
+        if not subject.outside:
+            return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
+        places = [touch.place for touch in subject.outside]
+        would = what_would_read(grants, places) if subject.hidden is None else what_would_run(grants)
+        reason = f"it reads {brief(places[0].spelled)}, outside the workspace{would}"
+        return Ask("default", sentence(reason))
 
     # ---- what they share ----------------------------------------------------------------------------------------
 
@@ -237,6 +259,14 @@ class Judge:
         """Whether there may be a narrower rule on the shell that a command in doubt could slip past."""
         return case.name == SHELL and bool(self.rulebook.denies or self.rulebook.asks or case.policies)
 
+    def _guard(self, case: Case) -> Rule | None:
+        """The rule that such a command could slip past, if it is one on commands."""
+        rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
+        return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
+
+    def _on_commands(self, rule: Rule) -> bool:
+        return isinstance(rule.content, Command | Unreadable) and rule.names(SHELL)
+
     def _doubt(self, case: Case) -> Doubt | None:
         """Why nobody can say what the command does, where a deny or ask rule may be about just that. A command that can
         be read and runs other code slips past rules on commands; one that cannot be read, past those on paths too."""
@@ -244,7 +274,7 @@ class Judge:
             return None
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
         living = [rule for rule in rules if rule.content is not None and rule.lives(case.now)]
-        commands = any(isinstance(rule.content, Command | Unreadable) and rule.names(SHELL) for rule in living)
+        commands = any(self._on_commands(rule) for rule in living)
         paths = any(isinstance(rule.content, Path) for rule in living)
         if not commands and not paths:
             return None

@@ -201,10 +201,23 @@ def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
         kind, colon, host = content.partition(":")
         if kind != "domain" or not colon:
             raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
-        return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+        try:
+            return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+        except ValueError as error:
+            raise ValueError(f"{error}, at character {len(kind) + 2}") from None
     if tool == AGENT:
-        return AgentType(Wild(tuple(content.split("*"))))
+        return AgentType(_agent(content))
     return Fields(parse_fields(content))
+
+
+def _agent(content: str) -> Wild:
+    if content != content.strip():
+        at = 1 if content[0].isspace() else len(content)
+        raise ValueError(f"take out the blank at the edge of the type, at character {at}")
+    if "=" in content:
+        at = content.index("=")
+        raise ValueError(f"a rule on Agent holds the type alone: take out {content[: at + 1]!r}, at character 1")
+    return Wild(tuple(content.split("*")))
 
 
 def _never(path: str) -> bool:

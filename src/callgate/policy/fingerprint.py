@@ -79,14 +79,14 @@ def fingerprint(root: Path) -> Fingerprint:
     except _TooMuch as error:
         return Fingerprint(settings, problem=str(error))
     except OSError as error:
-        where = visible(os.path.relpath(str(error.filename), top)) if error.filename else "a file"
+        where = os.path.relpath(str(error.filename), top) if error.filename else "a file"
         return Fingerprint(settings, problem=f"{where} cannot be read: {error.strerror or error}")
     found = survey.found
     for each in settings:
         real = os.path.relpath(os.path.realpath(each.file), top)
         hashed = found[real].sha256 if real in found else ""
         if hashed != each.sha256 and not each.faults:
-            return Fingerprint(settings, problem=f"{visible(each.file)} changed while it was read: try again")
+            return Fingerprint(settings, problem=f"{each.file} changed while it was read: try again")
     files = tuple(found[path] for path in sorted(found))
     return Fingerprint(settings, files, tuple(_effects(settings, files, top)))
 

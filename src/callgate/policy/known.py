@@ -7,6 +7,7 @@ for judging calls where the tools are not at hand (``callgate policy decide``).
 import json
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, cast
 
 from callgate.core.ports import Run
@@ -33,6 +34,9 @@ _WITHOUT_EFFECTS = frozenset(
     {"TaskList", "TaskGet", "TaskOutput", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "Sleep"}
     | {"SearchExtraTools"}
 )
+NAMES = READERS | WRITERS | NETWORK | _OWN_STATE | _WITHOUT_EFFECTS | {SHELL, AGENT}
+"""Every tool that is well known."""
+
 _INTERACTIVE = frozenset({"AskUserQuestion", "ExitPlanMode"})
 _PATH_FIELDS = ("file_path", "path", "notebook_path")
 _PATCH_FIELDS = ("patch", "input", "diff")
@@ -41,6 +45,15 @@ _PATCHED = re.compile(
     r"|rename (?:from|to) |copy (?:from|to) )(?P<path>[^\t\r\n]+)",
     re.MULTILINE,
 )
+
+
+def meant_by(name: str) -> str | None:
+    """The well-known tool that somebody may have meant who wrote another name."""
+    if name in NAMES or name.startswith("mcp__"):
+        return None
+    small = {each.lower(): each for each in sorted(NAMES)}
+    close = get_close_matches(name.lower(), small, n=1, cutoff=0.75)
+    return small[close[0]] if close else None
 
 
 def locks_of(name: str, arguments: Mapping[str, Any]) -> Locks | None:

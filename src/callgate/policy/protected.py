@@ -5,11 +5,13 @@ blanks at its end, ``.git::$DATA``, ``GIT~1``. What does not exist yet counts as
 ordinary, also those whose code is run later (Makefile, package.json, conftest.py): they are what agents are for.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from callgate.policy.paths import loose_name
+from callgate.policy.wording import brief
 from callgate.words.places import Place
 
 What = Literal["read", "write", "remove"]
@@ -19,6 +21,8 @@ SHELL = "is read by a shell when it starts, and the shell runs what is written t
 EDITOR = "is read by an editor, and can make it run programs"
 AGENT = "tells agents and their servers what they may do"
 TOOL = "is read by a tool when it starts, and can make it run programs"
+SETTINGS = "holds settings, and often passwords"
+BUILD = "is run by the build service, which has passwords of its own"
 SYSTEM = "decides how this machine starts, or who may use it"
 SECRET = "holds keys or passwords"
 
@@ -47,11 +51,18 @@ _NAMES: Mapping[str, str] = {
         .config/mcp .local/share/callgate
     """,
     TOOL: """
-        .npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv .husky
+        .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .bunfig.toml bunfig.toml .envrc .direnv .husky
         .lefthook .lefthook.yml lefthook.yml .pre-commit-config.yaml .mise.toml mise.toml .cargo/config
         .cargo/config.toml .mvn .gradle/init.d .condarc .pip .gemrc .bundle .curlrc .wgetrc .tmux.conf .screenrc
         .rprofile .irbrc .pryrc .pythonrc .pythonrc.py .psqlrc .sqliterc .gdbinit .lldbinit sitecustomize.py
-        usercustomize.py .github/workflows .github/actions .config/git .config/pip .config/direnv .config/mise
+        usercustomize.py .config/git .config/pip .config/direnv .config/mise
+    """,
+    SETTINGS: """
+        .npmrc
+    """,
+    BUILD: """
+        .github/workflows .github/actions .gitlab-ci.yml .gitlab/ci .circleci .travis.yml .buildkite .drone.yml
+        .woodpecker.yml .woodpecker azure-pipelines.yml bitbucket-pipelines.yml jenkinsfile
     """,
     SECRET: """
         .ssh .aws .azure .gnupg .kube .netrc _netrc .git-credentials .pgpass .my.cnf .pypirc .vault-token
@@ -77,6 +88,9 @@ _PATHS: Mapping[str, str] = {
     """,
 }
 _KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
+_WORDS = re.compile(r"[^a-z]+")
+_PRIVATE = frozenset(("key", "keys", "priv", "private", "privkey", "privatekey", "keypair"))
+_PUBLIC = frozenset(("pub", "public", "pubkey", "publickey"))
 _HOME_SECRETS = (".npmrc", ".yarnrc.yml")  # in a project they hold no tokens, or should not
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")  # in small letters they are any document
 _ENVIRONMENT = re.compile(r"\.env(?:\.(?!(?:example|sample|template|dist)\Z).*)?", re.DOTALL)
@@ -93,7 +107,7 @@ def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
     """Why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is the
     workspace, ``home`` the person's folder; both absolute."""
     why = (
-        place.fault
+        (place.fault and place.fault.replace(_own_process(), "/proc/self/"))
         or (_removed(place, root, home) if what == "remove" else None)
         or _device(place, what)
         or _escaped(place, root)
@@ -104,8 +118,14 @@ def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
 
 def _shown(place: Place) -> str:
     """Escaped, so that nothing in a name can dress up the sentence."""
-    leads = "" if place.resolved == place.hops[0] else f" (which leads to {place.resolved!r})"
-    return f"{place.spelled!r}{leads}"
+    leads = place.resolved != place.hops[0] and not any(hop.startswith(_own_process()) for hop in place.hops)
+    to = f" (which leads to {brief(repr(place.resolved))})" if leads else ""
+    return f"{brief(repr(place.spelled))}{to}"
+
+
+def _own_process() -> str:
+    """What ``/proc/self`` is while this program looks: of no meaning to whoever reads the sentence."""
+    return f"/proc/{os.getpid()}/"
 
 
 def _removed(place: Place, root: str, home: str) -> str | None:
@@ -165,9 +185,10 @@ def _secret(path: str, outside: bool) -> str | None:
 
 
 def _is_key(name: str) -> bool:
-    """A certificate is no secret, and ``.pem`` may be either."""
+    """A certificate is no secret, and ``.pem`` may be either: the words of its name say which."""
     if name.endswith(".pem"):
-        return "key" in name or "priv" in name
+        words = set(_WORDS.split(name))
+        return not words.isdisjoint(_PRIVATE) and words.isdisjoint(_PUBLIC)
     return name.endswith(_KEY_ENDINGS) or (name.startswith("ssh_host_") and name.endswith("_key"))
 
 
@@ -182,7 +203,7 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
     if name in _INSTRUCTIONS or (folds and loose_last in map(str.lower, _INSTRUCTIONS)):
         return AGENT
     if _ENVIRONMENT.fullmatch(loose_last):
-        return TOOL
+        return SETTINGS
     if loose_last.endswith(_WORKSPACE_FILE):
         return EDITOR
     if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not _beneath(loose, _SHARED_MEMORY):

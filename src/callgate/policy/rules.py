@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import cast, get_args
 
 from callgate.policy.contents import Content, Written, parse_content
+from callgate.policy.known import meant_by
 from callgate.policy.lines import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Effect, Origin
@@ -33,6 +34,8 @@ def parse_rule(text: str) -> tuple[str, str | None]:
         raise ValueError("a rule starts with the name of a tool, at character 1")
     tool, rest = named[0], text[named.end() :]
     at = named.end() + 1
+    if tool.endswith("__") and _SERVER.fullmatch(tool[:-2]):
+        raise ValueError(f"{tool} names no tool: write {tool[:-2]} for all of that server, at character 1")
     if not rest:
         return tool, None
     if rest[0] != "(":
@@ -113,6 +116,8 @@ def make_rule(
         try:
             content = parse_content(tool, inside, root=root, home=home)
         except ValueError as error:
+            if meant := meant_by(tool):
+                raise ValueError(f"tools are named exactly: did you mean {meant}? at character 1") from error
             raise ValueError(_moved(str(error), len(tool) + 1)) from error
     everywhere = tool in ("Edit", "Read") and (content is not None or effect != "allow")
     reaches = origin.layer in REACHES_OUTSIDE

@@ -28,8 +28,8 @@ from callgate.policy import positions
 from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
 from callgate.policy.lines import IN_REPOSITORY, Fault, HookKind, HookLine, Layer, RuleLine
 from callgate.policy.positions import Positions, locate
+from callgate.policy.wording import brief
 from callgate.words.decisions import Effect, Origin
-from callgate.words.display import visible
 from callgate.words.noun import noun
 
 LARGEST = 128 * 1024
@@ -85,9 +85,8 @@ def faulty(file: Path, layer: Layer, text: str) -> Settings:
 
 
 def shown(value: object) -> str:
-    """A value from a file on one line, with everything escaped that is not plainly visible, and not too long."""
-    text = visible(repr(value))
-    return text if len(text) <= 100 else f"{text[:80]}… ({len(text) - 80} more characters)"
+    """A value from a file on one line, and not too long. Whoever shows it makes it safe to show."""
+    return brief(repr(value))
 
 
 def _read(file: Path, layer: Layer) -> tuple[bytes, float] | Fault | None:

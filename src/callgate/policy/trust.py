@@ -17,7 +17,7 @@ from time import time
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
 from callgate.policy.records import Damaged, read_record, write_record
 from callgate.policy.settings import Settings
-from callgate.words.display import excerpt, visible
+from callgate.policy.wording import brief
 from callgate.words.errors import UsageError
 from callgate.words.jsonable import from_json, to_sparse
 from callgate.words.noun import noun
@@ -51,17 +51,17 @@ class Changed:
     changed: tuple[tuple[Seen, Seen], ...] = ()
 
     def describe(self) -> tuple[str, ...]:
-        """What is different, in lines that are safe to show; nothing is left out without saying so."""
+        """What is different, line by line; nothing is left out without saying so. Not made safe to show."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
         for seen in self.added:
-            yield f"new: {visible(seen.path)}"
+            yield f"new: {seen.path}"
             yield from _diff("", seen.text)
         for seen in self.removed:
-            yield f"gone: {visible(seen.path)}"
+            yield f"gone: {seen.path}"
         for before, after in self.changed:
-            yield f"changed: {visible(after.path)} ({_short(before)} is now {_short(after)})"
+            yield f"changed: {after.path} ({_short(before)} is now {_short(after)})"
             yield from _diff(before.text, after.text)
 
 
@@ -195,6 +195,10 @@ def _diff(before: str | None, after: str | None) -> Iterator[str]:
         yield f"  ({len(old)} lines before and {len(new)} now: too many to compare here)"
         return
     lines = list(unified_diff(old, new, lineterm="", n=2))[2:]
-    if lines:
-        for line in excerpt("\n".join(lines), lines=_DIFF_LINES, chars=_DIFF_CHARS).text.split("\n"):
-            yield f"  {line}"
+    room = _DIFF_CHARS
+    for at, line in enumerate(lines):
+        if at == _DIFF_LINES or not room:
+            yield f"  ({len(lines) - at} more lines)"
+            return
+        yield f"  {brief(line, room)}"
+        room = max(room - len(line), 0)

@@ -121,7 +121,7 @@ class Session:
         self._journal = journal = as_journal(journal)
         host = as_host(host, root, journal)
         self._record = Record(journal, Ledger(journal.read(), context=context))
-        house = None if config is None else opened(config, host.clock, journal, self._record.write, functions)
+        house = None if config is None else opened(config, host, journal, self._record.write, functions)
         self._family = Family(None if parent is None else (parent.family, parent), label)
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
@@ -149,10 +149,10 @@ class Session:
             family=self._family,
             context=context,
             answer=self.take_answer,
-            waits=lambda: bool(self._loop and self._loop.questions),
+            questions=lambda: () if self._loop is None else self._loop.questions,
         )
-        if mode is None and config is not None and not self._ledger.added:
-            mode = config.mode
+        if mode is None and config is not None:
+            mode = config.mode_for(None if not self._ledger.added else self._ledger.mode)
         if mode is not None and check_mode(mode) != self._ledger.mode:
             self._record.write(ModeSet(self._now(), mode))
         self._between = Between(self._record, journal, company.fresh, self._now, summarize, company.compacting)
@@ -162,6 +162,7 @@ class Session:
         self._closing: asyncio.Task[None] | None = None
         self._prompts: deque[tuple[Part, ...]] = deque()
         self._failure: Exception | None = None
+        self._continues = False  # a person said that a paused agent may go on
         self._family.join(self)
         if parent is not None or config is not None or journal.session:
             self.attend()
@@ -263,6 +264,8 @@ class Session:
 
     async def _end(self) -> None:
         self._shutting = True
+        await self._company.shut()
+        self._company.interrupt()
         if self._task is not None and not self._task.done():
             if self._loop is None:
                 self._between.interrupt()
@@ -292,12 +295,14 @@ class Session:
             case Continue():
                 if self._status != "paused":
                     return "nothing was left unfinished"
+                self._continues = True
                 self._start()
             case Steer():
                 if self._loop is None:
                     return self._take(Prompt(sent.text))
                 self._loop.steer(sent.text)
             case Interrupt():
+                self._company.interrupt()
                 if self._loop is None:
                     return self._between.interrupt()
                 self._be("working")
@@ -359,10 +364,10 @@ class Session:
 
     def adopt(self, policy: ApprovalPolicy) -> None:
         """An answer that was remembered by a session inside this one, or around it."""
-        if policy not in self._ledger.policies and self._status != "closed":
+        if policy not in self._ledger.policies and not self._shutting:
             self._record.write(PolicyAdded(self._now(), policy))
-            if self._loop is not None:
-                self._loop.reconsider()
+            if self._loop is not None and self._loop.reconsider():
+                self._be("working")
 
     def relay(self, event: Event) -> None:
         """Let the doors hear of a question that was asked further below."""
@@ -414,6 +419,7 @@ class Session:
             self._equipment,
             self._limits,
             waiting=lambda: self._be("waiting_confirmation"),
+            going=lambda: self._be("working"),
             ending=self._company.ending,
         )
 
@@ -428,8 +434,11 @@ class Session:
                         if parts is None:
                             continue
                         loop.say(parts)
-                    elif not self._ledger.paused:
+                    elif not (self._ledger.paused and self._continues):
                         return
+                self._continues = False
+                if self._shutting:
+                    return
                 await loop.run()
                 if not self._prompts or self._shutting:
                     return

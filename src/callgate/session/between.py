@@ -138,7 +138,8 @@ class Between:
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         kept = kept_from(ledger.messages, sent.keep)
         running, context = ledger.running, plain_json(dict(ledger.context))
-        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, ledger.counted))
+        counted, paused = ledger.counted, ledger.paused
+        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused))
         if self._hooked is not None:
             await self._hooked("PostCompact", summary)
         return None

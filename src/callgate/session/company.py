@@ -1,6 +1,6 @@
 """What surrounds a session: hooks, remembered answers, other programs, the sessions inside it and around it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from callgate.core.ledger import Ledger
@@ -8,14 +8,15 @@ from callgate.core.ports import Clock, Journal
 from callgate.core.record import Record
 from callgate.gatehouse import Gatehouse
 from callgate.session.family import Family
+from callgate.session.hooking import session_hooks
 from callgate.session.mailbox import Mailbox
-from callgate.words.decisions import ApprovalPolicy, Confirmation
+from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
 from callgate.words.events import Durable, Event, InputRefused, Noted, PolicyAdded, QuestionAsked
 from callgate.words.messages import Part
 
 
 class Company:
-    """``answer`` acts on an answer or says why not; ``waits`` says whether the session itself has a question open."""
+    """``answer`` acts on an answer or says why not; ``questions`` are those that the session itself has open."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class Company:
         family: Family,
         context: Mapping[str, Any] | None,
         answer: Callable[[Confirmation], str | None],
-        waits: Callable[[], bool],
+        questions: Callable[[], Sequence[Question]],
     ) -> None:
         self._record = record
         self._clock = clock
@@ -35,8 +36,11 @@ class Company:
         self._family = family
         self._context = context
         self._answer = answer
-        self._mailbox = Mailbox(journal, clock, take=self._take, waits=waits)
-        self._hooks = None if house is None else house.session_hooks()
+        self._open = questions
+        self._mailbox = Mailbox(
+            journal, clock, take=self._take, waits=lambda: bool(questions()), report=lambda fault: self._warn(fault)
+        )
+        self._hooks = None if house is None else session_hooks(house, clock, record.write)
         self._attending = False
         self._noted = False
         record.ledger.policies = self._in_force(record.ledger.policies)
@@ -83,8 +87,16 @@ class Company:
         self._record.tell(InputRefused(self._clock.now(), "Prompt", admitted))
         return None
 
-    async def aclose(self) -> None:
+    def interrupt(self) -> None:
+        """Nobody waits any more for hooks of the session itself."""
+        if self._hooks is not None:
+            self._hooks.interrupt()
+
+    async def shut(self) -> None:
+        """What other programs answer from now on is for whoever resumes the session."""
         await self._mailbox.aclose()
+
+    async def aclose(self) -> None:
         if self._hooks is not None:
             await self._hooks.ended("closed")
         if self._house is not None:
@@ -100,12 +112,17 @@ class Company:
         elif isinstance(event, PolicyAdded) and event.policy.scope != "session" and self._house is not None:
             self._house.keep(event.policy)
 
-    def _take(self, confirmation: Confirmation) -> None:
-        """An answer that another program left."""
+    def _take(self, confirmation: Confirmation) -> bool:
+        """An answer that another program left. False: its question is about to be asked again, so it can wait."""
+        if confirmation.call_id not in {question.call_id for question in self._open()}:
+            return False
         refusal = self._answer(confirmation)
         if refusal is not None:
-            note = f"the answer of {confirmation.by} was not taken: {refusal}"
-            self._record.write(Noted(self._clock.now(), note, "warning", confirmation.call_id))
+            self._warn(f"the answer of {confirmation.by} was not taken: {refusal}", confirmation.call_id)
+        return True
+
+    def _warn(self, text: str, call_id: str | None = None) -> None:
+        self._record.write(Noted(self._clock.now(), text, "warning", call_id))
 
     def _in_force(self, policies: list[ApprovalPolicy]) -> list[ApprovalPolicy]:
         """Answers for longer than this session count as long as they are remembered: they may have been revoked."""

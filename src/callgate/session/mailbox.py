@@ -10,16 +10,23 @@ _EVERY = 0.25  # seconds; only while a question is open
 
 
 class Mailbox:
-    """Looks for answers now and then while questions are open. ``take`` acts on one; ``waits`` says whether there is
-    still a question."""
+    """Looks for answers now and then while questions are open. ``take`` acts on one, or says that it has to wait;
+    ``waits`` says whether there is still a question."""
 
     def __init__(
-        self, journal: Journal, clock: Clock, *, take: Callable[[Confirmation], None], waits: Callable[[], bool]
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        take: Callable[[Confirmation], bool],
+        waits: Callable[[], bool],
+        report: Callable[[str], None],
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._take = take
         self._waits = waits
+        self._report = report
         self._timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -43,9 +50,11 @@ class Mailbox:
 
     async def _collect(self) -> None:
         try:
-            for confirmation in await self._journal.answers():
-                if not self._closed:
-                    self._take(confirmation)
+            answers = await self._journal.answers()
+            for fault in self._journal.answer_faults():
+                self._report(fault)
+            for confirmation in answers:
+                if not self._closed and self._take(confirmation):
                     self._journal.forget_answers((confirmation.call_id,))
         finally:
             self._task = None

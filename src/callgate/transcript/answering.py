@@ -103,6 +103,9 @@ def _fitting(log: Path, questions: Questions, answer: Confirmation) -> Asked:
     asked = questions.open.get(which_of(answer))
     if asked is None:
         raise AnswerRefused(*_why_not(log.stem, questions, answer))
+    deadline = asked.question.deadline
+    if deadline is not None and max(answer.at, time()) > deadline:
+        raise AnswerRefused("nobody answered this question in time, so the answer is no; it is asked again on resume")
     question = asked.question
     if answer.arguments_hash != question.arguments_hash:
         raise AnswerRefused(f"the answer was given for other arguments than those of call {answer.call_id}")

@@ -102,7 +102,7 @@ class Questions:
 
     def _asked(self, question: Question) -> None:
         which, since = which_of(question), question.asked_at
-        before = self.open.get(which)
+        before = self.open.pop(self._about(question.call_id), None)  # perhaps under another path: nested then, not now
         if before is not None and before.question.arguments_hash == question.arguments_hash:
             since = before.since
         self.open[which] = Asked(question, since, len(self.answered.get(which, ())))
@@ -110,11 +110,12 @@ class Questions:
     def _decided(self, event: CallDecided) -> None:
         """The answer to another question may have decided this one. A resumed call is decided once more, to be asked
         about: that changes nothing."""
-        asked = self.open.get(self._about(event.call_id))
+        which = self._about(event.call_id)
+        asked = self.open.get(which)
         if asked is None:
             return
         if not isinstance(event.decision, Ask) or event.arguments_hash != asked.question.arguments_hash:
-            del self.open[(), event.call_id]
+            del self.open[which]
 
     def _clear(self) -> None:
         self.open.clear()

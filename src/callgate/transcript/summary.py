@@ -155,7 +155,7 @@ def _forked(now: _Now, event: Forked) -> None:
 
 def _compacted(now: _Now, event: Compacted) -> None:
     now["messages"] = event.counted.messages
-    now["unfinished"] = event.running
+    now["unfinished"] = event.running or event.paused
 
 
 def _opened(now: _Now, event: SessionOpened) -> None:

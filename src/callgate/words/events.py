@@ -226,6 +226,7 @@ class Compacted:
     running: bool = False
     context: Mapping[str, Any] = field(default_factory=nothing)
     counted: Counted = field(default_factory=Counted)
+    paused: bool = False
 
 
 @noun

@@ -4,6 +4,7 @@ A pattern speaks of the words of one simple command, after quotes are resolved; 
 stands alone is one word or more, a ``*`` inside a word is any text within that word.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal
@@ -26,6 +27,7 @@ _FORBIDDEN = {
 # What the text under a star inside a word may not hold: it would lead out of what the rest of the word promises, or
 # be taken apart again by the program (curl does that with braces and brackets).
 _NOT_UNDER_STAR = frozenset("{}[]\\@")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 @noun
@@ -139,23 +141,35 @@ def _names_what(head: str) -> bool:
 def parse_pattern(content: str) -> ShellPattern:
     """The pattern a rule's content stands for. ValueError says what is wrong with it, and at which character."""
     if not content.strip():
-        raise ValueError("the pattern is empty (character 0)")
+        raise ValueError("the pattern is empty, at character 1")
     if content[0].isspace() or content[-1].isspace():
-        at = 0 if content[0].isspace() else len(content) - 1
-        raise ValueError(f"a blank at the edge of the pattern (character {at})")
+        at = 1 if content[0].isspace() else len(content)
+        raise ValueError(f"take out the blank at the edge of the pattern, at character {at}")
     if len(content) > _LIMIT:
-        raise ValueError(f"the pattern is longer than {_LIMIT} characters (character {_LIMIT})")
+        raise ValueError(f"the pattern is longer than {_LIMIT} characters, at character {_LIMIT + 1}")
+    if content.endswith(":**"):
+        raise ValueError(f"':*' has one star: take the other out, at character {len(content)}")
     prefix = content.endswith(":*")
     text = content[:-2] if prefix else content
-    if not text or text[-1].isspace():
-        raise ValueError(f"there is no word before ':*' (character {len(text)})")
+    if not text:
+        raise ValueError("there is no word before ':*', at character 1")
+    if text[-1].isspace():
+        raise ValueError(f"take out the blank before ':*', at character {len(text)}")
     pieces, starred = _pieces(text)
     if prefix and starred is not None:
-        raise ValueError(f"'*' and ':*' do not go together (character {starred})")
-    kind = "prefix" if prefix else "exact" if starred is None else "wildcard"
+        raise ValueError(f"'*' and ':*' do not go together, at character {starred}")
     if pieces[0] == ("",):
-        raise ValueError("the program has no name (character 0)")
-    return ShellPattern(content, kind, pieces)
+        raise ValueError("the program has no name, at character 1")
+    _check_program(pieces[0][0])
+    return ShellPattern(content, "prefix" if prefix else "exact" if starred is None else "wildcard", pieces)
+
+
+def _check_program(program: str) -> None:
+    """What can be written in the place of a program and never is one."""
+    if found := _VARIABLE.match(program):
+        raise ValueError(f"{found[0]} sets a variable, and a rule begins with the program: take it out, at character 1")
+    if " " in program and "/" not in program:
+        raise ValueError("quotes make one name of several words: take them out, at character 1")
 
 
 def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
@@ -163,16 +177,16 @@ def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
     pieces: list[Piece] = []
     parts: list[str] | None = None  # of the word being read; None between words
     quote, opened, starred = "", 0, None
-    for at, char in enumerate(text):
+    for at, char in enumerate(text, start=1):
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") and char != " ":
-            raise ValueError(f"U+{ord(char):04X} does not belong in a pattern (character {at})")
+            raise ValueError(f"U+{ord(char):04X} does not belong in a pattern, at character {at}")
         if quote and char == quote:
             quote = ""
         elif quote == "'" or (quote and char not in "$`\\"):
             assert parts is not None
             parts[-1] += char
         elif char in _FORBIDDEN:
-            raise ValueError(f"{char!r} {_FORBIDDEN[char]}; a pattern is about one command (character {at})")
+            raise ValueError(f"{char!r} {_FORBIDDEN[char]}; a pattern is about one command, at character {at}")
         elif char == " ":
             if parts is not None:
                 pieces.append(tuple(parts))
@@ -182,16 +196,16 @@ def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
             if char in "'\"":
                 quote, opened = char, at
             elif char == "#" and parts == [""]:
-                raise ValueError(f"'#' starts a comment (character {at})")
+                raise ValueError(f"'#' starts a comment, at character {at}")
             elif char == "*":
                 starred = at if starred is None else starred
                 parts.append("")
-            elif char == ":" and text[at + 1 : at + 3] == "* ":
-                raise ValueError(f"':*' stands only at the end (character {at})")
+            elif char == ":" and text[at : at + 2] == "* ":
+                raise ValueError(f"':*' stands only at the end, at character {at}")
             else:
                 parts[-1] += char
     if quote:
-        raise ValueError(f"the quote is not closed (character {opened})")
+        raise ValueError(f"the quote is not closed, at character {opened}")
     assert parts is not None
     pieces.append(tuple(parts))
     return tuple(pieces), starred

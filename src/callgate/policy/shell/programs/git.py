@@ -13,15 +13,16 @@ from callgate.policy.shell.programs.uses import Program, Use, Words, said
 _GLOBAL = grammar(
     """--no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs
     --no-replace-objects --no-lazy-fetch --html-path --man-path --info-path -v -h
-    -c=load -C=load --git-dir=load --work-tree=load --namespace=load --exec-path?=load --config-env=load
+    -c=load -C=enter --git-dir=load --work-tree=load --namespace=load --exec-path?=load --config-env=load
     --attr-source=load --super-prefix=load --list-cmds=text -p!run --paginate!run --bare!load""",
     stops=True,
 )
 _BY_NAME = re.compile(r"::|^file:|://-|^-", re.I)
+# Whoever shows a signature has it checked, by the program that the settings name.
+_SIGNED = re.compile(r"%[-+ ]?G|signature")
 _WITH_REMOTES = names("fetch pull push clone ls-remote submodule")
 # Not for the grant of git as a whole: to be written out in the rule.
 _DRASTIC: dict[str, tuple[str, str]] = {
-    "clean": ("remove", "git clean removes files"),
     "filter-branch": ("run", "git filter-branch runs commands"),
     "difftool": ("run", "git difftool runs a program"),
     "mergetool": ("run", "git mergetool runs a program"),
@@ -65,13 +66,17 @@ def _git(words: Words) -> list[Use]:
     if rules is None:
         return [*uses, *loose(words), Use("odd", name, sub, sub, f"git {name} is not known; it may be an alias")]
     found = scan(rules, words, sub + 1)
-    uses += uses_in(rules, found) + loose(words)
+    if name in ("checkout", "restore"):
+        found = _checked_out(words, found)
+    uses += uses_in(rules, found, {"format": _format}) + loose(words)
     operands = [each for each in found if not each.name]
     if name in _DRASTIC:
         role, why = _DRASTIC[name]
         uses.append(_plain_use(role, sub, why))
     elif name in _STEPS:
         uses += _step(words, name, sub, operands)
+    elif name == "clean":
+        uses += _clean(sub, found, operands)
     elif name == "config":
         uses += _config(sub, found, operands)
     elif name in ("branch", "tag"):
@@ -85,6 +90,28 @@ def _git(words: Words) -> list[Use]:
             if _BY_NAME.search(each.text)
         ]
     return uses
+
+
+def _format(found: Found) -> list[Use]:
+    signed = _SIGNED.search(found.text)
+    return [Use("run", "", found.at, found.on, f"{found.text} has signatures checked")] if signed else []
+
+
+def _checked_out(words: Words, found: list[Found]) -> list[Found]:
+    """What is written: not the commit before ``--``, and nothing at all where only the index is meant."""
+    names = {each.name for each in found}
+    if names & {"-S", "--staged"} and not names & {"-W", "--worktree"}:
+        return [each for each in found if each.name]
+    ended = next((at for at, word in enumerate(words) if said(word) == "--"), 0)
+    return [each for each in found if each.name or each.at > ended]
+
+
+def _clean(sub: int, found: list[Found], operands: list[Found]) -> list[Use]:
+    """Without a path it removes whatever is not part of the repository."""
+    if any(each.name in ("-n", "--dry-run") for each in found):
+        return []
+    paths = [each.text for each in operands] or ["."]
+    return [Use("remove", path, sub, sub, "git clean removes files") for path in paths]
 
 
 def _plain_use(role: str, at: int, why: str) -> Use:

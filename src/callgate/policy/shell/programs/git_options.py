@@ -18,7 +18,7 @@ _DIFF = """
     --line-prefix=text --ita-invisible-in-index --cached --staged --merge-base --no-index --base --ours --theirs
     --cc --combined-all-paths --dd --diff-merges=text --no-diff-merges --remerge-diff --output-indicator-new=text
     --output-indicator-old=text --output-indicator-context=text
-    --ext-diff!run --textconv!run --output=write """
+    --ext-diff!run --textconv!run --output=file """
 _REVS = """
     -iEFPgq -n=text --max-count=text --skip=text --since=text --after=text --until=text --before=text --max-age=text
     --min-age=text --author=text --committer=text --grep=text --grep-reflog=text --all-match --invert-grep
@@ -27,13 +27,13 @@ _REVS = """
     --glob=text --exclude=text --exclude-hidden=text --reflog --ignore-missing --bisect --stdin --cherry-mark
     --cherry-pick --cherry --left-only --right-only --left-right --walk-reflogs --merge --boundary --graph --no-graph
     --oneline --decorate?=text --no-decorate --decorate-refs=text --decorate-refs-exclude=text --source --mailmap
-    --no-mailmap --use-mailmap --full-diff --log-size -L=text --follow --format=text --pretty?=text --date=text
+    --no-mailmap --use-mailmap --full-diff --log-size -L=text --follow --format=format --pretty?=format --date=text
     --relative-date --abbrev-commit --no-abbrev-commit --encoding=text --expand-tabs?=text --no-expand-tabs
     --notes?=text --no-notes --show-notes?=text --parents --children --reverse --no-walk?=text --do-walk --topo-order
     --date-order --author-date-order --full-history --dense --sparse --simplify-merges --simplify-by-decoration
     --ancestry-path?=text --show-pulls --objects --no-object-names --count --timestamp --header --filter=text
     --quiet --disk-usage?=text --show-linear-break?=text --show-signature!run """
-_MERGE = " -s=run --strategy=run -S?=text --gpg-sign?=text -X=text --strategy-option=text "
+_MERGE = " --verify-signatures!run -s=run --strategy=run -S?=text --gpg-sign?=text -X=text --strategy-option=text "
 _REMOTE = " --upload-pack=run --receive-pack=run --exec=run "
 
 _OTHERS = names(
@@ -129,7 +129,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     "branch": (
         "text",
         """-arvqlt --all --remotes --verbose --quiet --list --contains --no-contains --merged --no-merged
-        --points-at=text --sort=text --format=text --color?=text --no-color --column?=text --no-column
+        --points-at=text --sort=format --format=format --color?=text --no-color --column?=text --no-column
         --abbrev?=text --no-abbrev --show-current --ignore-case -i --track?=text --no-track --create-reflog
         --recurse-submodules -d!alter -D!alter -m!alter -M!alter -c!alter -C!alter -f!alter -u=alter --delete!alter
         --move!alter --copy!alter --force!alter --set-upstream-to=alter --unset-upstream!alter
@@ -138,7 +138,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     ),
     "tag": (
         "text",
-        """-alsi -n?=text -m=text -F=read -u=text --list --sort=text --format=text --contains --no-contains --merged
+        """-alsi -n?=text -m=text -F=read -u=text --list --sort=format --format=format --contains --no-contains --merged
         --no-merged --points-at=text --color?=text --column?=text --no-column --ignore-case --annotate --sign
         --message=text --file=read --local-user=text --cleanup=text --create-reflog --no-sign
         -d!alter -f!alter -v!run -e!run --delete!alter --force!alter --verify!run --edit!run""",
@@ -147,7 +147,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     "archive": (
         "read",
         """-lv0123456789 --format=text --list --verbose --prefix=text --worktree-attributes --add-file=read
-        --mtime=text --add-virtual-file=text -o=write --output=write --remote=send --exec=run""",
+        --mtime=text --add-virtual-file=text -o=file --output=file --remote=send --exec=run""",
         "strict",
     ),
     "ls-remote": (
@@ -177,9 +177,13 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --pathspec-from-file=read -c=run --reedit-message=run --edit!run""",
         "lenient",
     ),
-    "checkout": ("read", "-b=text -B=text --orphan=text --conflict=text --pathspec-from-file=read", "lenient"),
+    "checkout": ("change", "-b=text -B=text --orphan=text --conflict=text --pathspec-from-file=read", "lenient"),
     "switch": ("read", "-c=text -C=text --create=text --force-create=text --orphan=text", "lenient"),
-    "restore": ("read", "-s=text --source=text --pathspec-from-file=read", "lenient"),
+    "restore": (
+        "change",
+        "-SW -s=text --source=text --pathspec-from-file=read --staged --worktree",
+        "lenient",
+    ),
     "reset": ("read", "--pathspec-from-file=read", "lenient"),
     "merge": ("read", _MERGE + " -m=text -F=read --file=read --into-name=text -e!run --edit!run", "lenient"),
     "rebase": (
@@ -189,7 +193,12 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     ),
     "cherry-pick": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
     "revert": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
-    "stash": ("text read", "-m=text --message=text --pathspec-from-file=read --ext-diff!run --output=write", "lenient"),
+    "stash": (
+        "text read",
+        """-m=text --message=text --pathspec-from-file=read --ext-diff!run --output=file --format=format
+        --pretty?=format --show-signature!run""",
+        "lenient",
+    ),
     "remote": ("text", "-v --verbose -t=text -m=text --all --push --add --delete", "strict"),
     "worktree": ("text change", "-b=text -B=text --reason=text --expire=text", "lenient"),
     "submodule": ("text read", "-b=text --branch=text --name=text --reference=read --depth=text", "lenient"),
@@ -220,7 +229,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         -d=write""",
         "strict",
     ),
-    **dict.fromkeys(_OTHERS, ("read", "", "lenient")),
+    **dict.fromkeys(_OTHERS, ("read", "--format=format --sort=format", "lenient")),
 }
 QUIET = names(
     """status diff diff-tree diff-index diff-files log show whatchanged rev-list range-diff shortlog grep blame ls-files
@@ -231,7 +240,7 @@ QUIET = names(
 GRAMMARS: dict[str, Grammar] = {
     name: grammar(
         f"{spec} --help!run",
-        *("read" if kind == "remote" else kind for kind in operands.split()),
+        *("word" if kind == "remote" else kind for kind in operands.split()),
         instead="-e -f" if name == "grep" else "",
         lenient=how == "lenient",
     )

@@ -2,11 +2,13 @@
 
 ``-abc`` are three flags without danger, ``-k=text`` takes a value, ``-i?=write`` may have one glued to it,
 ``--pre=run`` takes a command, ``-i!write`` is a flag that writes. The word after ``=`` or ``!`` is the kind of use;
-``text`` means none at all, ``change`` and ``drop`` are writing and removing that the program is there for. ``-#`` is
-a number as an option (``head -5``).
+``text`` means none at all, ``change`` and ``drop`` are writing and removing that the program is there for, ``file`` is
+one file that is written, and nothing else; ``word`` may be a path or anything else. ``-#`` is a number as an option
+(``head -5``).
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, cast
@@ -17,7 +19,7 @@ from callgate.words.noun import noun
 Value = Literal["none", "required", "glued"]
 
 _MEANT: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move", "does": "alter", "runs": "code"}
-_HARMLESS = ("text", "read")
+_HARMLESS = ("text", "read", "word")
 # A cluster of more letters than there are is meant to tire whoever reads it; but a glued value may be as long.
 _LONGEST = 400
 
@@ -50,6 +52,8 @@ def options_in(spec: str, dash: str = "--") -> dict[str, Option]:
                 name, mark, kind = before, cut, after
                 break
         value: Value = "required" if mark == "=" else "glued" if mark == "?=" else "none"
+        if dash == "-" and name[:2] == "--":
+            name = name[1:]
         single = dash == "--" and name[:2] != "--"
         if single and mark and len(name) != 2:
             raise ValueError(f"{token}: one letter at a time")
@@ -82,7 +86,8 @@ class Grammar:
 
 @noun
 class Found:
-    """An option with its value, or an operand (no name)."""
+    """An option with its value, or an operand (no name). A value that looks like an option may be one: then there is
+    a second one for it, with a question mark before its name."""
 
     name: str
     text: str
@@ -95,27 +100,47 @@ def scan(grammar: Grammar, words: Words, start: int = 1) -> list[Found]:
     """Options and operands in the order of the words. An operand's name is empty; an option that is not in the table
     has no ``option``."""
     found: list[Found] = []
-    at, ended = start, False
+    at, ended, doubted = start, False, False
     while at < len(words):
         text = said(words[at])
         if ended or len(text) < 2 or text[0] != "-":
             found.append(Found("", text, at, at))
+            found += _perhaps(grammar, words, at) if doubted else []
             ended = ended or grammar.stops
         elif text == "--":
             ended = True
-        elif grammar.dash == "-" or text.startswith("--"):
-            at = _long(grammar, words, at, found)
+            # The option before it may have taken it for its value.
+            doubted = at > start and said(words[at - 1])[:1] == "-" and not grammar.stops
         else:
-            at = _cluster(grammar, words, at, found)
+            last = _option(grammar, words, at, found)
+            if last > at:
+                found += _perhaps(grammar, words, last)
+            at = last
         at += 1
     return found
+
+
+def _option(grammar: Grammar, words: Words, at: int, found: list[Found]) -> int:
+    read = _long if grammar.dash == "-" or said(words[at]).startswith("--") else _cluster
+    return read(grammar, words, at, found)
+
+
+def _perhaps(grammar: Grammar, words: Words, at: int) -> list[Found]:
+    """What a word that is no option here would ask for if it were one after all: programs differ in that, and a table
+    may be wrong."""
+    text = said(words[at]) if at < len(words) else ""
+    if len(text) < 2 or text[0] != "-" or text == "--":
+        return []
+    found: list[Found] = []
+    _option(grammar, words, at, found)
+    return [replace(each, name=f"?{each.name}") for each in found if each.option and each.option.kind != "text"]
 
 
 def _long(grammar: Grammar, words: Words, at: int, found: list[Found]) -> int:
     name, given, value = said(words[at]).partition("=")
     if grammar.dash == "-" and name.startswith("--"):
         name = name[1:]
-    option = grammar.table.get(name)
+    option = grammar.table.get(name) or (grammar.table.get(name.lower()) if grammar.lenient else None)
     if option is None:
         found.append(Found(name, value, at, at))
     elif given or option.value != "required":
@@ -192,10 +217,11 @@ def _of_kind(kind: str, found: Found, special: Special) -> list[Use]:
     role = _MEANT.get(kind)
     if role:
         return [Use(role, found.text, found.at, found.on, meant=True)]
-    if kind == "read":
-        return [Use("read", found.text, found.at, found.on, meant=True)]
-    why = f"{found.name or found.text} {WHY[kind]}"
-    return [Use(cast(Role, kind), found.text, found.at, found.on, why, operand=not found.name)]
+    if kind in ("read", "word"):
+        return [Use("read", found.text, found.at, found.on, meant=True, guess=kind == "word")]
+    role = cast(Role, "write" if kind == "file" else kind)
+    why = f"{found.name.lstrip('?') or found.text} {WHY[role]}"
+    return [Use(role, found.text, found.at, found.on, why, target=kind == "file" or not found.name)]
 
 
 def _unknown(grammar: Grammar, found: Found) -> list[Use]:
@@ -204,7 +230,7 @@ def _unknown(grammar: Grammar, found: Found) -> list[Use]:
         # One dash before a long name is read in as many ways as there are programs.
         risky = "=" in found.text if short else _may_be_short_for_danger(grammar, found.name)
         if not risky:
-            return [Use("read", found.text, found.at, found.on, meant=True)] if found.text else []
+            return [Use("read", found.text, found.at, found.on, meant=True, guess=True)] if found.text else []
     return [Use("odd", found.text, found.at, found.on, f"{found.name} is not an option known to be harmless")]
 
 

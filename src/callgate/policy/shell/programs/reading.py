@@ -262,7 +262,7 @@ def _dd(words: Words) -> list[Use]:
         if name == "if" and given:
             uses.append(Use("read", value, at, at, meant=True))
         elif name == "of" and given:
-            uses.append(Use("write", value, at, at, "of= writes a file", operand=True))
+            uses.append(Use("write", value, at, at, "of= writes a file", target=True))
             uses.append(Use("remove", value, at, at, meant=True))
         elif name not in _DD_TEXT:
             uses.append(Use("odd", said(word), at, at, f"{said(word)} is not known to be harmless"))

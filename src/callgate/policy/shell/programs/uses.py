@@ -6,11 +6,11 @@ from typing import Literal
 from callgate.policy.shell.command import Word
 from callgate.words.noun import noun
 
-Role = Literal["read", "write", "move", "remove", "argv", "run", "code", "load", "send", "alter", "odd"]
+Role = Literal["read", "write", "move", "remove", "argv", "run", "code", "load", "enter", "send", "alter", "odd"]
 """``read``, ``write``, ``move`` (away from there), ``remove``: ``text`` is a path, or empty when it is not named.
 ``argv``: another command starts at word ``on``; past the last word when nobody can say where. ``run``: ``text`` is
 shell text that is run; empty when it is not in sight. ``code``: ``text`` is a program in another language; empty when
-it is not in sight. ``load``: code or settings from elsewhere. ``send``: data leaves, or comes from, another place than
+it is not in sight. ``load``: code or settings from elsewhere. ``enter``: it works in the folder ``text``. ``send``: data leaves, or comes from, another place than
 the rule is about. ``alter``: a state that is no path. ``odd``: not known, so not covered."""
 
 Words = Sequence[Word]
@@ -19,8 +19,9 @@ Words = Sequence[Word]
 @noun
 class Use:
     """``at`` is the word that asks for it, ``on`` the one that says with what. ``meant``: it is what the program is
-    for, so whoever grants the program grants it. ``operand``: no option asks for it; a path that is written that way
-    is like the target of a redirection."""
+    for, so whoever grants the program grants it. ``target``: ``text`` is a file that is written like the target of a
+    redirection, and nothing else happens: a grant for that file is enough. ``guess``: ``text`` may be a path, or any
+    other text."""
 
     role: Role
     text: str = ""
@@ -28,7 +29,8 @@ class Use:
     on: int = 0
     why: str = ""
     meant: bool = False
-    operand: bool = False
+    target: bool = False
+    guess: bool = False
 
 
 Reader = Callable[[Words], list[Use]]
@@ -53,6 +55,7 @@ WHY: dict[str, str] = {
     "run": "runs another command",
     "code": "runs code that is not in sight",
     "load": "loads code or settings from elsewhere",
+    "enter": "works in another folder",
     "send": "reaches another place",
     "alter": "changes something",
     "odd": "is not known to be harmless",

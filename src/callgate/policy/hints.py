@@ -1,0 +1,62 @@
+"""Rules that can be read and may still not mean what whoever wrote them had in mind: hints for a person who checks
+settings, and nothing that decides."""
+
+import re
+
+from callgate.policy.contents import Command, Fields, Path
+from callgate.policy.known import meant_by
+from callgate.policy.rules import Rule
+
+_ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
+_BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
+_NEEDLESS = re.compile(r"\\([^*?\[\]\\!# ^-])")
+"""A backslash before a sign that means nothing by itself."""
+
+
+def hint(rule: Rule) -> str | None:
+    """What to write instead, or None when the rule looks as if it were meant."""
+    content = rule.content
+    if isinstance(content, Command):
+        return _on_command(rule, content)
+    if isinstance(content, Path):
+        return _on_path(content)
+    found = _on_fields(content) if isinstance(content, Fields) else None
+    return found or _on_name(rule)
+
+
+def _on_name(rule: Rule) -> str | None:
+    if _ALMOST_MCP.match(rule.tool):
+        return "tools of servers are called mcp__server__tool, with two lines each: write mcp__ if that is meant"
+    meant = meant_by(rule.tool)
+    return f"tools are named exactly: if {meant} is meant, write that" if meant else None
+
+
+def _on_command(rule: Rule, content: Command) -> str | None:
+    pattern = content.pattern
+    if pattern.program is None:
+        begins = pattern.pieces[0][0]
+        instead = f"{rule.tool}({begins}:*)" if begins else f"the program, or {rule.tool} alone for every command"
+        if rule.effect == "allow":
+            return f"a star in the place of the program allows nothing: write {instead}"
+        return None if pattern.everything or not begins else f"the star stands for any program: write {instead}"
+    last = pattern.pieces[-1][-1]
+    if pattern.kind == "exact" and len(pattern.pieces) > 1 and len(last) > 1 and last.endswith(":"):
+        return f"this is exactly that command: write {rule.tool}({pattern.content}*) for all that begin so"
+    return None
+
+
+def _on_path(content: Path) -> str | None:
+    text = content.pattern.text
+    if _BRACES.search(text):
+        return "braces are part of the name here: write a rule for each"
+    if found := _NEEDLESS.search(text):
+        return f"the backslash stands for nothing but the {found[1]} after it: write / between folders"
+    return None
+
+
+def _on_fields(content: Fields) -> str | None:
+    for each in content.patterns:
+        value = str(each.value)
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            return f"the quotes are part of the value: write {each.name}={value[1:-1]}"
+    return None

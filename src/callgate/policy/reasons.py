@@ -1,0 +1,225 @@
+"""Why no allow rule settles a call, and which rule would: words for a question, found when there is one.
+
+What is said to allow a call has been tried: with those rules it is allowed.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from callgate.core.ports import Case
+from callgate.policy.allowing import Grants
+from callgate.policy.always import choices_for
+from callgate.policy.contents import Command
+from callgate.policy.known import SHELL
+from callgate.policy.rules import Rule, make_rule
+from callgate.policy.shell.command import Analysis
+from callgate.policy.shell.grants import Granted, Refused, grant
+from callgate.policy.shell.patterns import ShellPattern, parse_pattern
+from callgate.policy.shell.programs.inner import Run, inside
+from callgate.policy.subjects import Touch
+from callgate.policy.wording import brief
+from callgate.words.decisions import Origin
+from callgate.words.noun import noun
+from callgate.words.places import Place
+
+_MOST_RUNS = 6
+_MOST_RULES = 3
+_LONGEST = 90
+_PLAIN_PATH = re.compile(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
+_SPECIAL = re.compile(r"[\[\]*?]")
+_ESCAPED = r"\\\g<0>"
+_NO_RULE = "no rule covers"
+_YOURS = Origin("user")
+
+
+@noun
+class Guard:
+    """A rule that a command in doubt may slip past."""
+
+    rule: Rule
+
+    def __str__(self) -> str:
+        return f"{self.rule.text} {'is denied' if self.rule.effect == 'deny' else 'asks'}"
+
+
+def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
+    """Why a call that changes something is not allowed, and what would allow it."""
+    subject = grants.subject
+    if subject.case.name == SHELL:
+        return _about_command(grants, guard)
+    if subject.edits_files and any(touch.way != "read" for touch in subject.touches):
+        return _about_files(grants)
+    if subject.agents:
+        kind = brief(subject.agents[0], 60)
+        rules = [f"Agent({kind})"]
+        return f"it starts an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
+    name = subject.case.name
+    named = next((rule for rule in grants.rules if rule.names(name)), None)
+    if named is not None:
+        return f"{named.text} does not cover this: {grants.why_not(named)}"
+    would = f"; the rule {name} would" if _all_allow([name], grants) else ""
+    return f"{name} may change something, and no rule covers it{would}"
+
+
+def what_would_read(grants: Grants, places: Sequence[Place]) -> str:
+    """Which rules would let all these places be read, as the end of a sentence."""
+    found = [_on_file("Read", place, grants.subject.root) for place in places]
+    return "" if None in found else _listed([each for each in dict.fromkeys(found) if each])
+
+
+def what_would_run(grants: Grants) -> str:
+    """Which rules would let the command run, as the end of a sentence."""
+    analysis = grants.subject.analysis
+    return "" if analysis is None else _listed(_wanted(grants, analysis))
+
+
+# ---- commands -----------------------------------------------------------------------------------------------------
+
+
+def _about_command(grants: Grants, guard: Guard | None) -> str:
+    analysis = grants.subject.analysis
+    if analysis is None:
+        return "the command is not text, so no rule covers it"
+    would = _listed(_wanted(grants, analysis))
+    now = grants.subject.case.now
+    whole = next(
+        (each for each in grants.rules if each.content is None and each.names(SHELL) and each.lives(now)), None
+    )
+    if whole is not None and guard is not None and grants.guarded is not None:
+        return f"{whole.text} allows it, but {guard}, and nobody can see that this is not it: {grants.guarded}{would}"
+    if whole is not None:
+        return f"{whole.text} does not cover this: {grants.why_not(whole)}{would}"
+    if analysis.fault is not None:
+        return f"rules on commands do not cover {analysis.fault}"
+    rules = _command_rules(grants)
+    answer = _tried(grants, analysis, rules)
+    if isinstance(answer, Granted):  # by its words it is covered
+        rule = rules[answer.used[0]]
+        return f"{rule.text} does not cover this: {grants.why_not(rule)}{would}"
+    if answer.why.startswith(_NO_RULE):
+        return f"{answer.why}{' in this command' if len(analysis.script.commands) > 1 else ''}{would}"
+    rule = next((each for each in rules if _objects(each, rules, answer, grants, analysis)), None)
+    if rule is None:
+        return f"{answer.why}{would}"
+    program = str(_patterns([rule])[0].program)
+    return f"{rule.text} does not cover this: {answer.why.removeprefix(f'{program}: ')}{would}"
+
+
+def _command_rules(grants: Grants) -> list[Rule]:
+    case = grants.subject.case
+    found = [rule for rule in grants.rules if isinstance(rule.content, Command) and rule.content.field == "command"]
+    return [rule for rule in found if rule.names(case.name) and rule.lives(case.now)]
+
+
+def _patterns(rules: Sequence[Rule]) -> list[ShellPattern]:
+    return [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
+
+
+def _tried(grants: Grants, analysis: Analysis, rules: Sequence[Rule]) -> Granted | Refused:
+    return grant(analysis, _patterns(rules), grants.may_write, grants.may_touch)
+
+
+def _objects(rule: Rule, rules: Sequence[Rule], refused: Refused, grants: Grants, analysis: Analysis) -> bool:
+    """Whether it is this rule whose limits are told: without it something else would be."""
+    others = [each for each in rules if each is not rule]
+    return _tried(grants, analysis, (rule,)) == refused and _tried(grants, analysis, others) != refused
+
+
+def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
+    """Rules as narrow as an "always" would be, which together allow the command; empty when there are none."""
+    written: list[str] = []
+
+    def may_write(path: str) -> bool:
+        if not grants.may_write(path):
+            written.append(path)
+        return True
+
+    have = _patterns(_command_rules(grants))
+    new: list[ShellPattern] = []
+    answer = None
+    runs = inside(analysis).runs
+    for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS else ():
+        written.clear()
+        new += offer(grants.subject.case, runs)
+        answer = grant(analysis, (*have, *new), may_write, grants.may_touch)
+        if isinstance(answer, Granted):
+            break
+    if not isinstance(answer, Granted):
+        return []
+    texts = [f"{SHELL}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
+    places = map(grants.subject.place_in_shell, dict.fromkeys(written))
+    texts += [_on_file("Edit", place, grants.subject.root) or "" for place in places]
+    return texts if _all_allow(texts, grants) else []
+
+
+def _prefixes(case: Case, runs: Sequence[Run]) -> Iterator[ShellPattern]:
+    """How the commands begin, as far as an "always" may go."""
+    traits = replace(case.traits, choices_for_always=())
+    for text in _texts(runs):
+        for choice in choices_for(replace(case, arguments={"command": text}, traits=traits)):
+            if choice.pattern is not None and choice.pattern.kind == "prefix":
+                yield parse_pattern(f"{choice.pattern.value}:*")
+
+
+def _exactly(case: Case, runs: Sequence[Run]) -> Iterator[ShellPattern]:
+    for text in _texts([run for run in runs if not any(word.globs for word in run.words)]):
+        with suppress(ValueError):  # a line end, and what else no rule holds
+            yield parse_pattern(text)
+
+
+def _texts(runs: Sequence[Run]) -> Iterator[str]:
+    for run in runs:
+        words = [word.value for word in run.words if word.value is not None]
+        if words and len(words) == len(run.words):
+            yield shlex.join(words)
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def _about_files(grants: Grants) -> str:
+    changed = [touch for touch in grants.subject.touches if touch.way != "read"]
+    closed = [touch for touch in changed if grants.place(touch) is None] or changed
+    first = closed[0].place
+    more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
+    far = "" if first.inside else ", outside the workspace"
+    return f"it changes {brief(first.spelled)}{more}{far}{_edits(closed, grants)}"
+
+
+def _edits(closed: Sequence[Touch], grants: Grants) -> str:
+    found = [_on_file("Edit", touch.place, grants.subject.root) for touch in closed]
+    return "" if None in found else _listed([each for each in dict.fromkeys(found) if each])
+
+
+def _on_file(tool: str, place: Place, root: str) -> str | None:
+    """The rule on just this place; None where it would have to say more than a name."""
+    if place.fault is not None or len(place.hops) != 1 or not _PLAIN_PATH.fullmatch(place.resolved):
+        return None
+    if not place.inside:
+        return f"{tool}(/{_SPECIAL.sub(_ESCAPED, place.resolved)})"
+    below = place.resolved.removeprefix(root.rstrip("/") + "/")
+    below = _SPECIAL.sub(_ESCAPED, below)
+    return f"{tool}({below if '/' in below else f'/{below}'})"
+
+
+# ---- rules that would ---------------------------------------------------------------------------------------------
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """As the end of a sentence; nothing where it would take too many words."""
+    if not texts or len(texts) > _MOST_RULES or any(len(text) > _LONGEST for text in texts):
+        return ""
+    *most, last = texts
+    return f"; {', '.join(most)}{' and ' if most else ''}{last} would allow it"
+
+
+def _all_allow(texts: Sequence[str], grants: Grants) -> bool:
+    subject = grants.subject
+    try:
+        made = [make_rule("allow", text, _YOURS, root=subject.root, home=subject.home) for text in texts]
+    except ValueError:
+        return False
+    return bool(made) and replace(grants, rules=(*grants.rules, *made)).by() is not None

@@ -1,0 +1,20 @@
+"""Texts for people and models, kept short. What is in them is made safe to show by whoever shows it."""
+
+import re
+
+_LONGEST_WORD = 100
+_LONGEST = 500
+_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+def brief(text: str, most: int = 100) -> str:
+    """The text, or the beginning of one that is too long, saying how much is left out."""
+    kept = most * 4 // 5
+    return text if len(text) <= most else f"{text[:kept]}… ({len(text) - kept} more characters)"
+
+
+def sentence(text: str) -> str:
+    """A reason as one short paragraph, whatever a command or a path brought into it."""
+    if len(text) > _LONGEST_WORD or "\n" in text:
+        text = _WORD.sub(lambda found: brief(found[0], _LONGEST_WORD), " ".join(text.split()))
+    return brief(text, _LONGEST)

@@ -1,0 +1,65 @@
+"""What agents run all day, with the rule a person would have written for it: a needless question is a fault, too."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.judging import Asked, Bench
+
+CORPUS = Path(__file__).parents[1] / "data" / "security" / "everyday_bash.jsonl"
+ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+MUST = [row for row in ROWS if row["accept"] == ["allow"]]
+FILES = """
+    .env.example .eslintrc.json .github/workflows/ci.yml .gitignore CHANGELOG.md Dockerfile Makefile README.md a.csv
+    a.txt b.txt backup/keep build/out.js crates/core/Cargo.toml data.txt docs/index.md fix.patch logs/app.log
+    package.json packages/web/package.json pyproject.toml script.js script.py scripts/build.js scripts/gen.py
+    scripts/run.sh src/__init__.py src/a.py src/app.py src/app.ts src/b.py sub/x tests/test_app.py web/package.json
+    x.txt
+"""
+FEW = 0.02
+"""Of what must be allowed so much may ask."""
+
+
+class World:
+    """A workspace as it may be, and a gate that knows no rules but those of a row."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = os.path.realpath(folder / "workspace")
+        for name in FILES.split():
+            path = Path(self.root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        self._bench = Bench(home=str(folder / "home"))
+
+    def outcome(self, row: dict[str, Any]) -> str:
+        rules: str | list[str] = row["rule"]
+        allow = (rules,) if isinstance(rules, str) else tuple(rules)
+        command = row["command"].replace("{root}", self.root)
+        return self._bench.judge(Asked("Bash", {"command": command}, allow, root=self.root)).decision
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("everyday"))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_a_command_is_decided_as_the_person_who_wrote_the_rule_expects(row: dict[str, Any], world: World) -> None:
+    assert world.outcome(row) in row["accept"], f"{row['rule']} on {row['command']!r}: {row['why']}"
+
+
+def test_hardly_any_question_is_needless(world: World) -> None:
+    asked = [row["command"] for row in MUST if world.outcome(row) != "allow"]
+    assert len(asked) <= FEW * len(MUST), asked
+
+
+def test_of_what_may_ask_it_is_reported_what_does(world: World, record_property: Callable[[str, object], None]) -> None:
+    """Rows that leave it open: no promise, but worth knowing."""
+    left_open = [row for row in ROWS if "allow" in row["accept"] and len(row["accept"]) > 1]
+    asked = [row["id"] for row in left_open if world.outcome(row) != "allow"]
+    record_property("report", f"everyday commands: {len(asked)} of {len(left_open)} ask: {' '.join(asked)}")
+    assert left_open
