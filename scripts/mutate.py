@@ -342,7 +342,7 @@ def _tried(
     survivors: list[Mutant] = []
 
     def attempt(mutant: Mutant) -> None:
-        if mutant.path in unready:
+        if mutant.path in unready or time.monotonic() > end:
             return
         mine = benches.get()
         try:

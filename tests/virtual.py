@@ -29,3 +29,8 @@ async def _alone(test: Callable[..., Awaitable[None]], fixtures: dict[str, Any])
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, f"tasks left behind: {left}"
     assert not unseen, f"exceptions that nobody saw: {unseen}"
+
+
+async def passes(seconds: float) -> None:
+    """So much virtual time passes."""
+    await asyncio.sleep(seconds)

@@ -46,7 +46,7 @@ def test_the_whole_chain_is_printed(person: Person) -> None:
         f"  +  deny Bash(rm:*) (user, {file}:5)",
         "      applies: rm -rf build is rm:*",
         f"  -  ask Bash(git push:*) (user, {file}:3)",
-        "      does not apply",
+        "      does not apply: no command in it is what the rule is about",
         f"  -  allow Bash(git log:*) (user, {file}:2)",
         "      does not apply: no rule covers rm",
     ]
@@ -268,11 +268,38 @@ def test_what_is_ignored_is_told_with_the_reason(person: Person) -> None:
     person.user('[permissions]\nallow = [{rule = "Bash(make)", expires = 2020-01-01}]')
     person.project('mode = "bypass"\n[permissions]\nallow = ["Bash"]\n[[hooks.Stop]]\ncommand = "true"')
     out = " ".join(person.good("policy", "check").out.split())
-    assert "4 notes: what is ignored, and why" in out
+    assert "4 notes: what is ignored, or may not be what it looks like" in out
     assert "settings.toml:3: allow rules are ignored, because a repository can only tighten" in out
     assert "settings.toml:4: hooks do nothing before this folder is trusted" in out
     assert "settings.toml:1: mode = 'bypass' is ignored" in out
     assert "settings.toml:2: allow Bash(make): it has expired" in out
+
+
+@pytest.mark.spec("GATE-1")
+def test_an_allow_rule_of_a_repository_that_cannot_be_read_is_named(person: Person) -> None:
+    person.project('[permissions]\nallow = ["Bash(ls"]\ndeny = ["Bash(rm:*)"]')
+    person.project('[permissions]\nallow = [\n"Bash(ls)",\n"Bsh(ls)"]', "settings.local.toml")
+    out = " ".join(person.good("policy", "check").out.split())
+    assert "settings.toml:2: the allow rule Bash(ls cannot be read: the closing bracket is missing, at" in out
+    assert "settings.local.toml:4: the allow rule Bsh(ls) cannot be read: tools are named exactly: did you mean" in out
+    assert "4 notes" in out
+
+
+@pytest.mark.spec("GATE-1")
+def test_a_rule_that_is_hardly_meant_that_way_is_noted_and_closes_nothing(person: Person) -> None:
+    person.user('[permissions]\nallow = ["Bash(git*)", "Bash(* --version)"]\ndeny = ["Edit(*.{ts,tsx})"]')
+    out = " ".join(person.good("policy", "check").out.split())
+    assert "settings.toml:2: allow Bash(git*): a star in the place of the program allows nothing: write Bash(git" in out
+    assert "settings.toml:3: deny Edit(*.{ts,tsx}): braces are part of the name here" in out
+    assert "3 notes" in out
+    assert "nothing is wrong" in out
+
+
+def test_what_cannot_be_seen_is_spelled_once(person: Person) -> None:
+    person.user('mode = "a\\u3164"')
+    assert "not 'a<U+3164>'" in person.run("policy", "check").out
+    person.user('[permissions]\ndeny = ["Edit(a\\u3164)"]')
+    assert "Edit(a<U+3164>)" in person.run("policy", "check").out
 
 
 def test_how_it_stands_with_trust_is_told(person: Person) -> None:

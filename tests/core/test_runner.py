@@ -234,7 +234,9 @@ async def test_both_doors_give_the_same_results_for_the_same_calls() -> None:
 
 @pytest.mark.spec("RUN-6", "EXE-5")
 async def test_a_batch_is_a_whole_message_so_calls_with_effects_run() -> None:
-    out = await batch(bash()).execute([call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")])
+    out = await batch(bash()).execute(
+        [call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")]
+    )
     assert lists(out) == {"executed": ["a"]}
 
 

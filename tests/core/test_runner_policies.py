@@ -102,7 +102,9 @@ async def test_a_simple_yes_makes_no_policy() -> None:
 
 @pytest.mark.spec("RUN-4")
 async def test_policies_passed_in_are_not_new() -> None:
-    out = await batch(bash()).execute([call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")])
+    out = await batch(bash()).execute(
+        [call("a", "Bash", command="make ls")], policies=[ApprovalPolicy("allow", "Bash")]
+    )
     assert lists(out) == {"executed": ["a"]}
     assert out.new_policies == ()
 

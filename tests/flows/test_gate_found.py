@@ -38,6 +38,7 @@ from callgate.words.messages import Message
 from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, check_history, results
+from tests.virtual import passes
 
 Hook = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 SRC = Choice("src", Pattern("glob", "src/**", "path"))
@@ -568,7 +569,7 @@ async def test_an_answer_that_comes_while_the_session_is_being_closed_is_not_thr
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(2.0)
+            await passes(2.0)
         return "late"
 
     look = PlainTool("look", slow, traits=Traits("none", shared))
@@ -615,7 +616,7 @@ async def test_an_answer_to_a_question_that_is_about_to_be_asked_again_is_not_th
     resumed.post(Continue())
     await settle()
     journal.left.append(second.yes(by="Ann"))
-    await asyncio.sleep(20.0)
+    await passes(20.0)
     answered = [event.confirmation.by for event in of(journal.events, QuestionAnswered)]
     left = [each.by for each in journal.left]
     await resumed.aclose()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Prompt, Session
+from callgate import Answer, Continue, Prompt, Session
 from callgate.config import load_config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trust
@@ -317,6 +317,25 @@ def test_a_hook_after_a_call_can_stop_the_agent(place: Place) -> None:
 
     run(main)
     assert [event.reason for event in place.heard(RunEnded)] == ["stopped"]
+
+
+def test_a_session_that_is_resumed_starts_with_its_hooks_too(place: Place) -> None:
+    place.user(f'[[hooks.SessionStart]]\ncommand = "{hook(place, "start")}"\n')
+    store = Store(place.root, place.data, masker=Masker({}))
+
+    async def first() -> str:
+        async with place.session(shell("make all"), DONE, journal=await store.create()) as session:
+            await session.send(Prompt("go"))
+            return session.id
+
+    async def again(name: str) -> None:
+        async with place.session(DONE, journal=await store.open(name)) as session:
+            await session.send(Continue())
+            assert len(session.questions) == 1
+
+    name = asyncio.run(first())
+    run(lambda: again(name))
+    assert sorted(each["source"] for each in told(place, "start")) == ["resume", "startup"]
 
 
 # ---- trust ------------------------------------------------------------------------------------------------------

@@ -104,7 +104,9 @@ def test_nothing_is_left_to_do_in_the_text() -> None:
 
 
 def test_no_file_names_a_place_of_one_machine() -> None:
-    fixed = re.compile(r"\.pyenv\b|/opt/wheels|\bindex-url\b[\s=]*https?://(?!evil\b)|pypi\.org/simple|(?i:c:\\+users\\+)")
+    fixed = re.compile(
+        r"\.pyenv\b|/opt/wheels|\bindex-url\b[\s=]*https?://(?!evil\b)|pypi\.org/simple|(?i:c:\\+users\\+)"
+    )
     # Where this tree and its neighbours lie: nobody else has them there.
     here = re.compile(rf"{re.escape(str(ROOT))}(?![\w-])")
     beside = re.compile(rf"{re.escape(str(ROOT.parent))}/([\w.-]+)")

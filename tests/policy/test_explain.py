@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
 from callgate.policy.explain import Explanation, explain
 from callgate.policy.rules import EMPTY, Rulebook
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Deny, Origin, Pattern
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Deny, Effect, Origin, Pattern
 from tests.policy.gate_kit import HOME, NOW, ROOT, book, case_of, decided, line, outcome, rules, shell
 
 
@@ -47,7 +48,7 @@ def test_every_check_is_there_with_what_it_said_and_which_decided() -> None:
         "  > allow rules: allow, allowed by Deploy(to=test)",
         "  - default: not asked any more",
         "rules:",
-        "  - deny Deploy(to=prod) (user, user.toml:1) does not apply",
+        "  - deny Deploy(to=prod) (user, user.toml:1) does not apply: the arguments are others",
         "  - allow Deploy(to=test) (user, user.toml:1) applies",
     )
 
@@ -143,7 +144,9 @@ def test_rules_on_other_tools_are_left_out() -> None:
 
 def test_rules_on_any_tool_that_touches_files_are_there() -> None:
     (said,) = reading(case_of("Deploy"), rules(deny=["Read(.env)"]))
-    assert said == "deny Read(.env) (user, user.toml:1) does not apply"
+    assert said == (
+        "deny Read(.env) (user, user.toml:1) does not apply: no file that the call is known to touch is one of those"
+    )
 
 
 def test_a_deny_rule_that_applies_says_why() -> None:
@@ -210,3 +213,44 @@ def test_an_explanation_decides_what_the_gate_decides() -> None:
     cases = [shell("ls"), shell("touch x"), case_of("Write", file_path=".git/config"), case_of("Deploy", mode="plan")]
     for case in cases:
         assert type(explained(case).decision).__name__.lower() == outcome(case)
+
+
+def test_where_nobody_is_to_be_asked_it_says_what_the_gate_says() -> None:
+    rulebook = rules(ask=["Deploy"])
+    for case in (case_of("Deploy", mode="dont_ask"), shell("touch x", mode="dont_ask"), shell("ls", mode="dont_ask")):
+        made = explained(case, rulebook)
+        assert made.decision == DecisionGate(standard_checks(rulebook)).judge(case)
+        assert [step.decided for step in made.steps].count(True) == 1
+    made = explained(case_of("Deploy", mode="dont_ask"), rulebook)
+    assert made.decision.origin == Origin("user", "user.toml", 1)
+    assert made.steps[-1].check == "mode dont_ask"
+    assert made.steps[-1].decided
+    assert (
+        made.steps[-1].said
+        == "deny, this would need a person's approval (Deploy asks: it is about every call of Deploy)"
+    )
+    assert explain([Check("odd", lambda case: Ask("odd"))], case_of("Deploy", mode="dont_ask")).decision == Deny(
+        "mode dont_ask", "this would need a person's approval (odd)"
+    )
+
+
+PASSED_BY: Sequence[tuple[Case, str, str]] = [
+    (shell("ls"), "Bash(rm:*)", "no command in it is what the rule is about"),
+    (case_of("Read", file_path="a"), "Edit(a)", "no file that the call is known to touch is one of those"),
+    (case_of("Deploy"), "Edit", "Deploy is none of the tools it stands for"),
+    (case_of("WebFetch", url="https://a.test"), "WebFetch(domain:b.test)", "its host is a.test"),
+    (case_of("Agent", type="plan", agent="x"), "Agent(explore)", "it starts an agent of type plan, x"),
+    (case_of("Deploy", to="a"), "Deploy(to=b)", "the arguments are others"),
+]
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+@pytest.mark.parametrize(("case", "text", "why"), PASSED_BY, ids=[each[1] for each in PASSED_BY])
+def test_a_deny_or_ask_rule_says_why_it_does_not_apply(case: Case, text: str, why: str, effect: Effect) -> None:
+    (said,) = reading(case, book(line(effect, text)))
+    assert said == f"{effect} {text} (user, user.toml:1) does not apply: {why}"
+
+
+def test_a_deny_rule_that_has_expired_says_so() -> None:
+    (said,) = reading(replace(case_of("Deploy"), now=NOW + 2), book(line("deny", "Deploy", expires_at=NOW + 1)))
+    assert said.endswith("does not apply: it has expired")

@@ -1,5 +1,6 @@
 """Hard safety for places: what needs a person's yes, and what must stay ordinary."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -297,3 +298,69 @@ def test_on_a_real_tree(tmp_path: Path) -> None:
     assert "workspace" in str(found("..", "remove"))
     assert "another place" in str(found("/proc/self/root/x", "read")) or not Path("/proc/self/root").is_symlink()
     assert found("src/a.py", "write") is None
+
+
+def test_where_it_leads_over_our_own_process_is_not_told() -> None:
+    own = f"/proc/{os.getpid()}/fd/2"
+    fault = f"the path leads over {own}, which is another place for every program"
+    place = Place("/dev/stderr", ("/dev/stderr", "/proc/self/fd/2", own, "/tmp/x"), "/tmp/x", False, fault=fault)
+    assert danger(place, "write", root=ROOT, home=HOME) == (
+        "'/dev/stderr': the path leads over /proc/self/fd/2, which is another place for every program"
+    )
+
+
+def test_a_name_is_shown_as_far_as_it_says_something() -> None:
+    far = Place("x" * 5_000, (f"{ROOT}/x", f"/opt/{'y' * 5_000}"), f"/opt/{'y' * 5_000}", False)
+    said = str(danger(far, "read", root=ROOT, home=HOME))
+    assert said.startswith(f"'{'x' * 79}… (4922 more characters) (which leads to '/opt/yyy")
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    ("path", "what", "words"),
+    [
+        (".gi?/config", "write", "records"),
+        (".gi*", "remove", "keys"),  # .git-credentials
+        (".git?odules", "write", "records"),
+        (".[g]it/config", "write", "records"),
+        ("sub/.gi?", "remove", "records"),
+        (".bash*", "write", "shell"),
+        (".env*", "write", "settings"),
+        (".e*", "write", "settings"),
+        (".github/work*/x.yml", "write", "build service"),
+        ("/etc/shado?", "read", "keys"),
+        ("/etc/sh*", "read", "keys"),
+        ("/etc/pass*", "write", "machine"),
+        (f"{HOME}/.s*/id_*", "read", "keys"),
+        (f"{HOME}/.ss[gh]/x", "read", "keys"),
+        ("id_*", "read", "keys"),
+        ("?d_rsa", "read", "keys"),
+    ],
+)
+def test_a_pattern_of_the_shell_is_about_the_protected_names_it_fits(path: str, what: What, words: str) -> None:
+    assert words in str(said(path, what))
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        ("*", "read"),
+        (".*", "read"),
+        (".???", "write"),
+        ("*.json", "write"),
+        ("*.py", "write"),
+        ("*_rsa", "read"),
+        ("i*", "read"),
+        ("[.]git/config", "write"),
+        (".x*", "read"),
+        (".gi?", "read"),
+        ("git*", "write"),
+        ("dist-*", "remove"),
+        ("/etc/*", "read"),
+        ("/etc/h*", "read"),
+        ("/etc/sh", "read"),
+        ("/et*", "read"),
+    ],
+)
+def test_a_pattern_that_fits_nearly_everything_or_nothing_protected_is_ordinary(path: str, what: What) -> None:
+    assert said(path, what) is None

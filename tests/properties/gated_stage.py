@@ -54,6 +54,7 @@ from callgate.words.model import Request
 from callgate.words.traits import Traits, shared, writes
 from tests.properties.stage import VirtualClock
 from tests.properties.strategies import passing
+from tests.virtual import passes
 
 EFFECTS: Mapping[str, Any] = {"Look": "none", "Put": "idempotent", "Do": "mutating", "Delegate": "none"}
 FORBIDDEN, GUARDED = "forbidden", ".git/config"
@@ -331,11 +332,11 @@ class Life:
         return {"decision": "block", "reason": "not good"} if plan.after == "block" else None
 
     async def _prompted(self, told: dict[str, Any]) -> dict[str, Any] | None:
-        await asyncio.sleep(0.25)
+        await passes(0.25)
         return {"decision": "block", "reason": "no"} if told["prompt"].startswith("blocked") else None
 
     async def _nothing(self, told: dict[str, Any]) -> None:
-        await asyncio.sleep(0.25)
+        await passes(0.25)
 
     # ---- the people ---------------------------------------------------------------------------------------------
 

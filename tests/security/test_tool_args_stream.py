@@ -8,14 +8,18 @@ import pytest
 from callgate.core.executor import Executor
 from callgate.core.intake import Intake, Refused
 from callgate.core.ledger import Ledger
+from callgate.core.ports import Check
 from callgate.core.record import MemoryJournal, Record
 from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, run_virtual
 from callgate.tools.tool import schema_tool
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import ToolCall
+from callgate.words.decisions import Allow
 from callgate.words.model import ArgumentsDelta, MessageEnded, PartEnded, PartStarted
 from tests.security.test_tool_args import ROWS, SCHEMAS
+
+OPEN = DecisionGate([Check("all", lambda case: Allow("test"))])
 
 STREAM = [row for row in ROWS if row["class"] == "stream"]
 ENVELOPES = [row for row in ROWS if row["class"] == "envelope"]
@@ -33,7 +37,7 @@ def toolbox() -> Toolbox:
 async def outcomes(calls: list[tuple[str, str, list[str]]]) -> list[ToolCall]:
     """The settled calls of one message, in order."""
     ledger = Ledger()
-    executor = Executor(toolbox(), DecisionGate(), host=MemoryHost(), record=Record(MemoryJournal(), ledger))
+    executor = Executor(toolbox(), OPEN, host=MemoryHost(), record=Record(MemoryJournal(), ledger))
     intake = Intake("m", ledger)
     for index, (call_id, name, chunks) in enumerate(calls):
         events = [PartStarted(index, "tool_call", call_id, name)]

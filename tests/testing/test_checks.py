@@ -9,6 +9,7 @@ import pytest
 from callgate.core.ports import Case, Target, Unknown
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
+from callgate.standalone import DecisionGate
 from callgate.testing import (
     MemoryHost,
     PlainTool,
@@ -24,9 +25,8 @@ from callgate.testing import (
     run_virtual,
 )
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow
+from callgate.words.decisions import Allow, Choice
 from callgate.words.events import Durable
 from callgate.words.model import (
     Abilities,
@@ -172,19 +172,15 @@ def test_a_toolbox_with_one_name_twice_or_too_much_advice_is_found() -> None:
 
 
 def test_a_gate_that_raises_is_found() -> None:
-    class Broken:
+    class Broken(DecisionGate):
         def judge(self, case: Case) -> Allow:
             if case.mode == "plan":
                 raise KeyError(case.mode)
             return Allow("me")
 
-        def judge_again(self, case: Case) -> None:
-            return None
-
-        def after(self, case: Case, result: Result) -> Result:
-            return result
-
     broken(check_gate(Broken), "judge.. must not raise")
+    wide = (Choice("everything"),)
+    broken(check_gate(lambda: DecisionGate(choices=lambda case: wide)), "narrowest choice is exactly these arguments")
 
 
 def test_a_journal_that_forgets_is_found() -> None:

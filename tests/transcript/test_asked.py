@@ -1,10 +1,8 @@
 """Which questions of a session are open, as its record has it."""
 
-from dataclasses import replace
-
 import pytest
 
-from callgate.transcript.asked import Asked, Questions
+from callgate.transcript.asked import Questions
 from callgate.words.decisions import Allow, Ask
 from callgate.words.events import CallDecided, Durable, Forked, QuestionAnswered, QuestionAsked, TurnStarted
 from tests.transcript.asking import (

@@ -1,14 +1,13 @@
 """All that decides in one workspace, to be looked at and changed: settings, rules, remembered answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from time import time
-from typing import Any, cast
+from typing import Any
 
 from callgate.config import AnyPath, load_config
-from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
@@ -17,12 +16,14 @@ from callgate.judging.narrowing import why_not_narrower
 from callgate.policy.answers import as_rule, describe
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.contents import Unreadable
-from callgate.policy.explain import Explanation, Reading, Step, explain
+from callgate.policy.explain import Reading, Step, explain
+from callgate.policy.hints import hint
 from callgate.policy.hooks.hooks import Hooks
+from callgate.policy.layers import read_repository
 from callgate.policy.lines import Fault
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rules import Ignored, Rule, Rulebook, make_rule, parse_rule
-from callgate.words.decisions import ApprovalPolicy, Ask, Decision, Effect, Mode, Origin, Pattern
+from callgate.words.decisions import ApprovalPolicy, Effect, Mode, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
@@ -77,14 +78,30 @@ class Policy:
 
     @property
     def notes(self) -> tuple[Fault, ...]:
-        """What is ignored, and why."""
+        """What is ignored and why, and what may not mean what it looks like."""
         unused = (Fault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin) for each in self.ignored)
         useless = (
             Fault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
             for each in self.answers()
             if each.problem
         )
-        return (*self.config.notes, *unused, *useless)
+        return (*self.config.notes, *unused, *useless, *self._misspelt(), *self._doubtful())
+
+    def _misspelt(self) -> Iterator[Fault]:
+        """Allow rules of the repository are ignored as a whole, so nothing else says which of them cannot be read."""
+        for settings in read_repository(self.config.root):
+            for line in settings.rules:
+                if line.effect == "allow":
+                    try:
+                        make_rule("allow", line.text, line.origin, root=self._root, home=self._home)
+                    except ValueError as error:
+                        yield Fault(f"the allow rule {line.text} cannot be read: {error}", line.origin)
+
+    def _doubtful(self) -> Iterator[Fault]:
+        for rule in self.rules:
+            found = hint(rule)
+            if found is not None:
+                yield Fault(f"{rule.effect} {rule.text}: {found}", rule.origin)
 
     @property
     def ignored(self) -> tuple[Ignored, ...]:
@@ -105,8 +122,7 @@ class Policy:
         case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)
         hooks = self._hooks.before if self.config.hooks else None
         found = explain(standard_checks(self.rulebook, hooks=hooks), case, self.rulebook)
-        decision = cast(Decision, DecisionGate(standard_checks(self.rulebook)).judge(case))
-        return Explained(ruling(decision, self.rulebook), _steps(found, decision), found.rules)
+        return Explained(ruling(found.decision, self.rulebook), found.steps, found.rules)
 
     def _concerns(self, rule: str, case: Case) -> bool:
         return Judge(self.rulebook).concerns(rule, case)
@@ -192,11 +208,3 @@ class Policy:
 
 def _covers(policy: ApprovalPolicy) -> str:
     return describe(policy).removeprefix(f"policy {policy.effect} ").removesuffix(f" [{policy.scope}]")
-
-
-def _steps(found: Explanation, decision: Decision) -> tuple[Step, ...]:
-    """With what the gate makes of a question where nobody is to be asked."""
-    if not isinstance(found.decision, Ask) or isinstance(decision, Ask):
-        return found.steps
-    asked = tuple(replace(step, decided=False) for step in found.steps)
-    return (*asked, Step(decision.by, f"deny, {decision.reason}", decided=True))

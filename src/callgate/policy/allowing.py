@@ -4,17 +4,15 @@ A call is covered as a whole by one rule, or piece by piece: every simple comman
 every place of a file tool by some path.
 """
 
-import re
 from collections.abc import Sequence
 
-from callgate.policy.contents import Command, Path
+from callgate.policy.contents import READS, WRITES, Command, Path
 from callgate.policy.rules import Rule
 from callgate.policy.shell.grants import Granted, Refused, grant
-from callgate.policy.subjects import Subject, Touch
+from callgate.policy.subjects import Subject, Touch, Way
 from callgate.words.noun import noun
 
-_MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
-"""A pattern with a dot first may become ``..``."""
+_WAYS: dict[str, frozenset[Way]] = {"Edit": WRITES, "Read": READS}
 
 
 @noun
@@ -79,7 +77,7 @@ class Grants:
         patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
         if analysis is None or not patterns:
             return None
-        return grant(analysis, patterns, self.may_write, self.may_touch)
+        return grant(analysis, patterns, self.may_write, self.may_touch, self.stays)
 
     def _command_rules(self) -> list[Rule]:
         name, now = self.subject.case.name, self.subject.case.now
@@ -107,6 +105,8 @@ class Grants:
         case = self.subject.case
         for rule in self.rules:
             content = rule.content
+            if _whole_kind(rule, touch) and rule.lives(case.now):
+                return rule
             if not isinstance(content, Path) or content.field or not rule.lives(case.now):
                 continue
             if not rule.everywhere and not rule.names(case.name):
@@ -128,9 +128,13 @@ class Grants:
         or where rules open the place for all that the command does there."""
         place = self.subject.place_in_shell(path)
         if place.inside:
-            return not _MAY_LEAD_UP.search(path)
+            return True
         ways = [touch for touch in self.subject.touches if touch.place.resolved == place.resolved]
         return bool(ways) and all(self.place(touch) is not None for touch in ways)
+
+    def stays(self, path: str) -> bool:
+        """Whether this folder is the one a command starts in."""
+        return self.subject.place_in_shell(path or ".").resolved == self.subject.place_in_shell(".").resolved
 
     def _taken_apart(self, rule: Rule) -> bool:
         """Whether the rule is one of those that cover a call together."""
@@ -140,6 +144,11 @@ class Grants:
 
     def _reaches(self, rule: Rule) -> bool:
         return rule.reaches or all(self.place(touch) is not None for touch in self.subject.outside)
+
+
+def _whole_kind(rule: Rule, touch: Touch) -> bool:
+    """``Edit`` alone is as wide as ``Edit(**)``, and so is ``Read``; but not an answer about one of these tools."""
+    return rule.text == rule.tool and touch.place.inside and touch.way in _WAYS.get(rule.tool, ())
 
 
 def _too_far(rule: Rule, outside: Sequence[Touch]) -> str:

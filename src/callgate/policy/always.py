@@ -23,14 +23,22 @@ def _names(text: str) -> frozenset[str]:
 
 
 _BY_SUBCOMMAND = _names("""
-    apt brew bun cargo conda deno docker dotnet flutter gh git go gradle hg just kubectl make mvn npm nx pip pip3 pnpm
-    podman poetry rustup svn systemctl terraform uv yarn
+    apt brew bun bundle bunx cargo conda deno docker dotnet flutter gh git glab go gradle hatch hg just kubectl make mvn
+    node npm npx nx pdm pip pip3 pipenv pipx pnpm pnpx podman poetry python python3 rustup svn systemctl terraform uv
+    uvx yarn
 """)
 """Programs that are many programs: without the second word nothing is said."""
 
+_BY_THREE = frozenset(
+    """bun run|bun x|bundle exec|conda run|docker compose|gh issue|gh pr|gh release|gh repo|gh run|gh workflow
+    |hatch run|npm exec|npm run|npm x|pdm run|pipenv run|pipx run|pnpm dlx|pnpm exec|pnpm run|poetry run|python -m
+    |python3 -m|uv pip|uv run|yarn dlx|yarn exec|yarn run""".replace("\n    ", "").split("|")
+)
+"""The same with two words: ``npm run`` and ``python -m`` say nothing without the third."""
+
 _NEVER = _names("""
-    chmod chown dd doas env eval exec find kill killall mkfs nice nohup parallel pkill rm rmdir rsync scp sed shred
-    source ssh su sudo tar tee time timeout truncate unlink watch xargs
+    chmod chown curl dd doas env eval exec find kill killall mkfs nice nohup parallel pkill rm rmdir rsync scp sed shred
+    source ssh su sudo tar tee time timeout truncate unlink watch wget xargs
 """)
 """Too much can be done by their other arguments: only exactly this command is offered."""
 
@@ -38,7 +46,8 @@ _NEVER = _names("""
 def choices_for(case: Case) -> tuple[Choice, ...]:
     """Narrowest first: exactly these arguments, then what the tool proposes or, where it proposes nothing, what its
     kind makes plain: the beginning of a command, a file and its folder, a host."""
-    exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
+    label = "exactly this command" if case.name == SHELL else "exactly these arguments"
+    exact = Choice(label, Pattern("exact", case.arguments_hash))
     return (exact, *(case.traits.choices_for_always or _usual(case)))
 
 
@@ -57,14 +66,13 @@ def _commands(analysis: Analysis) -> tuple[Choice, ...]:
     commands = analysis.script.commands
     if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
         return ()
-    words = [word.value or "" for word in commands[0].words[:2]]
+    words = [word.value or "" for word in commands[0].words[:3]]
     if not words or words[0] in _NEVER:
         return ()
-    if words[0] not in _BY_SUBCOMMAND:
-        words = words[:1]
-    elif len(words) < 2:
-        return ()
-    if not all(_WORD.fullmatch(word) for word in words) or doubt(analysis) is not None:
+    needed = 3 if " ".join(words[:2]) in _BY_THREE else 2 if words[0] in _BY_SUBCOMMAND else 1
+    words = words[:needed]
+    plain = all(_WORD.fullmatch(word) for word in words if needed < 3 or word != "-m")
+    if len(words) < needed or not plain or doubt(analysis) is not None:
         return ()
     prefix = " ".join(words)
     if not isinstance(grant(analysis, (parse_pattern(f"{prefix}:*"),), lambda path: False), Granted):

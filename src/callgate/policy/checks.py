@@ -130,7 +130,9 @@ class Judge:
         danger = subject.danger
         if danger is None:
             return None
-        way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
+        way: Way = "write"  # of too many places nobody knows which
+        if not subject.crowded:
+            way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
         return Ask("hard safety", reason, risk=_RISKS[way], standing=True)
 
@@ -202,14 +204,17 @@ class Judge:
 
     def _reading(self, case: Case) -> Allow | Ask:
         subject = self.subject(case)
+        swept = self._swept(case)
+        if swept is not None:
+            rule, why = swept
+            return Ask("default", sentence(f"{why}, and {rule.text} is about something that may be there"))
         if not subject.outside and subject.hidden is None:
             return _READ_INSIDE if subject.touches else _READ_ONLY
         grants = self.grants(case, self.rules(case, "allow"))
         if not subject.outside:
             return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
-        places = [touch.place for touch in subject.outside]
-        would = what_would_read(grants, places) if subject.hidden is None else what_would_run(grants)
-        reason = f"it reads {brief(places[0].spelled)}, outside the workspace{would}"
+        would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
+        reason = f"it reads {brief(subject.outside[0].place.spelled)}, outside the workspace{would}"
         return Ask("default", sentence(reason))
 
     # ---- what they share ----------------------------------------------------------------------------------------
@@ -251,6 +256,17 @@ class Judge:
         subject = self.subject(case)
         for rule in self.rules(case, effect):
             why = rule.against(subject)
+            if why is not None:
+                return rule, why
+        return None
+
+    def _swept(self, case: Case) -> tuple[Rule, str] | None:
+        """A rule on paths that a command may come to by reading whole folders, and why."""
+        subject = self.subject(case)
+        if not subject.sweeps:
+            return None
+        for rule in (*self.rules(case, "deny"), *self.rules(case, "ask")):
+            why = rule.content.swept(subject) if isinstance(rule.content, Path) and rule.lives(case.now) else None
             if why is not None:
                 return rule, why
         return None

@@ -10,6 +10,7 @@ from posixpath import join, normpath
 from typing import Protocol
 
 from callgate.policy.fields import FieldPattern, Wild, example, parse_fields
+from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS
 from callgate.policy.paths import PathPattern, parse_path_pattern
@@ -80,6 +81,21 @@ class Path:
             place = touch.place
             if self.pattern.touches(place) or (place.kind == "folder" and self.pattern.touches(_something_in(place))):
                 return f"the call {touch.way}s {place.spelled}"
+            for spelled in spellings(place.hops[0], self.pattern):
+                guessed = subject.case.place(spelled)
+                if self.pattern.touches(guessed) and (not says_little(place.spelled) or guessed.kind != "missing"):
+                    return f"{place.spelled} may become {guessed.spelled}"
+        return None
+
+    def swept(self, subject: Subject) -> str | None:
+        """Why the call may read what the pattern is about without naming it: it goes through whole folders."""
+        if self.field or "read" not in self.ways:
+            return None
+        folders = [touch.place for touch in subject.touches if touch.way == "read" and touch.place.kind != "file"]
+        for sweep in subject.sweeps:
+            for folder in folders or [subject.place_in_shell(".")]:
+                if may_hold(folder, self.pattern, sweep, root=subject.root, home=subject.home):
+                    return f"{sweep.program} reads all that is in {folder.spelled}"
         return None
 
     def covers(self, subject: Subject) -> bool:

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from callgate.core.ports import Case, Check, Hooked, Verdict
 from callgate.policy.checks import Judge
+from callgate.policy.contents import AgentType, Command, Host, Path
 from callgate.policy.rules import EMPTY, Rule, Rulebook
+from callgate.policy.subjects import Subject
 from callgate.words.arguments import Rejected
 from callgate.words.decisions import Allow, Ask, Decision, Deny, Effect, arguments_hash
 from callgate.words.errors import in_words
@@ -80,7 +82,19 @@ def explain(checks: Sequence[Check], case: Case, rulebook: Rulebook = EMPTY) -> 
         decision = verdict
         steps.append(Step(check.name, said, decision is not None))
     steps += [Step(check.name, "not asked any more") for check in waiting]
+    if isinstance(decision, Ask) and case.mode == "dont_ask":
+        decision = _not_asked(decision)
+        steps = [
+            *(replace(step, decided=False) for step in steps),
+            Step(decision.by, _in_short(decision), decided=True),
+        ]
     return Explanation(decision or _UNDECIDED, tuple(steps), tuple(_readings(case, rulebook)))
+
+
+def _not_asked(ask: Ask) -> Deny:
+    """What the gate makes of a question in mode dont_ask."""
+    reason = f"this would need a person's approval ({ask.reason or ask.by})"
+    return Deny("mode dont_ask", reason, origin=ask.origin)
 
 
 def _said(check: Check, case: Case) -> tuple[Verdict | Hooked, str]:
@@ -137,4 +151,23 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
                 yield Reading(rule, why is None, why or "")
             else:
                 why = rule.against(subject)
-                yield Reading(rule, why is not None, why or "")
+                yield Reading(rule, why is not None, why or _why_not(rule, subject))
+
+
+def _why_not(rule: Rule, subject: Subject) -> str:
+    """Why a deny or ask rule does not apply."""
+    if not rule.lives(subject.case.now):
+        return "it has expired"
+    match rule.content:
+        case None:
+            return f"{subject.case.name} is none of the tools it stands for"
+        case Command():
+            return "no command in it is what the rule is about"
+        case Path():
+            return "no file that the call is known to touch is one of those"
+        case Host():
+            return f"its host is {subject.host}"
+        case AgentType():
+            return f"it starts an agent of type {', '.join(subject.agents)}"
+        case _:
+            return "the arguments are others"

@@ -7,7 +7,10 @@ ordinary, also those whose code is run later (Makefile, package.json, conftest.p
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal
 
 from callgate.policy.paths import loose_name
@@ -87,6 +90,7 @@ _PATHS: Mapping[str, str] = {
         /etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssl/private /run/secrets /var/run/secrets
     """,
 }
+_ALL_NAMES = frozenset(" ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").split())
 _KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
 _WORDS = re.compile(r"[^a-z]+")
 _PRIVATE = frozenset(("key", "keys", "priv", "private", "privkey", "privatekey", "keypair"))
@@ -99,6 +103,7 @@ _PROCESS_SECRETS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|/pro
 _NOWHERE = "/dev/null"
 _SHARED_MEMORY = "/dev/shm"
 
+_GLOB = re.compile(r"[*?[]")
 _EVERYTHING = ("*", "**", ".*")
 _TOP = re.compile(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
@@ -202,7 +207,7 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
     name, loose_last = path.rpartition("/")[2], loose.rpartition("/")[2]
     if name in _INSTRUCTIONS or (folds and loose_last in map(str.lower, _INSTRUCTIONS)):
         return AGENT
-    if _ENVIRONMENT.fullmatch(loose_last):
+    if _ENVIRONMENT.fullmatch(loose_last) or ".env" in _meant(loose_last):
         return SETTINGS
     if loose_last.endswith(_WORKSPACE_FILE):
         return EDITOR
@@ -213,7 +218,29 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
 
 def _at(why: str, loose: str) -> bool:
     system = loose.removeprefix("/private")  # where macOS keeps them
-    return any(_beneath(system, path) for path in _PATHS[why].split())
+    if not _GLOB.search(system):
+        return any(_beneath(system, path) for path in _PATHS[why].split())
+    parts = system.split("/")
+    return any(_in_row(parts, path.split("/")) for path in _PATHS[why].split())
+
+
+def _in_row(parts: Sequence[str], names: Sequence[str]) -> bool:
+    """The first parts are these names, or patterns of a shell that are about them."""
+    return len(parts) >= len(names) and all(name in _meant(part) for part, name in zip(parts, names, strict=False))
+
+
+@lru_cache(maxsize=1024)
+def _meant(part: str) -> frozenset[str]:
+    """The protected names that a shell may put where this part is. A pattern that fits nearly everything is about
+    nothing, and only one that begins with a dot fits what begins with a dot."""
+    found = _GLOB.search(part)
+    if found is None:
+        return frozenset((part,))
+    letters = sum(character.isalnum() for character in part)
+    telling = letters > 0 if part[0] == "." else letters > 1 and part[0] != "*"
+    begins = part[: found.start()] or tuple(string.ascii_lowercase)
+    names = [name for name in _ALL_NAMES if name.startswith(begins)] if telling else []
+    return frozenset(name for name in names if fnmatchcase(name, part))
 
 
 def _beneath(path: str, folder: str) -> bool:
@@ -263,7 +290,8 @@ def _long(name: str) -> str:
 def _found(table: Table, loose: str) -> str | None:
     parts = [_long(part) for part in loose.split("/")]
     for start, part in enumerate(parts):
-        for names, why in table.get(part, ()):
-            if tuple(parts[start : start + len(names)]) == names:
-                return why
+        for name in sorted(_meant(part) & table.keys()):
+            for names, why in table[name]:
+                if _in_row(parts[start:], names):
+                    return why
     return None

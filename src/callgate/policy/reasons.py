@@ -57,17 +57,16 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
         rules = [f"Agent({kind})"]
         return f"it starts an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
     name = subject.case.name
-    named = next((rule for rule in grants.rules if rule.names(name)), None)
+    named = next(iter(_living(grants)), None)
     if named is not None:
         return f"{named.text} does not cover this: {grants.why_not(named)}"
     would = f"; the rule {name} would" if _all_allow([name], grants) else ""
     return f"{name} may change something, and no rule covers it{would}"
 
 
-def what_would_read(grants: Grants, places: Sequence[Place]) -> str:
-    """Which rules would let all these places be read, as the end of a sentence."""
-    found = [_on_file("Read", place, grants.subject.root) for place in places]
-    return "" if None in found else _listed([each for each in dict.fromkeys(found) if each])
+def what_would_read(grants: Grants) -> str:
+    """Which rules would let all that is outside the workspace be read, as the end of a sentence."""
+    return _on_files("Read", grants.subject.outside, grants)
 
 
 def what_would_run(grants: Grants) -> str:
@@ -84,10 +83,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
     if analysis is None:
         return "the command is not text, so no rule covers it"
     would = _listed(_wanted(grants, analysis))
-    now = grants.subject.case.now
-    whole = next(
-        (each for each in grants.rules if each.content is None and each.names(SHELL) and each.lives(now)), None
-    )
+    whole = next((rule for rule in _living(grants) if rule.content is None), None)
     if whole is not None and guard is not None and grants.guarded is not None:
         return f"{whole.text} allows it, but {guard}, and nobody can see that this is not it: {grants.guarded}{would}"
     if whole is not None:
@@ -109,9 +105,13 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
 
 
 def _command_rules(grants: Grants) -> list[Rule]:
+    return [rule for rule in _living(grants) if isinstance(rule.content, Command) and rule.content.field == "command"]
+
+
+def _living(grants: Grants) -> list[Rule]:
+    """The rules about this tool that have not expired."""
     case = grants.subject.case
-    found = [rule for rule in grants.rules if isinstance(rule.content, Command) and rule.content.field == "command"]
-    return [rule for rule in found if rule.names(case.name) and rule.lives(case.now)]
+    return [rule for rule in grants.rules if rule.names(case.name) and rule.lives(case.now)]
 
 
 def _patterns(rules: Sequence[Rule]) -> list[ShellPattern]:
@@ -119,7 +119,7 @@ def _patterns(rules: Sequence[Rule]) -> list[ShellPattern]:
 
 
 def _tried(grants: Grants, analysis: Analysis, rules: Sequence[Rule]) -> Granted | Refused:
-    return grant(analysis, _patterns(rules), grants.may_write, grants.may_touch)
+    return grant(analysis, _patterns(rules), grants.may_write, grants.may_touch, grants.stays)
 
 
 def _objects(rule: Rule, rules: Sequence[Rule], refused: Refused, grants: Grants, analysis: Analysis) -> bool:
@@ -144,7 +144,7 @@ def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
     for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS else ():
         written.clear()
         new += offer(grants.subject.case, runs)
-        answer = grant(analysis, (*have, *new), may_write, grants.may_touch)
+        answer = grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)
         if isinstance(answer, Granted):
             break
     if not isinstance(answer, Granted):
@@ -186,12 +186,14 @@ def _about_files(grants: Grants) -> str:
     first = closed[0].place
     more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
     far = "" if first.inside else ", outside the workspace"
-    return f"it changes {brief(first.spelled)}{more}{far}{_edits(closed, grants)}"
+    locks = grants.subject.locks
+    would = _on_files("Edit", closed, grants) if locks is not None and locks.scope == "paths" else ""
+    return f"it changes {brief(first.spelled)}{more}{far}{would}"
 
 
-def _edits(closed: Sequence[Touch], grants: Grants) -> str:
-    found = [_on_file("Edit", touch.place, grants.subject.root) for touch in closed]
-    return "" if None in found else _listed([each for each in dict.fromkeys(found) if each])
+def _on_files(tool: str, touches: Sequence[Touch], grants: Grants) -> str:
+    found = dict.fromkeys(_on_file(tool, touch.place, grants.subject.root) for touch in touches)
+    return "" if None in found else _listed([each for each in found if each])
 
 
 def _on_file(tool: str, place: Place, root: str) -> str | None:

@@ -3,19 +3,19 @@
 All of it comes from the arguments and from what the tool declared, before anything runs.
 """
 
-import re
-from dataclasses import replace
 from functools import cached_property
 from posixpath import dirname, join
 from typing import Literal
 
 from callgate.core.ports import Case
+from callgate.policy.guesses import Sweep, sweeps
 from callgate.policy.hosts import host_of
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS, locks_of
 from callgate.policy.protected import danger
 from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.command import Analysis, Simple, Word
+from callgate.policy.shell.command import Analysis
 from callgate.policy.shell.effects import effects_of, touched
+from callgate.policy.shell.filling import filled
 from callgate.policy.shell.programs.inner import inside
 from callgate.policy.shell.reach import Doubt, doubt
 from callgate.words.noun import noun
@@ -26,8 +26,9 @@ Way = Literal["read", "write", "remove"]
 
 _AGENT_FIELDS = ("type", "subagent_type", "agent")
 _USUAL_AGENT = "general"
-_FOLDER_VARIABLE = re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)\})")
-_PLAIN_PATH = re.compile(r"[\w./@+*?-]+")
+_MOST_PLACES = 400
+"""How many places are looked at: to look at one takes a while, and one command may name thousands."""
+_MOST_PATTERNS = 80
 _RUNS_SETTINGS = frozenset({"git", "hg", "jj", "sl"})
 
 
@@ -91,10 +92,17 @@ class Subject:
         script = self.analysis.script
         if self.analysis.fault is not None or script.expands:
             return "what it stands for is only known when it runs"
-        if any(word.globs for command in script.commands for word in command.words):
+        targets = [each.target for command in script.commands for each in command.redirects]
+        if any(word.globs for word in (*targets, *(word for command in script.commands for word in command.words))):
             return "a pattern may lead over a link to anywhere"
-        loads = next((run.name for run in inside(self.analysis).runs if run.name in _RUNS_SETTINGS), None)
+        runs = [run for run in inside(self.analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
+        loads = next((run.name for run in runs if run.name in _RUNS_SETTINGS), None)
         return None if loads is None else f"{loads} runs programs that a repository's own settings name"
+
+    @cached_property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """Commands in it that read whole folders."""
+        return () if self.analysis is None else tuple(sweeps(self.analysis))
 
     @cached_property
     def locks(self) -> Locks | None:
@@ -103,7 +111,17 @@ class Subject:
 
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
-        """Every place the call is known to read, write or remove."""
+        """Every place the call is known to read, write or remove; only the first ones where it is ``crowded``."""
+        return tuple(Touch(self.case.place(path), way) for path, way in self._named[:_MOST_PLACES])
+
+    @cached_property
+    def crowded(self) -> bool:
+        """It names more places than are looked at."""
+        patterns = sum(1 for path, _ in self._named if "*" in path or "?" in path or "[" in path)
+        return len(self._named) > _MOST_PLACES or patterns > _MOST_PATTERNS
+
+    @cached_property
+    def _named(self) -> tuple[tuple[str, Way], ...]:
         found: dict[tuple[str, Way], None] = {}
         for analysis in self._readings():
             seen = touched(analysis)
@@ -114,26 +132,11 @@ class Subject:
         if self.locks is not None:
             found.update(((path, "read"), None) for path in self.locks.reads)
             found.update(((path, "write"), None) for path in self.locks.writes)
-        return tuple(Touch(self.case.place(path), way) for path, way in found)
+        return tuple(found)
 
     def _readings(self) -> tuple[Analysis, ...]:
-        """The command, and the same with the two variables filled in whose values are known: ``$HOME`` and ``$PWD``."""
-        if self.analysis is None:
-            return ()
-        script = self.analysis.script
-        filled = replace(script, commands=tuple(map(self._filled, script.commands)))
-        return (self.analysis,) if filled == script else (self.analysis, replace(self.analysis, script=filled))
-
-    def _filled(self, command: Simple) -> Simple:
-        redirects = tuple(replace(each, target=self._known(each.target)) for each in command.redirects)
-        return replace(command, words=tuple(map(self._known, command.words)), redirects=redirects)
-
-    def _known(self, word: Word) -> Word:
-        if word.value is not None:
-            return word
-        folders = {"HOME": self.home, "PWD": self.root}
-        text = _FOLDER_VARIABLE.sub(lambda found: folders[found[1] or found[2]], word.raw.replace('"', ""))
-        return replace(word, value=text) if _PLAIN_PATH.fullmatch(text) else word
+        """The command, and what it may come to where the values of its variables are known."""
+        return () if self.analysis is None else (self.analysis, *filled(self.analysis))
 
     def _in_shell(self, path: str) -> str:
         """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""
@@ -155,6 +158,8 @@ class Subject:
     @cached_property
     def danger(self) -> str | None:
         """Hard safety: what is wrong with the first dangerous place, in words for a person."""
+        if self.crowded:
+            return "it names more places than can be looked at"
         for touch in self.touches:
             why = self.danger_of(touch.place, touch.way)
             if why is not None:

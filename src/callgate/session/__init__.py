@@ -436,6 +436,8 @@ class Session:
                         loop.say(parts)
                     elif not (self._ledger.paused and self._continues):
                         return
+                elif not await self._company.resumes():
+                    return
                 self._continues = False
                 if self._shutting:
                     return

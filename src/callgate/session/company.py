@@ -81,11 +81,19 @@ class Company:
         """A prompt as the model gets it; None when a hook does not let it through, which doors are told."""
         if self._hooks is None:
             return parts
-        admitted = await self._hooks.prompted(parts, resumed=bool(self._record.ledger.added))
+        refusal = await self._hooks.started(resumed=bool(self._record.ledger.added))
+        admitted = await self._hooks.prompted(parts) if refusal is None else refusal
         if not isinstance(admitted, str):
             return admitted
         self._record.tell(InputRefused(self._clock.now(), "Prompt", admitted))
         return None
+
+    async def resumes(self) -> bool:
+        """Whether work that was left unfinished may go on; doors are told why not."""
+        refusal = None if self._hooks is None else await self._hooks.started(resumed=True)
+        if refusal is not None:
+            self._record.tell(InputRefused(self._clock.now(), "Continue", refusal))
+        return refusal is None
 
     def interrupt(self) -> None:
         """Nobody waits any more for hooks of the session itself."""

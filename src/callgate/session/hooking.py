@@ -75,16 +75,20 @@ class SessionHooks:
     async def _ends(self, asked: asyncio.Task[Outcome]) -> None:
         await asyncio.wait((asked,))
 
-    async def prompted(self, parts: tuple[Part, ...], *, resumed: bool) -> tuple[Part, ...] | str:
+    async def started(self, *, resumed: bool) -> str | None:
+        """Before the first work of the session: why there must be none."""
+        if self._started:
+            return None
+        begun = await self._told("SessionStart", source="resume" if resumed else "startup")
+        if begun is None:
+            return _INTERRUPTED
+        if begun.blocked is not None or begun.stop is not None:
+            return f"{begun.by} does not let the session start: {begun.blocked or begun.stop}"
+        self._started, self._context = True, begun.context
+        return None
+
+    async def prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | str:
         """The prompt as the model gets it, or why it does not."""
-        if not self._started:
-            source = "resume" if resumed else "startup"
-            begun = await self._told("SessionStart", source=source)
-            if begun is None:
-                return _INTERRUPTED
-            if begun.blocked is not None or begun.stop is not None:
-                return f"{begun.by} does not let the session start: {begun.blocked or begun.stop}"
-            self._started, self._context = True, begun.context
         text = "".join(part.text for part in parts if isinstance(part, Text))
         outcome = await self._told("UserPromptSubmit", prompt=text)
         if outcome is None:

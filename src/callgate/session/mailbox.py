@@ -44,6 +44,11 @@ class Mailbox:
         if self._task is not None:
             await asyncio.wait((self._task,))
 
+    def _forget(self, confirmation: Confirmation) -> None:
+        waiting = self._journal.forget_answers((confirmation.call_id,))
+        if waiting is not None:  # a record that cannot be written is told where something waits for it
+            asyncio.ensure_future(waiting).add_done_callback(lambda done: done.cancelled() or done.exception())
+
     def _look(self) -> None:
         self._timer = None
         self._task = asyncio.get_running_loop().create_task(self._collect())
@@ -55,7 +60,7 @@ class Mailbox:
                 self._report(fault)
             for confirmation in answers:
                 if not self._closed and self._take(confirmation):
-                    self._journal.forget_answers((confirmation.call_id,))
+                    self._forget(confirmation)
         finally:
             self._task = None
             if self._waits():

@@ -54,9 +54,9 @@ class Traits:
     cascade: bool = False
     max_result_chars: int | None = None
     requires_interaction: bool = False
+    choices_for_always: tuple[Choice, ...] = ()
     own_state: bool = False
     """All it changes is the session's own: its to-do list, its plan. Plan mode lets that be."""
-    choices_for_always: tuple[Choice, ...] = ()
 
     @property
     def locks(self) -> Locks:

@@ -45,7 +45,7 @@ def test_the_first_pattern_that_covers_is_the_one_used() -> None:
 
 
 def test_the_reason_is_that_of_the_first_rule_that_came_close() -> None:
-    assert why("sort:* | sort --output x:*", "sort -o out a") == "sort: -o writes a file"
+    assert why("sort:* | sort --output x:*", "sort -o out a") == "sort: -o writes out, which no Edit rule covers"
 
 
 def test_what_cannot_be_read_is_never_granted() -> None:
@@ -177,12 +177,15 @@ def test_an_edit_rule_opens_a_target() -> None:
     rules = [parse_pattern("echo:*"), parse_pattern("tee:*"), parse_pattern("sort:*")]
     for command in ("echo a > x.log", "echo a >> x.log 2>&1", "echo a | tee x.log", "echo a | tee -a x.log"):
         assert isinstance(grant(analyse(command), rules, logs), Granted)
+    for command in ("sort -o x.log a", "sort --output=x.log a"):
+        assert isinstance(grant(analyse(command), rules, logs), Granted)
     for command in (
         "echo a > y.log",
         "echo a > x.*",
         "tee y.log",
         "tee x.log y.log",
-        "sort -o x.log a",
+        "sort -o y.log a",
+        "sort -T x.log a",
         "echo > ~x.log",
     ):
         assert isinstance(grant(analyse(command), rules, logs), Refused)
@@ -292,7 +295,7 @@ def test_cd_goes_along_with_commands_that_only_read(command: str) -> None:
         "cd a* && ls",
         "cd a && cd .. && cd .. && ls",
         "cd a && ls ../..",
-        "cd a; cd b; cd c; ls",
+        "cd a; cd b; cd c; cd d; ls",
         "cd src",
     ],
 )
@@ -317,9 +320,12 @@ def test_paths_after_cd_count_from_both_folders() -> None:
         asked.append(normpath(path))
         return True
 
-    answer = grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], nowhere, may_read)
+    answer = grant(analyse("cd a; cat b < c"), [parse_pattern("cat:*")], nowhere, may_read)
     assert answer == Granted((0,))
     assert set(asked) == {"a", "b", "a/b", "c", "a/c"}
+    asked.clear()
+    assert grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], nowhere, may_read) == Granted((0,))
+    assert set(asked) == {"a", "a/b", "a/c"}
 
 
 def test_whoever_knows_the_folder_may_say_what_is_inside() -> None:
@@ -352,11 +358,7 @@ def test_the_words_of_an_unknown_program_are_paths_too() -> None:
         ("~x", False),
         ("/dev/null", True),
         ("/dev/nullx", False),
-        (".*", False),
-        (".?", False),
-        (".[.]", False),
-        ("a/.*", True),
-        ("a/.*/.*", False),
+        (".*", True),
         (".x", True),
         ("*", True),
         ("", True),

@@ -139,6 +139,10 @@ def test_the_parts_of_a_sed_script_belong_together() -> None:
         "{print length($0) /2/ 3}",
         '{printf "%s\\n", substr($0, 1)}',
         "{if ($1 > 2) print $1; else print $2}",
+        "/[a-z]+[^0-9][[:space:]_][\\/\\]]/ {print}",
+        "$1 ~ /^[|>]/ {exit /x/}",
+        "{print $1,\n$2}",
+        "\n{print}\n",
         "",
     ],
 )
@@ -172,6 +176,13 @@ def test_an_awk_program_that_computes_and_prints_has_no_uses(text: str) -> None:
         '{x++ /"/; print > "f" /"/}',
         '{a[1] /"/; print | "f" /"/}',
         "{print (1 > 2)}",
+        'BEGIN {if (0) exit /"/; print "x" | "sh"} # "',
+        'BEGIN {x = length /"/; print "x" | "sh"} # "',
+        'BEGIN {print "x",\n"y" > "out"}',
+        'BEGIN {print "x", # note\n"y" > "out"}',
+        'BEGIN {print 1 &&\n2 > "out"}',
+        'BEGIN {print 1 ||\n\n2 > "out"}',
+        'BEGIN {print 1 ?\n2 :\n3 > "out"}',
         "$1 == 2 {print\n}\n{print $1\n > 3}" + '{print >> "x"}',
     ],
 )
@@ -180,7 +191,25 @@ def test_an_awk_program_that_reaches_out_runs_code(text: str) -> None:
     assert (use.role, use.text, use.on) == ("code", text, 2)
 
 
-@pytest.mark.parametrize("text", ['"open', "{print `x`}", "/open", "a\\\nb", "/[", "/[/]x/", "'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"open',
+        "{print `x`}",
+        "/open",
+        "a\\\nb",
+        "//",
+        "/[",
+        "/[a",
+        "/[/]x/",
+        '/[]/"/]/ {print "x" | "sh"} # "',
+        '/[^]/"/]/ {print "x" | "sh"} # "',
+        "/[[]/",
+        "/[[:x]/",
+        "/" + "[^]" * 1_000,
+        "'",
+    ],
+)
 def test_an_awk_program_that_is_not_understood_is_odd(text: str) -> None:
     (use,) = program_uses(text, 1)
     assert use.role == "odd"
@@ -194,6 +223,15 @@ def test_assignments_among_the_files_of_awk_are_no_files() -> None:
     assert not granted("gawk:*", "gawk -e '{print > \"x\"}' a.txt")
     assert not granted("awk:*", "awk *")
     assert not granted("awk:*", "awk x*")
+
+
+def test_jq_reads_the_files_before_its_texts_and_takes_no_option_after_the_last() -> None:
+    assert granted("jq:*", "jq -n '$a' --args /etc/passwd")
+    assert granted("jq:*", "jq --args -n '$a' /etc/passwd")
+    assert not granted("jq:*", "jq -R . /etc/passwd --args")
+    assert not granted("jq:*", "jq -R . -- --arg /etc/passwd a.txt")
+    assert not granted("jq:*", "jq -n '$ ENV'")
+    assert not granted("jq:*", "jq -n '$#\nENV'")
 
 
 def test_jq_knows_options_with_two_words() -> None:

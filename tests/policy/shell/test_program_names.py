@@ -9,16 +9,20 @@ from callgate.policy.shell.programs.table import PROGRAMS, UNKNOWN, program_name
 from callgate.policy.shell.reach import doubt
 from tests.policy.shell.shell_kit import granted, reached
 
-# With a file of the workspace for a word they read and print.
+# With a file of the workspace for a word they read and print, and need no rule for it.
 READERS = names(
-    """cat ls dir vdir head tail wc grep egrep fgrep rg stat file diff cmp comm diff3 sdiff sort uniq cut tr nl paste
-    join fold fmt expand unexpand tac rev zcat bzcat xzcat zstdcat od hexdump hd xxd strings base64 base32 basenc
-    md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum column iconv shuf seq factor basename
-    dirname realpath readlink whoami groups tty arch nproc logname users id df du free uptime who w last cal pgrep
-    which whereis locale getconf tree pwd nm size readelf man less more echo true false : sleep expr find gfind fd
-    fdfind sed gsed awk gawk mawk nawk jq yq test [ printf type jobs cd pushd chdir"""
+    """cat ls head tail wc grep egrep fgrep rg stat file diff cmp comm sort uniq cut tr nl fold expand tac rev od
+    hexdump xxd md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum column basename dirname realpath
+    readlink whoami nproc id df du which pwd echo true false find test [ printf type cd"""
 )
-READERS_ALONE = names("date hostname ps uname git")
+# They read and print, too, but it takes a rule.
+READERS_BY_RULE = names(
+    """dir vdir diff3 sdiff paste join fmt unexpand zcat bzcat xzcat zstdcat hd strings base64 base32 basenc sum iconv
+    shuf seq factor groups tty arch logname users free uptime who w last cal pgrep whereis locale getconf tree nm size
+    readelf man less more : sleep expr gfind fd fdfind sed gsed awk gawk mawk nawk jq yq jobs pushd chdir"""
+)
+READERS_ALONE = names("date hostname uname")
+READERS_ALONE_BY_RULE = names("ps git")
 # They run the command that follows.
 WRAPPERS = names(
     """nice ionice nohup setsid stdbuf unbuffer time catchsegv chronic numactl prlimit cpulimit linux32 linux64
@@ -44,7 +48,8 @@ BUILDERS = names(
     """npm pnpm yarn bun pip pip3 make gmake ninja just task rake invoke tox nox gradle mvn ant bazel pytest py.test
     mypy ruff eslint prettier biome black isort autopep8 yapf stylelint dprint tsc jest vitest mocha ava playwright
     cypress terraform tofu ansible ansible-playbook cmake meson gem composer apt apt-get dnf yum apk pacman go gcc
-    g++ cc c++ clang clang++ rustc javac"""
+    g++ cc c++ clang clang++ rustc javac rustfmt gofmt shfmt clang-format actionlint basedpyright bat batcat cloc
+    codespell exa eza flake8 hadolint markdownlint markdownlint-cli2 pylint pyright shellcheck tokei yamllint"""
 )
 TALKERS = names(
     """wget ssh slogin scp sftp rsync nc ncat netcat telnet ftp tftp ping ping6 traceroute tracepath mtr dig host
@@ -74,8 +79,8 @@ NEVER = names(
 
 
 def test_every_program_of_the_table_is_in_one_of_the_lists() -> None:
-    lists = [READERS, READERS_ALONE, WRAPPERS, WRAPPERS_WITH_A_WORD, frozenset(RUNNERS), CHANGERS, BUILDERS, TALKERS]
-    lists += [OTHERS, INTERPRETERS, NEVER]
+    lists = [READERS, READERS_BY_RULE, READERS_ALONE, READERS_ALONE_BY_RULE, WRAPPERS, WRAPPERS_WITH_A_WORD]
+    lists += [frozenset(RUNNERS), CHANGERS, BUILDERS, TALKERS, OTHERS, INTERPRETERS, NEVER]
     told = [name for each in lists for name in each]
     assert sorted(told) == sorted(PROGRAMS)
 
@@ -93,11 +98,18 @@ def test_a_reader_passes_and_has_no_effects(name: str) -> None:
     assert doubt(analyse(command)) is None
 
 
-@pytest.mark.parametrize("name", sorted(READERS_ALONE))
+@pytest.mark.parametrize("name", sorted(READERS_BY_RULE))
+def test_other_readers_pass_with_a_rule_and_are_asked_about_without(name: str) -> None:
+    assert granted(f"{name}:*", f"{name} x")
+    assert effects_of(analyse(f"{name} x")) == "mutating"
+    assert doubt(analyse(f"{name} x")) is None
+
+
+@pytest.mark.parametrize("name", sorted(READERS_ALONE | READERS_ALONE_BY_RULE))
 def test_a_reader_without_operands_passes_alone(name: str) -> None:
     assert granted(f"{name}:*", name)
     assert not granted(f"{name}:*", f"{name} element")
-    assert effects_of(analyse(name)) == "none"
+    assert effects_of(analyse(name)) == ("none" if name in READERS_ALONE else "mutating")
 
 
 @pytest.mark.parametrize("name", sorted(WRAPPERS))

@@ -48,22 +48,22 @@ make: -f --file --makefile -C --directory -I --include-dir --eval -E
 just: -f --justfile --working-directory --set --shell
 gradle: -b -p -c -I --init-script --build-file --settings --project-dir
 pytest: -p -c --config-file --rootdir -o --override-ini --pdbcls --confcutdir --basetemp --junitxml
-    --junit-xml --log-file --debug --pastebin --cov-config --report-log --html -W --pythonwarnings
+    --junit-xml --log-file --debug --pastebin --cov-config --report-log --html --inifile
 mypy: --config-file --python-executable --custom-typeshed-dir --custom-typing-module --cache-dir
     --any-exprs-report --cobertura-xml-report --html-report --linecount-report --txt-report --xml-report
     --junit-xml --install-types --shadow-file
 ruff: --output-file -o --cache-dir --fix --unsafe-fixes --add-noqa --log-file
-eslint: -c --config --rulesdir --plugin --resolve-plugins-relative-to --parser --parser-options -f --format
+eslint: -c --config --rulesdir --plugin --resolve-plugins-relative-to --parser --parser-options
     --fix -o --output-file --cache-location --cache-file --init --flag
 prettier: --config --plugin --plugin-search-dir --find-config-path --write -w --cache-location
 black: --config -i -w
 tsc: --outDir --outFile --declarationDir --tsBuildInfoFile --generateTrace --generateCpuProfile --plugins
     --init --baseUrl --typeRoots
 jest: -c --config --rootDir --setupFiles --setupFilesAfterEnv --globalSetup --globalTeardown --testRunner
-    --transform --reporters --runner --resolver --preset --env --testEnvironment --coverageDirectory
+    --transform --runner --resolver --preset --env --testEnvironment --coverageDirectory
     --outputFile --filter --cacheDirectory --snapshotResolver --testSequencer --moduleNameMapper
     --prettierPath --watchPlugins
-mocha: -r --require --import --loader --reporter --config --file --package --opts --node-option
+mocha: -r --require --import --loader --config --file --package --opts --node-option
 terraform: -chdir -var-file -plugin-dir -backend-config -out -state -state-out -backup -auto-approve -destroy
 ansible: -i -e --extra-vars -M --module-path -m -a --args -c
 cmake: -P -C -E -D --toolchain

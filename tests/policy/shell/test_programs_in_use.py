@@ -137,6 +137,20 @@ python3:*          ⇒ python3 script.py --x 1
                    ⇒ python3 -m pytest -q tests
 python:*           ⇒ python -m venv .venv
 python3:*          ⇒ python3 --version
+                   ⇒ python3 -V
+zsh:*              ⇒ zsh --version
+ruby:*             ⇒ ruby -v
+npm:*              ⇒ npm i x
+                   ⇒ npm t
+pytest:*           ⇒ pytest --cov-report term-missing:skip-covered --cov=src
+                   ⇒ pytest --cov-report xml
+curl:*             ⇒ curl --proto-default https a.test
+git config:*       ⇒ git config get user.name
+                   ⇒ git config --get user.name
+                   ⇒ git config list
+jobs:*             ⇒ jobs -l
+man:*              ⇒ man -k x
+printf:*           ⇒ printf '%5.2f%%\n' 3
 node:*             ⇒ node script.js
                    ⇒ node -e 'console.log(1)'
 npm run:*          ⇒ npm run build -- --prod

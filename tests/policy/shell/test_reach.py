@@ -139,6 +139,35 @@ curl:*             ⇒ bash -c 'curl x | sh'
 pip:*              ⇒ python3 -m pip install x
 kubectl delete:*   ⇒ kubectl -n x delete pod y
 rm:*               ⇒ sh -c 'sh -c "sh -c \'rm a\'"'
+git push:*         ⇒ echo push | xargs git
+                   ⇒ printf 'push\n' | xargs git
+                   ⇒ xargs git <<< push
+                   ⇒ xargs -I{} git {} <<< push
+                   ⇒ xargs -I % git % origin <<< push
+                   ⇒ xargs -I{} git -C x {} <<< push
+                   ⇒ cat words | xargs git
+                   ⇒ cat words | xargs git -C sub
+                   ⇒ echo $x | xargs git
+                   ⇒ git -c alias.p=push p
+                   ⇒ git -c alias.p='push -f' p
+                   ⇒ git -c alias.p='!git push' p
+                   ⇒ git config alias.p push && git p
+                   ⇒ git config --global alias.p '!git push'
+                   ⇒ vim -c '!git push'
+                   ⇒ vim '+!git push' f
+                   ⇒ vim -c ':!git push'
+                   ⇒ less '+!git push' f
+                   ⇒ tar cf x --checkpoint-action='exec=git push' y
+                   ⇒ make -f - <<< 'a:;git push'
+                   ⇒ hash -p /usr/bin/git g; g push
+                   ⇒ hyperfine 'git push'
+                   ⇒ nodemon --exec 'git push'
+                   ⇒ nodemon --exec='git push'
+                   ⇒ concurrently 'npm test' 'cd x && git push'
+curl:*             ⇒ docker compose exec web curl x
+                   ⇒ docker compose exec web sh -c 'curl x'
+                   ⇒ tmux send-keys 'curl x' Enter
+                   ⇒ ip netns exec n curl x
 """
 NOT_REACHED = r"""
 rm:*               ⇒ echo rm
@@ -174,6 +203,21 @@ npm install:*      ⇒ npm run install
 curl:*             ⇒ bash -c 'ls'
 rm:*               ⇒ sudo ls
                    ⇒ timeout 5 ls rm
+git push:*         ⇒ echo status | xargs git
+                   ⇒ ls | xargs git add
+                   ⇒ xargs -I{} git log {} <<< push
+                   ⇒ git -c alias.p=pull p
+                   ⇒ git config alias.p pull
+                   ⇒ git config user.name push
+                   ⇒ vim -c '!git pull'
+                   ⇒ mytool 'about git push'
+                   ⇒ mytool 'git pull'
+                   ⇒ hash -r
+                   ⇒ make push
+rm -rf:*           ⇒ find . -name x | xargs rm
+curl:*             ⇒ docker logs curl
+                   ⇒ docker exec $name ls
+                   ⇒ ip route show
 """
 
 
@@ -227,6 +271,9 @@ def test_a_string_in_a_string_in_a_string_is_followed() -> None:
         "/bin/rm 'x",
         "r$@m 'x",
         "$'\\x72m' 'x",
+        "echo \"$(printf '\\x72m')\" 'x",
+        "echo \"$(printf '\\162m')\" 'x",
+        "echo \"$(printf '\\u0072m')\" 'x",
         "{rm,a} 'x",
         "RM 'x",
         "r\\\nm x",
@@ -260,7 +307,7 @@ def test_every_word_of_the_pattern_must_be_in_code_of_other_languages() -> None:
 
 def test_only_a_rule_for_the_program_itself_reaches_other_ways_to_remove() -> None:
     assert reached("rm:*", "unlink a") == "unlink removes a"
-    assert reached("rm:*", "git clean -f") == "git removes files"
+    assert str(reached("rm:*", "git clean -f")).startswith("git removes")
     assert reached("rm -rf:*", "unlink a") is None
     assert reached("ls:*", "unlink a") is None
     assert reached("rm:*", "> a") == "it empties a"

@@ -25,7 +25,9 @@ def _lines(policy: Policy, room: int) -> Iterator[Line]:
     yield from paragraph(_counts(policy), room, hang=2)
     notes = policy.notes
     if notes:
-        yield (Span(f"{counted(len(notes), 'note')}: what is ignored, and why", "bold yellow"),)
+        yield (
+            Span(f"{counted(len(notes), 'note')}: what is ignored, or may not be what it looks like", "bold yellow"),
+        )
         yield from _listed(notes, room)
     if policy.faults:
         what = f"{counted(len(policy.faults), 'fault')}: every call is denied until this is put right"

@@ -1,25 +1,30 @@
 """Whether a command only reads, and which paths it names."""
 
-from posixpath import join
+import re
+from urllib.parse import unquote
 
+from callgate.policy.shell.besides import besides
 from callgate.policy.shell.command import Analysis, Redirect, Word
-from callgate.policy.shell.grants import safe_assignments
+from callgate.policy.shell.folders import MOVES, Where, after_move, below, whereabouts
+from callgate.policy.shell.grants import duplicates, safe_assignments
 from callgate.policy.shell.programs import program_named
 from callgate.policy.shell.programs.inner import inside
-from callgate.policy.shell.programs.uses import said
+from callgate.policy.shell.programs.uses import Use, said
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
-_MOVES = frozenset(("cd", "pushd", "chdir"))
 _MOST_FOLDERS = 8
 _DEEPEST = 8
 _LONGEST = 1_000
+_LONGEST_PATH = 4_096
+_ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://", re.I)
+_FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
 
 
 @noun
 class Touched:
-    """Paths as spelled. After a ``cd`` a relative one counts from both folders."""
+    """Paths as spelled, counted from the folder one starts in; where two folders are possible, from both."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -40,12 +45,14 @@ def effects_of(analysis: Analysis) -> Effects:
 
 def _writes(redirect: Redirect) -> bool:
     target = said(redirect.target)
-    if target == "/dev/null" or (redirect.operator == ">&" and target.rstrip("-").isdigit()):
+    if target == "/dev/null" or duplicates(redirect):
         return False
     return redirect.operator in _WRITES or target.startswith("/dev/")
 
 
 def _quiet(words: tuple[Word, ...], depth: int) -> bool:
+    if not words:
+        return False
     name = words[0]
     if (
         depth > _DEEPEST
@@ -70,31 +77,48 @@ def _quiet(words: tuple[Word, ...], depth: int) -> bool:
 
 def touched(analysis: Analysis) -> Touched:
     """The paths that are literally among the words and redirections, as far as the programs are known. What an unknown
-    program is given counts as read and as written."""
+    program is given counts as read and as written, unless it is plain that it is no path."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     removes: dict[str, None] = {}
-    folders = [""]
+    ways = {"write": writes, "move": removes, "remove": removes}
+    where = whereabouts(analysis)
+    elsewhere: tuple[str, ...] = ()
     for run in inside(analysis).runs:
+        here = Where((*where[run.step].here, *elsewhere))
         for redirect in run.redirects:
             path = said(redirect.target)
             if redirect.operator in ("<", "<>"):
-                _note(reads, path, folders)
-            if redirect.operator in _WRITES and not path.rstrip("-").isdigit() and path != "-":
-                _note(writes, path, folders)
+                _note(reads, path, here)
+            if redirect.operator in _WRITES and not duplicates(redirect):
+                _note(writes, path, here)
         for use in run.uses:
-            if use.role == "read":
-                _note(reads, use.text, folders)
-            elif use.role in ("write", "load"):
-                _note(writes if use.role == "write" else reads, use.text, folders)
-            elif use.role in ("move", "remove"):
-                _note(removes, use.text, folders)
-        if run.name in _MOVES and len(folders) < _MOST_FOLDERS:
-            targets = [said(word) for word in run.words[1:] if said(word)[:1] != "-"][:1]
-            folders += [join(folder, target) for target in targets for folder in folders]
+            for path in _paths(use):
+                _note(ways.get(use.role, reads), path, here)
+        for way, path in besides(run):
+            _note({"read": reads, "write": writes, "remove": removes}[way], path, here)
+        if run.depth and run.name in MOVES:
+            elsewhere = (*elsewhere, *after_move(here, run.words).here)[:_MOST_FOLDERS]
     return Touched(tuple(reads), tuple(writes), tuple(removes))
 
 
-def _note(paths: dict[str, None], path: str, folders: list[str]) -> None:
-    if path and "\0" not in path:
-        paths.update(dict.fromkeys(join(folder, path) for folder in folders))
+def _paths(use: Use) -> list[str]:
+    """The paths that a use names."""
+    if use.role in ("read", "write", "move", "remove", "enter"):
+        return [] if use.guess and _plainly_text(use.text) else [use.text]
+    # ``name=@file``, ``file:/there``, ``type=bind,source=folder``: what is sent or loaded is read.
+    pieces = [piece.rpartition("=")[2].rpartition("@")[2].lstrip("<") for piece in re.split("[,;]", use.text)]
+    named = [use.text, *pieces, *(piece.partition(":")[0] for piece in pieces)]
+    return [path for path in named if not _plainly_text(path)] if use.role in ("load", "send", "alter") else []
+
+
+def _plainly_text(text: str) -> bool:
+    """An address, lines of text, or more of it than a path may have."""
+    address = _ADDRESS.match(text) and ".." not in text.split("/")
+    return "\n" in text or len(text) > _LONGEST_PATH or bool(address)
+
+
+def _note(paths: dict[str, None], path: str, where: Where) -> None:
+    for each in (path, unquote(_FILE.sub("", path))) if _FILE.match(path) else (path,):
+        if each and "\0" not in each:
+            paths.update(dict.fromkeys(below(folder, each) for folder in where.here))

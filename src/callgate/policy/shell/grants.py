@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
-from posixpath import join
+from dataclasses import replace
 
 from callgate.policy.shell.command import Analysis, Redirect, Simple, Word
+from callgate.policy.shell.folders import below, whereabouts
 from callgate.policy.shell.patterns import ShellPattern
 from callgate.policy.shell.programs import Use, program_named
 from callgate.policy.shell.programs.inner import known_as
@@ -30,17 +31,18 @@ class Refused:
 
 _VARIABLES = frozenset(
     "LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM NO_COLOR FORCE_COLOR CLICOLOR "  # noqa: SIM905
-    "CLICOLOR_FORCE CI COLUMNS LINES NODE_ENV RUST_BACKTRACE PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE".split()
+    "CLICOLOR_FORCE CI COLUMNS LINES NODE_ENV RUST_BACKTRACE RUST_LOG CARGO_TERM_COLOR PYTHONUNBUFFERED "
+    "PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONASYNCIODEBUG GOOS GOARCH CGO_ENABLED".split()
 )
 _PAGERS = frozenset(("PAGER", "GIT_PAGER", "MANPAGER"))
 _VALUE = re.compile(r"[\w.@:+-]*|[\w+-]+(?:/[\w+-]+)+")
-_DUPLICATE = re.compile(r"\d+-?|-")
+_MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
+_PATTERN = frozenset("*?[")
+_DUPLICATE = re.compile(r"[0-9]+-?|-")
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
-_MOVES = frozenset(("cd", "pushd", "chdir"))
-_MOST_MOVES = 4
 # They need no rule of their own beside a command that has one.
-_FREE = frozenset(("cd", "timeout", "nice", "ionice", "stdbuf"))
+_FREE = frozenset(("cd", "time", "timeout", "nice", "ionice", "stdbuf"))
 # They add words of their own to the command they run.
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "fd", "fdfind", "entr"))
 _DEEPEST = 8
@@ -53,8 +55,7 @@ def within_by_spelling(path: str) -> bool:
         return path == "/dev/null"
     depth = 0
     for part in path.split("/"):
-        # A glob with a leading dot may become "..".
-        if part == ".." or (part[:1] == "." and set(part) & set("*?[")):
+        if part == "..":
             depth -= 1
         elif part not in ("", "."):
             depth += 1
@@ -63,13 +64,18 @@ def within_by_spelling(path: str) -> bool:
     return True
 
 
+def here_by_spelling(path: str) -> bool:
+    """A folder that by its letters is the one a command starts in."""
+    return path[:1] != "/" and set(path.split("/")) <= {"", "."}
+
+
 def safe_assignments(simple: Simple) -> str | None:
     """Why the environment of a command is not harmless; None if it is."""
     for name, value in simple.assignments:
         text = value.value
         if text is None or value.globs or value.tilde or value.braces:
             return f"{name} is set to something that is not known"
-        if name in _PAGERS and text == "cat":
+        if name in _PAGERS and text in ("", "cat"):
             continue
         if name not in _VARIABLES or not _VALUE.fullmatch(text) or ".." in text.split("/"):
             return f"{name} may change what the command does"
@@ -83,16 +89,24 @@ class _Desk:
     patterns: tuple[ShellPattern, ...]
     may_write: Permits
     may_read: Permits
+    stays: Permits
     here: tuple[str, ...] = ("",)
 
     @property
     def moved(self) -> bool:
-        return len(self.here) > 1
+        return self.here != ("",) and not all(map(self.stays, self.here))
 
-    def reads(self, path: str) -> bool:
+    def enters(self, path: str) -> bool:
+        """Whether it leads to another folder than the first one."""
+        return not all(self.stays(below(folder, path)) for folder in self.here)
+
+    def reads(self, path: str, *, globs: bool = False) -> bool:
+        """``globs``: the shell fills the word in, and one with a dot first may become ``..``."""
         if path == "/dev/null" or path in ("", "-"):
             return True
-        return not path.startswith("/dev/") and all(self.may_read(join(folder, path)) for folder in self.here)
+        if globs and _MAY_LEAD_UP.search(path):
+            return False
+        return not path.startswith("/dev/") and all(self.may_read(below(folder, path)) for folder in self.here)
 
 
 def grant(
@@ -100,11 +114,13 @@ def grant(
     patterns: Sequence[ShellPattern],
     may_write: Permits,
     may_read: Permits = within_by_spelling,
+    stays: Permits = here_by_spelling,
 ) -> Granted | Refused:
     """Whether the patterns cover every simple command, and nothing else happens on the way.
 
-    ``may_write`` is asked for targets of redirections and for operands that are written, ``may_read`` for every path a
-    known program would read or change, and for the words of an unknown one.
+    ``may_write`` is asked for targets of redirections and for files that are written like them, ``may_read`` for every
+    path a known program would read or change, and for the words of an unknown one, ``stays`` for folders: whether it
+    is the one the command starts in.
     """
     if analysis.fault is not None:
         return Refused(analysis.fault)
@@ -112,28 +128,18 @@ def grant(
         return Refused("an expansion is not known before it runs")
     if not analysis.script.commands:
         return Refused("there is no command in it")
-    desk: _Desk | None = _Desk(tuple(patterns), may_write, may_read)
+    desk = _Desk(tuple(patterns), may_write, may_read, stays)
     used: list[int] = []
-    for simple in analysis.script.commands:
-        if desk is None:
+    for simple, where in zip(analysis.script.commands, whereabouts(analysis), strict=True):
+        if where.lost:
             return Refused("the folder it goes to is not known")
-        answer = _simple(simple, desk)
+        answer = _simple(simple, replace(desk, here=where.here))
         if isinstance(answer, Refused):
             return answer
         used += answer
-        if said(simple.words[0]) in _MOVES:
-            desk = _moved(simple, desk)
     if not used:
         return Refused("no rule covers it")
     return Granted(tuple(sorted(set(used))))
-
-
-def _moved(simple: Simple, desk: _Desk) -> _Desk | None:
-    """The folders after a ``cd``: it may stand in a subshell or fail, so the old ones stay. None: nobody can say."""
-    target = next((said(word) for word in simple.words[1:] if said(word)[:1] != "-"), None)
-    if target is None or len(desk.here) >= _MOST_MOVES:
-        return None
-    return _Desk(desk.patterns, desk.may_write, desk.may_read, (*desk.here, *(join(at, target) for at in desk.here)))
 
 
 def _simple(simple: Simple, desk: _Desk) -> list[int] | Refused:
@@ -149,12 +155,17 @@ def _simple(simple: Simple, desk: _Desk) -> list[int] | Refused:
     return _cover(simple.words, desk, 0)
 
 
+def duplicates(redirect: Redirect) -> bool:
+    """It is about another descriptor, or closes one."""
+    return redirect.operator in (">&", "<&") and _DUPLICATE.fullmatch(said(redirect.target)) is not None
+
+
 def _redirect(redirect: Redirect, desk: _Desk) -> str | None:
     target, operator = redirect.target, redirect.operator
     path = said(target)
     if operator in _TEXTS or path == "/dev/null":
         return None
-    if operator in (">&", "<&") and _DUPLICATE.fullmatch(path):
+    if duplicates(redirect):
         return None
     if target.value is None or target.globs or target.tilde or target.braces:
         return f"the target {target.raw or path} is not known"
@@ -209,7 +220,7 @@ def _objections(
             if isinstance(answer, Refused):
                 return answer
             used += answer
-        elif why := _against(use, spelled, desk, exact=exact):
+        elif why := _against(use, words, spelled, desk, exact=exact):
             return Refused(f"{path}: {why}")
     if desk.moved:
         quiet = program.quiet and name != "git" and all(use.role in ("read", "argv") for use in uses)
@@ -218,24 +229,26 @@ def _objections(
     return used
 
 
-def _against(use: Use, spelled: frozenset[int], desk: _Desk, *, exact: bool) -> str | None:
+def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], desk: _Desk, *, exact: bool) -> str | None:
     """Why a use is not covered; None if it is."""
     if use.role == "read" or (use.meant and use.role in ("write", "move", "remove")):
-        return None if use.on in spelled or desk.reads(use.text) else f"{use.text} is outside"
+        globs = use.on < len(words) and words[use.on].globs
+        return None if use.on in spelled or desk.reads(use.text, globs=globs) else f"{use.text} is outside"
     if use.meant:
         return None
     if use.role == "code" and not use.text:
         return use.why
-    if use.role == "write" and use.operand and use.text:
-        if desk.moved and not use.text.startswith("/"):
-            return f"it changes the folder and then writes {use.text}"
-        return (
-            None
-            if use.on in spelled or desk.may_write(use.text)
-            else f"it writes {use.text}, which no Edit rule covers"
-        )
-    written = exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1))
-    return None if written else use.why
+    if use.role == "enter" and not desk.enters(use.text):
+        return None
+    if use.role == "write" and use.text and desk.moved and not use.text.startswith("/"):
+        return f"it changes the folder and then writes {use.text}"
+    if exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1)):
+        return None
+    if use.target and use.text:
+        # A pattern may come to files that nobody named.
+        covered = not _PATTERN & set(use.text) and desk.may_write(use.text)
+        return None if covered else f"{use.why.removesuffix(' a file')} {use.text}, which no Edit rule covers"
+    return use.why
 
 
 def _inside(

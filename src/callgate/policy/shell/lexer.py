@@ -65,6 +65,10 @@ class Draft:
     redirects: list[Redirect] = field(default_factory=list[Redirect])
     within: list[Within] = field(default_factory=list[Within])
 
+    def timed(self) -> bool:
+        """All that is there is ``time``, and what may stand between it and a command."""
+        return len(self.words) in (1, 2) and [word.value for word in self.words] in (["time"], ["time", "-p"])
+
     def finished(self) -> Simple:
         return Simple(tuple(self.words), tuple(self.assignments), tuple(self.redirects), tuple(self.within))
 
@@ -226,20 +230,27 @@ class Reader:
                 if self.redirects > MOST_REDIRECTS:
                     raise Refused(f"more than {MOST_REDIRECTS} redirections")
                 continue
+            timed = draft.timed()
             if scan.ends():
+                if timed:
+                    raise Refused("the word time without a command")
                 return
             if not draft.words and (assigned := scan.assignment()):
                 draft.assignments.append(assigned)
                 self.count(1)
                 continue
-            if not draft.words and (name := scan.reserved(RESERVED)):
+            name = scan.reserved(RESERVED) if timed or not draft.words else None
+            if name and (timed or name != "time" or draft.assignments or draft.redirects):
                 raise Refused(f"the word {name} at the start of a command")
             declares = bool(draft.words) and draft.words[0].value in DECLARING
             made = scan.word()
             if declares and any(word.braces for word in made):
                 raise Refused("a brace form in a declaration")
-            if not draft.words and made and (made[0].value or "").startswith("%"):
+            first = (made[0].value or "") if made and (timed or not draft.words) else ""
+            if first.startswith("%"):
                 raise Refused("a job of the shell")
+            if timed and (first[:1] == "-" or "=" in first) and (first, len(draft.words)) != ("-p", 1):
+                raise Refused("something else than a command behind the word time")
             draft.words.extend(made)
             self.count(len(made))
 

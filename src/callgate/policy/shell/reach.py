@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
+from callgate.policy.shell.analyse import analyse
 from callgate.policy.shell.command import Analysis, Word
 from callgate.policy.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
 from callgate.policy.shell.programs import UNKNOWN, program_named
@@ -40,6 +41,7 @@ _SYNONYMS = {
 }
 _LONGEST = 50_000
 _MANY = 20
+_ANY_WORD = Word(None)
 _REMOVERS = frozenset(("rm", "unlink", "shred", "rmdir"))
 _TESTS = frozenset(("[", "[["))
 _EMPTY = frozenset(("", ":", "true", "cat", "echo", "printf"))
@@ -106,15 +108,34 @@ def _hit(run: Run, pattern: ShellPattern) -> str | None:
     if first.globs and fnmatchcase(wanted, name):
         return f"{first.raw or name} may become {wanted}"
     if name.casefold() == wanted.casefold():
-        return _says(run.words, pattern, name)
-    if run.anywhere or program_named(known_as(name)) is UNKNOWN:
+        return _says((*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words, pattern, name)
+    unknown = run.anywhere or program_named(known_as(name)) is UNKNOWN
+    if unknown or run.starts:
         # Nobody knows whether it runs what it is given, or which of it.
-        places = [at for at, word in enumerate(run.words) if at and name_of(word) in (wanted, None)]
+        meant = (wanted, None) if unknown else (wanted,)
+        places = [at for at, word in enumerate(run.words) if at and name_of(word) in meant]
         if len(places) > _MANY or any(_says(run.words[at:], pattern, wanted) for at in places):
             return f"{name} may run {wanted}"
+        if _as_text(run.words, pattern, wanted):
+            return f"{name} may run text that names {wanted}"
     if name in COPYING and any(_TRUSTED.fullmatch(said(word)) and name_of(word) == wanted for word in run.words[1:]):
         return f"{name} gives {wanted} another name"
     return None
+
+
+def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
+    """One of the words is shell text, and the command is in it."""
+    texts = [said(word) for word in words[1:] if " " in said(word)][:_MANY]
+    for text in texts:
+        inner = inside(analyse(text.partition("=")[2] if text[:1] == "-" else text))
+        if any(_says(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
+            return True
+    return False
+
+
+def _subcommand(pattern: ShellPattern) -> bool:
+    """The second word of the pattern is a plain one: a word that is not known may be just that."""
+    return len(pattern.pieces) > 1 and len(pattern.pieces[1]) == 1 and not pattern.pieces[1][0].startswith("-")
 
 
 def _says(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:

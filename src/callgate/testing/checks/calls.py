@@ -11,7 +11,7 @@ from callgate.testing.plain import PlainTool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow, Ask, Deny, Mode, arguments_hash
+from callgate.words.decisions import Allow, Ask, Deny, Mode, Pattern, arguments_hash
 from callgate.words.events import Durable, MessageAdded, Noted, Rewound
 from callgate.words.messages import Message, Text
 from callgate.words.traits import Effects, Traits
@@ -85,6 +85,15 @@ async def check_gate(make: Callable[[], Gate]) -> None:
             _quietly(lambda case=case: gate.judge_again(case), f"judge_again() must not raise ({shown})")
         )
         promise_kind(again, Ask, Deny, type(None), text=f"judge_again() never allows ({shown})")
+        asked = await _when(
+            _quietly(lambda case=case: gate.requested(case, Ask("check")), "requested() must not raise")
+        )
+        promise_kind(asked, Allow, Deny, type(None), text="requested() answers in a person's place, or not at all")
+        kept = _quietly(lambda case=case: gate.remembered(case), f"remembered() must not raise ({shown})")
+        promise_kind(kept, Allow, type(None), text="remembered() allows, or says nothing")
+        choices = _quietly(lambda case=case: gate.choices(case), f"choices() must not raise ({shown})")
+        narrowest = Pattern("exact", case.arguments_hash)
+        promise(choices and choices[0].pattern == narrowest, "the narrowest choice is exactly these arguments")
         result = await _when(gate.after(case, Result((Text("done"),))))
         promise_kind(result, Result, text="after() gives a Result")
 

@@ -2,6 +2,7 @@
 
 import re
 
+from callgate.policy.shell.programs.in_place import rewritten
 from callgate.policy.shell.programs.options import grammar, loose, names, scan, uses_in
 from callgate.policy.shell.programs.uses import Program, Use, Words, unsure
 
@@ -20,19 +21,50 @@ _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n]+) | (?P<comment>\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
     | (?P<name>[A-Za-z_]\w*) | (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
     | (?P<op>\|\||&&|\|&|>>|<=|>=|==|!=|\+\+|--|[-+*/%^]=|!~|[-+*%^!<>|?:~$(){}\[\],;=])""",
-    re.X,
+    re.X | re.A,
 )
-_REGEX = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]|\[\^?\]?[^\]/\\\n]*\])+/")
+_OF_EXPRESSION = re.compile(r"[^/\\\[\n]+|\\[^\n]")
+_OF_BRACKET = re.compile(r"[^]/\\\[\n]+|\\[^\n]|\[:[a-z]+:\]")
 # Whatever the text around them: these run, read or reveal more than the files that were named. A number may stand
 # right before a name.
 _REACHING = re.compile(
-    r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@"
+    r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@",
+    re.A,
 )
+# After these a line goes on.
+_GOES_ON = names(", { && || ? : do else")
+_BEFORE_WORDS = names("print printf return in case else do exit")
+_OTHER_WORDS = names("next nextfile break continue delete length default switch if while for function func BEGIN END")
 _BEFORE_REGEX = names("( , { } ; ! ~ !~ && || ? : = == != < > <= >= + - * % ^ += -= *= %= ^= [")
 
 
 class _Odd(Exception):
     """The program is not understood."""
+
+
+def _end_of_expression(text: str, start: int) -> int:
+    """Past the slash that ends it. Programs differ on a slash between brackets, and on where brackets end that have
+    a bracket in them: such an expression is not understood."""
+    at = start + 1
+    while text[at : at + 1] != "/" or at == start + 1:
+        if text[at : at + 1] == "[":
+            at = _end_of_bracket(text, at)
+            continue
+        piece = _OF_EXPRESSION.match(text, at)
+        if piece is None:
+            raise _Odd("an expression that does not end")
+        at = piece.end()
+    return at + 1
+
+
+def _end_of_bracket(text: str, start: int) -> int:
+    first = at = start + (2 if text.startswith("[^", start) else 1)
+    while text[at : at + 1] != "]" or at == first:
+        piece = _OF_BRACKET.match(text, at)
+        if piece is None:
+            raise _Odd("brackets that programs read differently")
+        at = piece.end()
+    return at + 1
 
 
 def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
@@ -42,14 +74,11 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
     while at < len(text):
         if text[at] == "/":
             before = found[-1] if found else ("op", ";")
-            keyword = before[0] == "name" and before[1] in ("print", "printf", "return", "in", "case", "else", "do")
+            keyword = before[0] == "name" and before[1] in _BEFORE_WORDS
             starts = keyword or (before[0] == "op" and before[1] in _BEFORE_REGEX)
-            unclear = unclear or before[1] in (")", "++", "--", "]", "$")
-            expression = _REGEX.match(text, at) if starts else None
-            if starts and expression is None:
-                raise _Odd("an expression that does not end")
-            end = expression.end() if expression else at + 1
-            found.append(("regex" if expression else "op", text[at:end]))
+            unclear = unclear or before[1] in (")", "++", "--", "]", "$") or before[1] in _OTHER_WORDS
+            end = _end_of_expression(text, at) if starts else at + 1
+            found.append(("regex" if starts else "op", text[at:end]))
             at = end
             continue
         token = _TOKEN.match(text, at)
@@ -57,7 +86,8 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
             raise _Odd(f"{text[at]!r}")
         kind = token.lastgroup or ""
         if kind == "blank" and "\n" in token.group():
-            found.append(("op", ";"))
+            if found and found[-1][1] not in _GOES_ON:
+                found.append(("op", ";"))
         elif kind not in ("blank", "comment"):
             found.append((kind, token.group()))
         at = token.end()
@@ -101,6 +131,9 @@ def _read(words: Words) -> list[Use]:
         programs, operands = operands[:1], operands[1:]
     assigned = {each.at for each in operands if re.match(r"[A-Za-z_]\w*=", each.text)}
     uses = uses_in(_GRAMMAR, [each for each in found if each.name or each.at not in assigned]) + loose(words)
+    for each in found:
+        if each.option and each.option.kind == "load" and "inplace" in each.text:
+            uses += rewritten(each, [file.text for file in operands])
     for each in programs:
         if each.on < len(words) and unsure(words[each.on]):
             uses.append(Use("odd", "", each.at, each.on, "the shell fills in the program"))

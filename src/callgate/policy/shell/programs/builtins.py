@@ -7,8 +7,8 @@ from callgate.policy.shell.programs.uses import Program, Use, Words, said
 
 # A subscript is computed, and computing may run a command, whatever the quotes.
 _SUBSCRIPT = re.compile(r"[\[$`]")
-# This conversion sets the variable that is named by the next word.
-_COUNTING = re.compile(r"%[-+ #0-9.*'hljzt]*n")
+# This conversion sets the variable that is named by the next word, whatever flags and lengths it has.
+_COUNTING = re.compile(r"%[^\\%(diouxXfFeEgGaAcsbqQ]*n")
 
 
 def _evaluates(words: Words, start: int = 1) -> list[Use]:
@@ -67,7 +67,7 @@ def _runs(words: Words) -> list[Use]:
 
 def _source(words: Words) -> list[Use]:
     script = said(words[1]) if len(words) > 1 else ""
-    return [Use("code", "", 0, 1, "it runs a script in this shell"), Use("read", script, 0, 1, meant=True)]
+    return [Use("run", "", 0, 1, "it runs a script in this shell"), Use("read", script, 0, 1, meant=True)]
 
 
 def _cd(words: Words) -> list[Use]:
@@ -84,7 +84,6 @@ _SETS = names("""export declare typeset local readonly unset set shopt shift let
     enable hash ulimit umask wait disown bg fg popd dirs logout exit return break continue caller compgen compopt
     history fc suspend zmodload autoload functions emulate setopt unsetopt zle vared integer float nameref times""")
 _RUNS = names("eval trap alias bind complete PROMPT_COMMAND add-zsh-hook zcompile abbr")
-_SHOWS = names("type jobs")
 
 
 def _mapfile(words: Words) -> list[Use]:
@@ -103,14 +102,22 @@ def _hash(words: Words) -> list[Use]:
     return [Use("load", " ".join(said(word) for word in words[1:]), 0, 1, "it gives names to other programs")]
 
 
-def _shows(words: Words) -> list[Use]:
-    return loose(words)
+_JOBS = grammar("-lnprs -x!argv", stops=True)
+
+
+def _jobs(words: Words) -> list[Use]:
+    """``-x`` runs what follows."""
+    found = scan(_JOBS, words)
+    runs = [each for each in found if each.name == "-x"]
+    uses = [Use("argv", "", each.at, each.at + 1, "-x runs another command") for each in runs]
+    return uses or uses_in(_JOBS, found) + loose(words)
 
 
 BUILTINS: dict[str, Program] = {
     **dict.fromkeys(_SETS, Program(_sets)),
     **dict.fromkeys(_RUNS, Program(_runs)),
-    **dict.fromkeys(_SHOWS, Program(_shows, quiet=True)),
+    "type": Program(loose, quiet=True),
+    "jobs": Program(_jobs, quiet=True),
     "mapfile": Program(_mapfile),
     "readarray": Program(_mapfile),
     "hash": Program(_hash),

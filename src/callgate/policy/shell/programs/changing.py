@@ -50,7 +50,7 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         "change",
         "",
         """-cdfhkltvqrnT0123456789 --stdout --decompress --force --keep --list --test --verbose --quiet --recursive
-        --best --fast --rm!remove -S=text --suffix=text -o=write""",
+        --best --fast --rm!remove -S=text --suffix=text -o=file""",
     ),
     "zip": (
         "change read",
@@ -76,8 +76,8 @@ _TABLE: dict[str, tuple[str, str, str]] = {
     "patch": (
         "change",
         "",
-        """-bcCEflNnRstTuvZ -p=text -i=read -d=change -F=text -B=text -V=text -x=text -z=text -o=write -r=write -e!run
-        --input=read --strip=text --dry-run --reverse --forward --directory=change --output=write --reject-file=write
+        """-bcCEflNnRstTuvZ -p=text -i=read -d=change -F=text -B=text -V=text -x=text -z=text -o=file -r=file -e!run
+        --input=read --strip=text --dry-run --reverse --forward --directory=change --output=file --reject-file=file
         --ed!run --backup --batch --force --quiet --silent --posix --unified --fuzz=text""",
     ),
     "rename prename": ("odd", "", ""),

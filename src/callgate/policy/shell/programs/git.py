@@ -44,7 +44,7 @@ _STEPS: dict[str, dict[str, str]] = {
     "reflog": {"expire": "alter", "delete": "alter", "drop": "alter", "": "quiet"},
     "notes": {"list": "quiet", "show": "quiet", "": "meant"},
 }
-_CONFIG_READS = names("-l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool list get")
+_CONFIG_READS = names("-l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool")
 _CONFIG_CHANGES = names("set unset rename-section remove-section edit")
 
 
@@ -115,8 +115,6 @@ def _clean(sub: int, found: list[Found], operands: list[Found]) -> list[Use]:
 
 
 def _plain_use(role: str, at: int, why: str) -> Use:
-    if role == "remove":
-        return Use("remove", "", at, at, why)
     return Use("run", "", at, at, why) if role == "run" else Use("alter", "", at, at, why)
 
 
@@ -135,13 +133,16 @@ def _step(words: Words, name: str, sub: int, operands: list[Found]) -> list[Use]
     if what == "run":
         text = " ".join(said(word) for word in words[at + 1 :])
         return [Use("run", text, at, at, why), Use("argv", "", at, at + 1, why)]
+    if what == "remove":
+        return [Use("remove", each.text, at, at, why) for each in operands[1:]]
     return [_plain_use(what, at, why)]
 
 
 def _config(sub: int, found: list[Found], operands: list[Found]) -> list[Use]:
-    names = {each.name or each.text for each in found}
+    """A question is an option, or the first word; any other word is a name or a value, whatever it looks like."""
     first = operands[0].text if operands else ""
-    reads = bool(names & _CONFIG_READS) or (len(operands) == 1 and first not in _CONFIG_CHANGES)
+    asked = first in ("list", "get") or any(each.name in _CONFIG_READS for each in found)
+    reads = asked or (len(operands) == 1 and first not in _CONFIG_CHANGES)
     return [] if reads else [Use("alter", "", sub + 1, sub + 1, "it changes settings that can run programs")]
 
 

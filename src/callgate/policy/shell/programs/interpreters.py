@@ -1,6 +1,10 @@
 """Programs that run code: shells, languages, editors, and what else takes a program as a word."""
 
-from callgate.policy.shell.programs.options import Found, grammar, loose, names, program, scan, uses_in
+from dataclasses import replace
+
+from callgate.policy.shell.programs.builders import BUILDERS
+from callgate.policy.shell.programs.in_place import rewritten
+from callgate.policy.shell.programs.options import Found, Meaning, grammar, loose, names, program, scan, uses_in
 from callgate.policy.shell.programs.uses import Program, Use, Words, said
 from callgate.policy.shell.programs.wrappers import anything
 
@@ -68,12 +72,12 @@ _NODE = """-hvci -e=runs -p=runs --eval=runs --print=runs --check --test --watch
     --enable-source-maps --max-old-space-size=text --stack-trace-limit=text --expose-gc --experimental-strip-types
     --input-type=text --test-name-pattern=text --test-reporter=text
     -r=load --require=load --import=load --loader=load --experimental-loader=load --env-file=load -C=text
-    --inspect?=send --inspect-brk?=send --openssl-config=load --icu-data-dir=load --redirect-warnings=write
+    --inspect?=send --inspect-brk?=send --openssl-config=load --icu-data-dir=load --redirect-warnings=file
     --diagnostic-dir=write --cpu-prof!write --heap-prof!write --build-snapshot!write --experimental-config-file=load
     --test-reporter-destination=write --run=text -i!code --interactive!code"""
-_PERL = """-acfhlnpstTuUvwWX0 -e=runs -E=runs -F=text -l?=text -0?=text -i?=write -I=load -M=load -m=load -x?=text
+_PERL = """-acfhlnpstTuUvwWX0 -e=runs -E=runs -F=text -l?=text -0?=text -i?=place -I=load -M=load -m=load -x?=text
     -d?=load -D?=text -C?=text -S -V?=text"""
-_RUBY = """-achlnpsSvwW -e=runs -F=text -i?=write -I=load -r=load -x?=text -C=load -E=text -K=text -T?=text -0?=text
+_RUBY = """-achlnpsSvwW -e=runs -F=text -i?=place -I=load -r=load -x?=text -C=load -E=text -K=text -T?=text -0?=text
     -y --verbose --enable=text --disable=text --yjit --encoding=text"""
 _PHP = """-ahimnqsvwz -r=runs -B=runs -R=runs -E=runs -f=read -F=read -l -c=load -d=load -z=load -S=send -t=load
     --rf=text --rc=text --re=text --ini"""
@@ -109,30 +113,56 @@ def _takes_code(found: Found) -> bool:
     return found.option is not None and found.option.kind in ("runs", "module")
 
 
-def _module(found: Found) -> list[Use]:
-    """A module is a program of the same name."""
+def _module(words: Words, found: Found) -> list[Use]:
+    """A module is a program of the same name, with the same options."""
     uses = [
         Use("alter", "", found.at, found.on, meant=True),
         Use("argv", "", found.at, found.on, "it runs a module", meant=True),
     ]
     if found.text not in _MODULES:
         uses.append(Use("code", "", found.at, found.on, "it runs a module", meant=True))
-    return uses
+    same = BUILDERS[found.text].read(words[found.on :]) if found.text in BUILDERS else []
+    return uses + [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
+
+
+# With one of these, and nothing else, it tells who it is. A -v of Python only makes it talk.
+_TELLS = names("--version --help -V -h")
+
+
+def _alone(found: list[Found], tells: frozenset[str]) -> list[Use]:
+    """What it does without a script: tell its version, look for tests, or read code."""
+    given = {each.name: each for each in found}
+    if len(found) == 1 and given.keys() <= tells:
+        return []
+    test = given.get("--test")
+    if test:
+        return [Use("code", "", test.at, test.on, "it runs the tests", meant=True)]
+    return [Use("code", "", 0, 0, "it runs what it reads")]
 
 
 def _language(spec: str) -> Program:
     rules = grammar(spec, "text", stops=True)
+    tells = _TELLS if spec is _PYTHON else _TELLS | {"-v"}
 
     def read(words: Words) -> list[Use]:
         found = scan(rules, words)
         last = next((each.on for each in found if not each.name or _takes_code(each)), None)
         if last is None:
-            named = any(each.name in ("--version", "--help", "-V", "-v", "-h") for each in found)
-            stdin = [] if named else [Use("code", "", 0, 0, "it runs what it reads")]
-            return uses_in(rules, found) + loose(words) + stdin
+            uses = uses_in(rules, found, {"place": lambda option: rewritten(option, [])})
+            return uses + loose(words) + _alone(found, tells)
         found = [each for each in found if each.on <= last]
-        uses = uses_in(rules, found, {"module": _module}) + loose(words[: last + 1]) + arguments(words, last + 1)
         script = found[-1]
+        if script.name and spec is not _PYTHON:
+            # Only for Python does the code end the options.
+            found += scan(rules, words, last + 1)
+            last = max((each.on for each in found if each.name), default=last)
+            found = [each for each in found if each.name]
+        files = [said(word) for word in words[last + 1 :] if said(word)[:1] != "-"]
+        special: dict[str, Meaning] = {
+            "module": lambda option: _module(words, option),
+            "place": lambda option: rewritten(option, files, option.text),
+        }
+        uses = uses_in(rules, found, special) + loose(words[: last + 1]) + arguments(words, last + 1)
         if not script.name:
             seen = script.text not in ("-", "/dev/stdin", "/dev/fd/0")
             uses += [Use("code", "", script.at, script.on, "it runs a script", meant=seen), _path(script)]

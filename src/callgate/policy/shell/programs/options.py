@@ -183,7 +183,8 @@ def _cluster(grammar: Grammar, words: Words, at: int, found: list[Found]) -> int
     return at
 
 
-Special = Mapping[str, Callable[[Found], list[Use]]]
+Meaning = Callable[[Found], list[Use]]
+Special = Mapping[str, Meaning]
 """Kinds that only one program has, and what its options and operands of that kind come to."""
 
 
@@ -220,7 +221,8 @@ def _of_kind(kind: str, found: Found, special: Special) -> list[Use]:
     if kind in ("read", "word"):
         return [Use("read", found.text, found.at, found.on, meant=True, guess=kind == "word")]
     role = cast(Role, "write" if kind == "file" else kind)
-    why = f"{found.name.lstrip('?') or found.text} {WHY[role]}"
+    what = "it" if role == "write" else found.text
+    why = f"{found.name.lstrip('?') or what} {WHY[role]}"
     return [Use(role, found.text, found.at, found.on, why, target=kind == "file" or not found.name)]
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from callgate.policy.shell.programs.in_place import rewritten
 from callgate.policy.shell.programs.options import Found, grammar, loose, scan, uses_in
 from callgate.policy.shell.programs.uses import Program, Use, Words, said, unsure
 
@@ -16,13 +17,13 @@ _JQ = grammar(
 )
 _TWO = ("--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile")
 _JQ_REACHES = re.compile(
-    r"\$ENV\b|\$__prog|(?<![A-Za-z_])(?<!(?<!\.)\.)"
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
     r"(?:env|input_filename|import|include|modulemeta|get_search_list|halt_error)(?!\w)"
 )
 _YQ = grammar(
-    """-rPejnNCMvVs -o=text -p=text -I=text --output-format=text --input-format=text --prettyPrint --exit-status
-        --null-input --no-doc --colors --no-colors --indent=text --unwrapScalar?=text --header-preprocess -i!write
-        --inplace!write --in-place!write -y -Y --yaml-output --from-file=load --expression=text --split-exp=write
+    """-rPejnNCMvV -s!write -o=text -p=text -I=text --output-format=text --input-format=text --prettyPrint --exit-status
+        --null-input --no-doc --colors --no-colors --indent=text --unwrapScalar?=text --header-preprocess -i!place
+        --inplace!place --in-place!place -y -Y --yaml-output --from-file=load --expression=text --split-exp=write
         --split-exp-file=write --front-matter=text""",
     "text",
     "read",
@@ -36,10 +37,11 @@ def _jq(words: Words) -> list[Use]:
     """Some options take two words; the second is put in front of what the grammar reads."""
     uses: list[Use] = []
     rest: list[int] = [0]
-    at = 1
+    at, ended = 1, False
     while at < len(words):
         text = said(words[at])
-        if text in _TWO:
+        ended = ended or text == "--"
+        if text in _TWO and not ended:
             if text in _TWO[2:] and at + 2 < len(words):
                 uses.append(Use("read", said(words[at + 2]), at, at + 2, meant=True))
             at += 3
@@ -48,10 +50,9 @@ def _jq(words: Words) -> list[Use]:
         at += 1
     kept = [words[each] for each in rest]
     found = [Found(e.name, e.text, rest[e.at], rest[min(e.on, len(rest) - 1)], e.option) for e in scan(_JQ, kept)]
-    after_args = any(each.name in ("--args", "--jsonargs") for each in found)
     operands = [each for each in found if not each.name]
-    if after_args:
-        found = [each for each in found if each.name or each is operands[0]]
+    texts = next((each.at for each in found if each.name in ("--args", "--jsonargs")), len(words))
+    found = [each for each in found if each.name or each.at < texts or each is operands[0]]
     if operands and not any(each.name in _JQ.instead for each in found):
         uses += _language(words, operands[0], _JQ_REACHES, "jq filter")
     return uses + uses_in(_JQ, found) + loose(words)
@@ -63,7 +64,11 @@ def _yq(words: Words) -> list[Use]:
     for each in found:
         if not each.name or each.name == "--expression":
             uses += _language(words, each, _YQ_REACHES, "yq expression")
-    return uses + uses_in(_YQ, found) + loose(words)
+    operands = [each.text for each in found if not each.name]
+    # The first one is the expression, but for one that is alone or where an option gives it.
+    given = len(operands) == 1 or any(each.name in ("--expression", "--from-file") for each in found)
+    files = operands if given else operands[1:]
+    return uses + uses_in(_YQ, found, {"place": lambda option: rewritten(option, files)}) + loose(words)
 
 
 def _language(words: Words, found: Found, reaches: re.Pattern[str], what: str) -> list[Use]:
@@ -81,9 +86,10 @@ _SQLITE = grammar(
     "text",
     dash="-",
 )
-# Dot commands run programs and open files, and so do these functions and statements.
+# Dot commands run programs and open files, but for those that show what is there; and so do these functions and
+# statements.
 _SQL_REACHES = re.compile(
-    r"(?m)^[ \t]*\.|"
+    r"(?m)^[ \t]*\.(?!(?:tables|schema|fullschema|databases|indexes|indices|dbinfo)(?:[ \t]+[\w%]*)*$)|"
     r"(?<![A-Za-z_])(?:load_extension|readfile|writefile|edit|fts3_tokenizer|attach|vacuum\s+into|fsdir|zipfile)\b",
     re.I,
 )
@@ -98,7 +104,7 @@ _PSQL = grammar(
     """-aAbeEHlnqStxXwW1sV -c=text -d=text -F=text -h=text -p=text -P=text -R=text -T=text -U=text -z -0
         --command=text --dbname=text --host=text --port=text --username=text --list --quiet --tuples-only --no-align
         --csv --html --expanded --no-psqlrc --no-password --single-transaction --echo-all --field-separator=text
-        --pset=text -f=load --file=load -o=write --output=write -L=write --log-file=write -v=text --set=text
+        --pset=text -f=load --file=load -o=write --output=write -L=file --log-file=file -v=text --set=text
         --variable=text""",
     "text",
 )

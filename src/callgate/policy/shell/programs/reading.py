@@ -1,7 +1,7 @@
 """Programs that read files and print text, with the options of theirs that do more."""
 
 from callgate.policy.shell.programs.options import grammar, loose, program, scan, uses_in
-from callgate.policy.shell.programs.uses import Program, Use, Words, said
+from callgate.policy.shell.programs.uses import WHY, Program, Use, Words, said
 
 _GREP = """
     -abcEFGHhiIlLnoPqrRsTuUvVwxyzZ -e=text -f=read -m=text -A=text -B=text -C=text -d=text -D=text -#
@@ -54,15 +54,15 @@ _SORT = """
     --random-source=read --reverse --sort=text --version-sort --batch-size=text --check?=text --debug
     --files0-from=read --key=text --merge --stable --buffer-size=text --field-separator=text --parallel=text --unique
     --zero-terminated
-    -o=write --output=write -T=write --temporary-directory=write --compress-program=run"""
+    -o=file --output=file -T=write --temporary-directory=write --compress-program=run"""
 _SUM = """-bctwz --binary --check --text --tag --zero --ignore-missing --quiet --status --strict --warn
     -a=text -l=text --algorithm=text --length=text --untagged --base64 --raw --debug"""
-_TREE = """-adflxCnAiqNQpsugDhFvtrcUSJXRs -L=text -I=text -P=text -T=text --gitignore --gitfile=read --dirsfirst
+_TREE = """-adflxCnAiqNQpsugDhFvtrcUSJXs -R!write -L=text -I=text -P=text -T=text --gitignore --gitfile=read --dirsfirst
     --filesfirst --prune --noreport --nolinks --inodes --device --du --si --ignore-case --matchdirs --charset=text
     --filelimit=text --timefmt=text --sort?=text --fromfile --info --infofile=read --metafirst --hintro=read
-    --houtro=read -H=text -o=write"""
-_LESS = """-aABcCdEfFgGiIJLmMnNqQrRsSuUwWX~ -b=text -h=text -j=text -p=text -x=text -y=text -z=text -# -D=text -P=text
-    -o=write -O=write -k=load -t=read -T=read --log-file=write --LOG-FILE=write --lesskey-file=load
+    --houtro=read -H=text -o=file"""
+_LESS = """-aABcCdEfFgGiIJLmMnNqQrRsSuUwWX~ -b=text -h=text -j=text -p=run -x=text -y=text -z=text -# -D=text -P=text
+    -o=file -O=file -k=load -t=read -T=read --log-file=file --LOG-FILE=file --lesskey-file=load
     --lesskey-src=load --lesskey-content=run --LINE-NUMBERS --RAW-CONTROL-CHARS --chop-long-lines
     --quit-if-one-screen --no-init --quiet"""
 
@@ -100,7 +100,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "comm": ("read", "-123z --check-order --nocheck-order --output-delimiter=text --total --zero-terminated"),
     "diff3": ("read", "-AeExX3imTa -L=text --diff-program=run --text --merge --label=text --strip-trailing-cr"),
-    "sdiff": ("read", "-abBdEilstWZ -w=text -o=write --output=write --diff-program=run"),
+    "sdiff": ("read", "-abBdEilstWZ -w=text -o=file --output=file --diff-program=run"),
     "sort": ("read", _SORT),
     "uniq": (
         "read write",
@@ -155,12 +155,12 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "iconv": (
         "read",
-        """-clsf -f=text -t=text -o=write --from-code=text --to-code=text --list --silent --verbose --output=write""",
+        """-clsf -f=text -t=text -o=file --from-code=text --to-code=text --list --silent --verbose --output=file""",
     ),
     "shuf": (
         "read",
-        """-erz -i=text -n=text -o=write --echo --input-range=text --head-count=text --repeat --zero-terminated
-        --random-source=read --output=write""",
+        """-erz -i=text -n=text -o=file --echo --input-range=text --head-count=text --repeat --zero-terminated
+        --random-source=read --output=file""",
     ),
     "seq factor": ("text", "-w -f=text -s=text --equal-width --format=text --separator=text -#"),
     "basename dirname": ("text", "-az -s=text --multiple --suffix=text --zero"),
@@ -193,11 +193,11 @@ _TABLE: dict[str, tuple[str, str]] = {
     "pwd": ("text", "-LP --logical --physical"),
     "nm size readelf": ("read", "-aAgnprSsuDCWhldeV"),
     "man": (
-        "read",
-        """-afkwiIu -s=text -S=text -e=text -m=text -K -P=run -H?=run -X?=run -T?=run -t!run -l=read -L=text -M=load
-        -C=load -r=text -R=text -p=run -E=text -d -D --all --whatis --apropos --where --path --sections=text
+        "text",
+        """-afkwiI -u!alter -s=text -S=text -e=text -m=text -K -P=run -H?=run -X?=run -T?=run -t!run -l=load -L=text
+        -M=load -C=load -r=text -R=text -p=run -E=text -d -D --all --whatis --apropos --where --path --sections=text
         --extension=text --pager=run --html?=run --gxditview?=run --troff-device?=run --troff!run
-        --preprocessor=run --config-file=load --manpath=load --local-file=read --prompt=text --no-hyphenation
+        --preprocessor=run --config-file=load --manpath=load --local-file=load --prompt=text --no-hyphenation
         --ditroff!run""",
     ),
 }
@@ -269,6 +269,29 @@ def _dd(words: Words) -> list[Use]:
     return uses
 
 
+def _with_lists(program: Program) -> Program:
+    """``@file`` stands for the options and files that are named in it."""
+
+    def read(words: Words) -> list[Use]:
+        lists = [(at, said(word)) for at, word in enumerate(words[1:], 1) if said(word)[:1] == "@"]
+        return [
+            *program.read(words),
+            *(Use("load", text[1:], at, at, "@ takes options from a file") for at, text in lists),
+        ]
+
+    return Program(read, program.quiet)
+
+
+def _with_pages(program: Program) -> Program:
+    """A name with a slash is a page of the workspace, and a page takes in other files."""
+
+    def read(words: Words) -> list[Use]:
+        pages = [(at, said(word)) for at, word in enumerate(words[1:], 1) if "/" in said(word)]
+        return [*program.read(words), *(Use("load", text, at, at, f"{text} {WHY['load']}") for at, text in pages)]
+
+    return Program(read, program.quiet)
+
+
 def nothing(words: Words) -> list[Use]:
     """Whatever the words are, they are text."""
     return []
@@ -292,3 +315,5 @@ READING: dict[str, Program] = {
     "sleep": Program(nothing, quiet=True, tame=True),
     "expr": Program(nothing, quiet=True, tame=True),
 }
+READING.update({name: _with_lists(READING[name]) for name in ("nm", "size", "readelf", "strings")})
+READING["man"] = _with_pages(READING["man"])

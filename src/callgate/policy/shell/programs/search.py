@@ -1,5 +1,8 @@
 """find and fd: where they look, and what they do with what they find."""
 
+from itertools import pairwise
+from posixpath import join
+
 from callgate.policy.shell.programs.options import Found, grammar, loose, names, scan, uses_in
 from callgate.policy.shell.programs.uses import Program, Use, Words, said
 
@@ -28,13 +31,15 @@ def _find(words: Words) -> list[Use]:
         starts = starts and (text in ("-H", "-L", "-P", "-D") or text[:2] == "-O" or text[:1] not in ("-", "(", "!"))
         if text in _RUNS:
             uses.append(Use("argv", "", at, at + 1, f"{text} runs another command"))
+            if _is_remover(after):
+                uses += [Use("remove", path, at, at + 1, f"{text} removes files") for path in _removed(words[:at])]
             while at < len(words) and said(words[at]) not in (";", "+"):
                 at += 1
         elif text in _WRITES:
-            uses.append(Use("write", after, at, at + 1, f"{text} writes a file"))
+            uses.append(Use("write", after, at, at + 1, f"{text} writes a file", target=True))
             at += _WRITES[text]
         elif text == "-delete":
-            uses.append(Use("remove", "", at, at, "-delete removes files"))
+            uses += [Use("remove", path, at, at, "-delete removes files") for path in _removed(words[:at])]
         elif text in _TESTS_WITH_PATH:
             uses.append(Use("read", after, at, at + 1, meant=True))
             at += 1
@@ -46,6 +51,33 @@ def _find(words: Words) -> list[Use]:
             uses.append(Use("odd", text, at, at, f"{text} is not known to be harmless"))
         at += 1
     return uses
+
+
+_REMOVERS = names("rm unlink shred rmdir trash trash-put sudo doas")
+_BY_NAME = names("-name -iname -path -ipath -wholename -iwholename")
+_WIDER = names("! -not -o -or ,")
+
+
+def _is_remover(program: str) -> bool:
+    return program.rpartition("/")[2] in _REMOVERS
+
+
+def _removed(words: Words) -> list[str]:
+    """What it removes after these words: all below the places it starts from, unless they ask for a certain name."""
+    texts = [said(word) for word in words[1:]]
+    first = next((at for at, text in enumerate(texts) if text[:1] in tuple("-(!") and text not in _LINKS), len(texts))
+    starts = [text for text in texts[:first] if text[:1] != "-"] or ["."]
+    asked = dict(pairwise(texts))
+    if set(texts) & _WIDER:
+        return starts
+    if "-empty" in texts:
+        return [""]
+    patterns = [asked[test].lstrip("*/") for test in _BY_NAME if test in asked]
+    narrow = [pattern for pattern in patterns if set(pattern) - set("*?./[]")]
+    return [join(start, name) for start in starts for name in narrow[:1]] or starts
+
+
+_LINKS = names("-H -L -P")
 
 
 def _level(text: str) -> bool:
@@ -73,12 +105,14 @@ def _fd(words: Words) -> list[Use]:
         # All that follows belongs to the command, which may also be glued to the option.
         first = runs[0]
         found = [each for each in found if each.at <= first.at and each.name != first.name]
-        return [*uses_in(_FD, found), *loose(words), _command(first)]
+        return [*uses_in(_FD, found), *loose(words), *_command(first)]
     return uses_in(_FD, found) + loose(words)
 
 
-def _command(option: Found) -> Use:
-    return Use("argv", "", option.at, option.at + 1, f"{option.name} runs another command")
+def _command(option: Found) -> list[Use]:
+    why = f"{option.name} runs another command"
+    glued = [Use("run", option.text, option.at, option.on, why)] if option.text else []
+    return [Use("argv", "", option.at, option.at + 1, why), *glued]
 
 
 SEARCH: dict[str, Program] = {

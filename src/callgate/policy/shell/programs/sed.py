@@ -2,12 +2,13 @@
 
 import re
 
+from callgate.policy.shell.programs.in_place import rewritten
 from callgate.policy.shell.programs.options import Found, grammar, loose, scan, uses_in
 from callgate.policy.shell.programs.uses import Program, Use, Words
 
 _GRAMMAR = grammar(
     """-nErsuz -e=text -l=text --quiet --silent --expression=text --regexp-extended --separate --unbuffered
-        --null-data --line-length=text --posix --debug --sandbox --follow-symlinks -i?=write --in-place?=write
+        --null-data --line-length=text --posix --debug --sandbox --follow-symlinks -i?=place --in-place?=place
         -f=load --file=load""",
     "text",
     "read",
@@ -185,7 +186,8 @@ def _read(words: Words) -> list[Use]:
     operands = [each for each in found if not each.name]
     if not any(each.name in _GRAMMAR.instead for each in found):
         scripts = operands[:1]
-    uses = uses_in(_GRAMMAR, found) + loose(words)
+    files = [each.text for each in operands if each not in scripts]
+    uses = uses_in(_GRAMMAR, found, {"place": lambda option: rewritten(option, files, option.text)}) + loose(words)
     if not scripts:
         return uses
     if any(_filled_in(words, each) for each in scripts):

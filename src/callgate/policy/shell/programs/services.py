@@ -8,14 +8,17 @@ _SHOWS: dict[str, str] = {
     "docker": "ps|images|logs|inspect|version|info|top|stats|port|diff|history|search|image ls|container ls|volume ls|"
     "network ls|compose ps|compose logs|compose config|context ls|system df",
     "podman": "ps|images|logs|inspect|version|info|top|stats|port|diff|history|search",
-    "gh": "pr view|pr list|pr status|pr diff|pr checks|issue view|issue list|issue status|run view|run list|repo view|"
-    "repo list|release view|release list|workflow view|workflow list|search|status|auth status|label list|api",
+    "gh": "pr view|pr list|pr status|pr diff|pr checks|issue view|issue list|issue status|run view|run list|run watch|"
+    "repo view|repo list|release view|release list|workflow view|workflow list|search|status|auth status|"
+    "label list|api",
     "glab": "mr view|mr list|mr diff|issue view|issue list|ci view|ci list|repo view",
     "kubectl": "get|describe|logs|version|explain|top|api-resources|api-versions|cluster-info|config view|diff|events",
     "helm": "list|status|history|get|show|search|version|lint|template",
     "systemctl": "status|show|list-units|list-unit-files|is-active|is-enabled|is-failed|cat|list-timers",
     "brew": "list|info|search|outdated|config|doctor",
 }
+# A rule that names one of these means all that can be done with it.
+_TOGETHER = frozenset(("docker compose", "gh pr", "gh issue", "gh run", "gh release", "gh workflow", "glab mr"))
 # program → options that matter.
 _OPTIONS: dict[str, str] = {
     "docker": """--privileged!run -v=load --volume=load --mount=load --device=load --pid=load --ipc=load
@@ -41,14 +44,22 @@ _OPTIONS: dict[str, str] = {
 }
 
 
-_OWN = {
+# What follows one of these has options of its own.
+_OWN: dict[str, Grammar] = {
     "docker logs": grammar("-ft -n=text --follow --tail=text --since=text --until=text --timestamps --details"),
+    "docker compose logs": grammar(
+        """-ft -n=text --follow --tail=text --since=text --until=text --timestamps --no-color --no-log-prefix
+        --index=text"""
+    ),
     "docker ps": grammar(
         """-alqsn -f=text --all --filter=text --format=text --no-trunc --quiet --size --last=text --latest"""
     ),
     "docker images": grammar("-aq -f=text --all --digests --filter=text --format=text --no-trunc --quiet"),
+    "docker inspect": grammar("-s -f=text --format=text --size --type=text"),
     "kubectl logs": grammar(
-        """-fp -c=text -n=text -l=text --follow --previous --tail=text --since=text --container=text"""
+        """-fp -c=text -n=text -l=text --follow --previous --tail=text --since=text --since-time=text --container=text
+        --namespace=text --selector=text --timestamps?=text --all-containers?=text --prefix?=text
+        --ignore-errors?=text --limit-bytes=text --max-log-requests=text"""
     ),
 }
 
@@ -59,11 +70,16 @@ def _service(name: str, rules: Grammar) -> Program:
     def read(words: Words) -> list[Use]:
         found = scan(rules, words)
         operands = [each for each in found if not each.name]
-        own = _OWN.get(f"{name} {operands[0].text}") if operands else None
+        uses = loose(words)
+        steps = [" ".join([name, *(each.text for each in operands[:count])]) for count in (1, 2)]
+        own = next((step for step in steps if step in _OWN), None)
         if own:
-            found = scan(own, words)
-            operands = [each for each in found if not each.name]
-        uses = uses_in(own or rules, found) + loose(words)
+            last = operands[own.count(" ") - 1].at
+            rest = scan(_OWN[own], words, last + 1)
+            uses += uses_in(_OWN[own], rest)
+            found = [each for each in found if each.at <= last]
+            operands = [each for each in (*found, *rest) if not each.name]
+        uses += uses_in(rules, found)
         if not operands:
             return uses
         if operands[0].text in ("exec", "run") and len(operands) > 2:
@@ -72,9 +88,9 @@ def _service(name: str, rules: Grammar) -> Program:
         uses.append(Use("alter", "", first.at, first.on, meant=True))
         if first.text in shows or pair in shows:
             return uses
-        # The word that has to stand in the rule is the second one where subcommands have two.
+        # Where subcommands have two words the second one has to stand in the rule, but for those that belong together.
         double = any(each.startswith(f"{first.text} ") for each in shows) and len(operands) > 1
-        named = operands[1] if double else first
+        named = operands[1] if double and f"{name} {first.text}" not in _TOGETHER else first
         return [*uses, Use("alter", "", named.at, named.on, f"{name} {pair} changes something")]
 
     return Program(read)
@@ -92,7 +108,12 @@ _TABLE: dict[str, tuple[str, str]] = {
         --no-pager --unit=text --lines=text --output=text --priority=text -C!alter -c!alter --clear!alter
         --rotate!alter --vacuum-size=alter --vacuum-time=alter -D=load --directory=load --file=load --root=load""",
     ),
-    "lsof ss netstat ip ifconfig": (
+    "lsof": (
+        "text",
+        """-abChlnNOPRtUVvX -c=text -d=text -g?=text -i?=text -p=text -s?=text -u=text -T?=text -r?=text -K?=text
+        -F?=text -S?=text -x?=text -D=load -k=load -m=load -A=load""",
+    ),
+    "ss netstat ip ifconfig": (
         "text",
         """-46aAbcdeEfFgGhHiIlmMnNoOpPqrRstTuUvVwWxXzZ -K!alter --kill!alter -D=load -F=load""",
     ),
@@ -100,7 +121,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "gpg gpg2": (
         "read",
         """-abdekstuvq --list-keys --list-secret-keys --fingerprint --verify --armor --batch --yes --import!alter
-        -o=write --output=write --homedir=load --options=load --keyring=load --agent-program=run --photo-viewer=run
+        -o=file --output=file --homedir=load --options=load --keyring=load --agent-program=run --photo-viewer=run
         --exec-path=load --load-extension=load --dirmngr-program=run --pinentry-mode=text -r=text -u=text
         --delete-keys!alter --delete-secret-keys!alter --export-secret-keys!send --keyserver=send --recv-keys=send
         --send-keys!send --gpgconf-test""",
@@ -119,7 +140,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "pandoc": (
         "read",
         """-s -f=text -t=text -r=text -w=text --from=text --to=text --standalone --toc -F=run --filter=run
-        --lua-filter=load -L=load --pdf-engine=run --defaults=load -d=load -o=write --output=write --template=load
+        --lua-filter=load -L=load --pdf-engine=run --defaults=load -d=load -o=file --output=file --template=load
         --extract-media=write""",
     ),
     "ag ack": (

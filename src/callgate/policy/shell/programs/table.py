@@ -12,12 +12,13 @@ from callgate.policy.shell.programs.reading import READING
 from callgate.policy.shell.programs.search import SEARCH
 from callgate.policy.shell.programs.sed import SED
 from callgate.policy.shell.programs.services import SERVICES
+from callgate.policy.shell.programs.unasked import unasked
 from callgate.policy.shell.programs.uses import Program
 from callgate.policy.shell.programs.wrappers import WRAPPERS, anything
 
 UNKNOWN = Program(anything)
 
-PROGRAMS: dict[str, Program] = {
+_TABLES: dict[str, Program] = {
     **SERVICES,
     **WRAPPERS,
     **BUILDERS,
@@ -32,6 +33,7 @@ PROGRAMS: dict[str, Program] = {
     **GIT,
     **BUILTINS,
 }
+PROGRAMS: dict[str, Program] = {name: unasked(name, program) for name, program in _TABLES.items()}
 
 
 def program_named(name: str) -> Program:

@@ -10,8 +10,9 @@ Role = Literal["read", "write", "move", "remove", "argv", "run", "code", "load",
 """``read``, ``write``, ``move`` (away from there), ``remove``: ``text`` is a path, or empty when it is not named.
 ``argv``: another command starts at word ``on``; past the last word when nobody can say where. ``run``: ``text`` is
 shell text that is run; empty when it is not in sight. ``code``: ``text`` is a program in another language; empty when
-it is not in sight. ``load``: code or settings from elsewhere. ``enter``: it works in the folder ``text``. ``send``: data leaves, or comes from, another place than
-the rule is about. ``alter``: a state that is no path. ``odd``: not known, so not covered."""
+it is not in sight. ``load``: code or settings from elsewhere. ``enter``: it works in the folder ``text``. ``send``:
+data leaves, or comes from, another place than the rule is about. ``alter``: a state that is no path. ``odd``: not
+known, so not covered."""
 
 Words = Sequence[Word]
 

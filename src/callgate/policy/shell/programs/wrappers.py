@@ -17,7 +17,7 @@ _TABLE: dict[str, tuple[int, str]] = {
     "setsid": (0, "-cfw --ctty --fork --wait"),
     "stdbuf": (0, "-i=text -o=text -e=text --input=text --output=text --error=text"),
     "unbuffer": (0, "-p"),
-    "time": (0, "-apqv -f=text -o=write --append --format=text --output=write --portability --quiet --verbose"),
+    "time": (0, "-apqv -f=text -o=file --append --format=text --output=file --portability --quiet --verbose"),
     "catchsegv": (0, ""),
     "chronic": (0, "-ev"),
     "numactl": (0, "-N=text -m=text -C=text -i=text --cpunodebind=text --membind=text --interleave=text"),
@@ -225,6 +225,18 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
     "aws-vault": ("exec",),
 }
 RUNNER_WORDS = {"rustup": 1, "direnv": 1, "aws-vault": 1}
+_RUNNER_OPTIONS = {
+    "uv": """-qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev
+        --only-dev --all-extras --no-default-groups --all-groups --all-packages --quiet --verbose --no-cache
+        --extra=text --group=text --only-group=text --no-group=text --no-extra=text --package=text --python=run -p=run
+        --with=load --with-editable=load --with-requirements=load --env-file=load --directory=enter --project=load
+        --index=send --index-url=send --default-index=send --find-links=send -s!odd -m!odd --module!odd --script!odd""",
+    "poetry": """-qvn --quiet --verbose --no-interaction --no-ansi --no-plugins --directory=enter -C=enter
+        --project=load -P=load""",
+    "pipenv": "--quiet --verbose --system --python=run",
+    "conda": "-n=text --name=text -p=load --prefix=load --no-capture-output --live-stream -v --cwd=enter",
+    "mamba": "-n=text --name=text -p=load --prefix=load --no-capture-output --live-stream -v --cwd=enter",
+}
 
 
 def runner_uses(name: str, words: Words) -> list[Use]:
@@ -232,11 +244,12 @@ def runner_uses(name: str, words: Words) -> list[Use]:
     at = next((at for at, word in enumerate(words) if at and said(word) in _RUNNERS[name]), 0)
     if not at:
         return []
-    rules = grammar("", stops=True)
+    rules = grammar(_RUNNER_OPTIONS.get(name, ""), stops=True)
     found = scan(rules, words, at + 1)
     own = RUNNER_WORDS.get(name, 0)
     uses = commands(words[at:], [_moved(each, at) for each in found], own, name)
     uses = [Use(use.role, use.text, use.at + at, use.on + at, use.why) for use in uses]
+    uses += uses_in(rules, [each for each in found if each.option])
     if at > 1:
         uses.append(Use("odd", "", 1, at, f"what stands between {name} and {said(words[at])} is not known"))
     return uses
@@ -261,8 +274,13 @@ def anything(words: Words) -> list[Use]:
         if text[:1] == "-":
             _, given, value = text.partition("=")
             text = value if given else text[2:] if text[2:3] in ("/", "~", ".") else ""
+        if text[:1] == "@" and len(text) > 1:
+            uses.append(Use("read", text[1:], at, at, meant=True, guess=True))
         if text:
-            uses += [Use("read", text, at, at, meant=True), Use("write", text, at, at, meant=True)]
+            uses += [
+                Use("read", text, at, at, meant=True, guess=True),
+                Use("write", text, at, at, meant=True, guess=True),
+            ]
     return uses
 
 

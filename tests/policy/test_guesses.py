@@ -1,0 +1,122 @@
+"""Rules on paths that a command comes to without naming the place."""
+
+import pytest
+
+from callgate.policy.guesses import Sweep, may_hold, says_little, spellings, sweeps
+from callgate.policy.paths import parse_path_pattern
+from callgate.policy.shell.analyse import analyse
+from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "expected"),
+    [
+        ("/w/s*.txt", "secret.txt", ["/w/secret.txt"]),
+        ("/w/secret.???", "secret.txt", ["/w/secret.txt"]),
+        ("/w/[rs]ecret.txt", "secret.txt", ["/w/secret.txt"]),
+        ("/w/*", "secret.txt", ["/w/secret.txt"]),
+        ("/w/*", ".env", []),
+        ("/w/.e*", ".env", ["/w/.env"]),
+        ("/w/c*/k*", "/conf/keys", ["/w/conf/keys"]),
+        ("/w/a*.pem", "*.pem", []),
+        ("/w/*.p*", "*.pem", ["/w/x.pem"]),
+        ("/w/t*", "secret.txt", []),
+        ("/w/secret.txt", "secret.txt", []),
+    ],
+)
+def test_a_pattern_of_the_shell_may_become_a_name_of_the_rule(path: str, rule: str, expected: list[str]) -> None:
+    assert spellings(path, parse_path_pattern(rule, root=ROOT, home=HOME)) == expected
+
+
+def test_the_number_of_guesses_has_a_bound() -> None:
+    rule = parse_path_pattern("s1/s2/s3/s4", root=ROOT, home=HOME)
+    assert len(spellings("/".join(["s*"] * 30), rule)) == 32
+
+
+def test_a_pattern_that_does_not_say_how_a_name_begins_says_little() -> None:
+    assert all(map(says_little, ["*", "a/*.txt", "?x", "[ab]c", ".*", "*/a"]))
+    assert not any(map(says_little, ["s*", "a", "secret.???", ".e*", "a*/b*"]))
+
+
+@pytest.mark.parametrize("command", ["cat s*.txt", "cat < s*", "head secret.???", "cp s* b", "x=secret.txt; cat $x"])
+def test_a_deny_on_a_path_is_reached_by_what_may_become_it(command: str) -> None:
+    assert outcome(shell(command), rules(deny=["Read(secret.txt)"], allow=["Bash"])) == "deny"
+
+
+def test_what_xargs_puts_into_a_word_is_a_part_of_it() -> None:
+    deny = rules(deny=["Read(a/secret.txt)"], allow=["Bash"])
+    assert outcome(shell("xargs -I{} cat a/{} <<< secret.txt"), deny) == "deny"
+    assert outcome(shell("xargs -I{} cat b/{} <<< secret.txt"), deny) == "allow"
+
+
+def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
+    reason = decided(shell("cat s*.txt"), rules(deny=["Read(secret.txt)"], allow=["Bash"])).reason
+    assert "s*.txt may become" in reason
+    assert outcome(shell("cat *.txt"), rules(deny=["Read(secret.txt)"], allow=["Bash"])) == "deny"
+    assert outcome(shell("cat s*.txt"), rules(deny=["Read(conf/secret.txt)"], allow=["Bash"])) == "allow"
+    assert outcome(shell("cat *.md"), rules(deny=["Read(secret.txt)"], allow=["Bash"])) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("grep -r x .", [Sweep("grep -r")]),
+        ("grep -inR x", [Sweep("grep -r")]),
+        ("egrep --recursive x", [Sweep("grep -r")]),
+        ("diff -r a b", [Sweep("diff -r")]),
+        ("rg x", [Sweep("rg", hidden=False)]),
+        ("rg -uu x", [Sweep("rg")]),
+        ("rg --hidden x", [Sweep("rg")]),
+        ("ls | rg x src", [Sweep("rg", hidden=False)]),
+        ("ls; rg x", [Sweep("rg", hidden=False)]),
+        ("find . -exec cat {} +", [Sweep("find with a command")]),
+        ("grep x a", []),
+        ("diff a b", []),
+        ("ls | rg x", []),
+        ("find . -name x", []),
+    ],
+)
+def test_what_reads_whole_folders_is_known(command: str, expected: list[Sweep]) -> None:
+    assert sweeps(analyse(command)) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "folder", "expected"),
+    [
+        ("secret.txt", ".", True),
+        ("secret.txt", "src", True),
+        ("secret.txt", "/etc", False),
+        ("/conf/**", ".", True),
+        ("./conf/a", "conf", True),
+        (f"{ROOT}/conf/a", "conf", True),
+        ("/conf/**", "src", False),
+        ("src/*.key", "src/sub", True),
+        ("~/notes/a", ".", False),
+        ("~/notes/a", HOME, True),
+        ("//etc/hosts", "/etc", True),
+        ("//etc/hosts", ".", False),
+    ],
+)
+def test_a_folder_may_hold_what_a_rule_is_about(rule: str, folder: str, expected: bool) -> None:
+    pattern = parse_path_pattern(rule, root=ROOT, home=HOME)
+    assert may_hold(place(folder), pattern, Sweep("x"), root=ROOT, home=HOME) is expected
+
+
+def test_what_leaves_out_hidden_files_does_not_read_them() -> None:
+    pattern = parse_path_pattern(".env", root=ROOT, home=HOME)
+    assert may_hold(place("."), pattern, Sweep("x"), root=ROOT, home=HOME)
+    assert not may_hold(place("."), pattern, Sweep("rg", hidden=False), root=ROOT, home=HOME)
+
+
+def test_what_reads_a_folder_with_a_denied_file_in_it_asks() -> None:
+    deny = rules(deny=["Read(secret.txt)"])
+    decision = decided(shell("grep -r x src"), deny)
+    assert (
+        decision.reason == "grep -r reads all that is in src, and Read(secret.txt) is about something that may be there"
+    )
+    assert outcome(shell("rg x"), deny) == "ask"
+    assert outcome(shell("rg x"), rules(ask=["Read(secret.txt)"])) == "ask"
+    assert outcome(shell("rg x"), rules(deny=["Edit(secret.txt)"])) == "allow"
+    assert outcome(shell("rg x"), rules(deny=["Bash(rm:*)"])) == "allow"
+    assert outcome(shell("grep -r x src"), rules(deny=["Read(/conf/**)"])) == "allow"
+    assert outcome(shell("ls src"), deny) == "allow"

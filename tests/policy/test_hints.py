@@ -1,0 +1,73 @@
+"""Rules that can be read and are hardly meant that way."""
+
+import pytest
+
+from callgate.policy.hints import hint
+from callgate.policy.known import NAMES, meant_by
+from callgate.policy.rules import make_rule
+from callgate.words.decisions import Effect, Origin
+
+
+def said(effect: Effect, text: str) -> str | None:
+    return hint(make_rule(effect, text, Origin(), root="/work/app", home="/home/me"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Bash(*)", "allows nothing: write the program, or Bash alone for every command"),
+        ("Bash(* --version)", "allows nothing: write the program, or Bash alone"),
+        ("Bash(git*)", "allows nothing: write Bash(git:*)"),
+        ("Bash(git* log)", "allows nothing: write Bash(git:*)"),
+        ("Bash(git log:)", "exactly that command: write Bash(git log:*) for all that begin so"),
+        ("Edit(*.{ts,tsx})", "braces are part of the name here: write a rule for each"),
+        ("Read(src\\app.py)", "nothing but the a after it: write / between folders"),
+        ('mcp__db__query(table="users")', "the quotes are part of the value: write table=users"),
+        ("mcp__db__query(a=1, table='us*')", "write table=us*"),
+        ("mcp_server", "mcp__server__tool, with two lines each"),
+        ("mcp-server", "mcp__server__tool, with two lines each"),
+        ("mcp_server(a=1)", "mcp__server__tool, with two lines each"),
+        ("bash", "tools are named exactly: if Bash is meant, write that"),
+        ("Websearch(query=x)", "if WebSearch is meant"),
+    ],
+)
+def test_what_is_hardly_meant_is_told_with_what_to_write(text: str, says: str) -> None:
+    assert says in str(said("allow", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Bash", "Bash(git log:*)", "Bash(git log)", "Bash(npm run *)", "Bash(bash -c :)", "Bash(log:)"),
+        *("Bash(curl https://x.test/*)", "Edit(*.ts)", "Edit({a})", "Edit(a,b)", "Read(x\\[1\\].txt)", "Read(\\!x)"),
+        *("Edit({a/b,c})", "WebFetch(domain:x.test)", "Agent(explore)", "mcp__db", "mcp__db__*", "mcp__db__query"),
+        *("mcp__db__query(table=users)", 'mcp__db__query(a=")', "Deploy", "Deploy(to=x)", "mcp"),
+    ],
+)
+def test_what_looks_meant_is_left_alone(text: str) -> None:
+    assert said("allow", text) is None
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+def test_a_star_for_the_program_is_a_wide_net_in_a_deny_rule(effect: Effect) -> None:
+    assert said(effect, "Bash(*)") is None
+    assert said(effect, "Bash(* --force)") is None
+    assert said(effect, "*") is None
+    assert said(effect, "Bash(git*)") == "the star stands for any program: write Bash(git:*)"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("bash", "Bash"), ("Bsh", "Bash"), ("webfetch", "WebFetch"), ("NoteBookEdit", "NotebookEdit")),
+        *(("Deploy", None), ("mcp__bash", None), ("x", None), ("TodoWrit", "TodoWrite")),
+    ],
+)
+def test_a_name_that_is_nearly_well_known_was_meant_to_be(name: str, meant: str | None) -> None:
+    assert meant_by(name) == meant
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_well_known_name_is_meant(name: str) -> None:
+    assert meant_by(name) is None
+    assert meant_by(name.lower()) == name

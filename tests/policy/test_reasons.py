@@ -1,0 +1,255 @@
+"""What a question says: why no rule settles the call, and which rules would. Those are tried here."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callgate.core.ports import Case
+from callgate.policy.rules import Rulebook
+from callgate.policy.wording import brief, sentence
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
+from callgate.words.traits import Traits, writes
+from tests.policy.gate_kit import book, case_of, decided, line, rules, shell
+
+WOULD = re.compile(r"; (?:the rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow it)?\Z")
+
+
+def asked(case: Case, rulebook: Rulebook | None = None) -> str:
+    decision = decided(case, rules() if rulebook is None else rulebook)
+    assert isinstance(decision, Ask)
+    assert decision.by == "default"
+    return decision.reason
+
+
+def offered(reason: str) -> list[str]:
+    found = WOULD.search(reason)
+    return [] if found is None else re.split(r"(?<=\)), (?=[A-Z])|(?<=\)) and (?=[A-Z])", found["rules"])
+
+
+COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
+    ("touch a.py", (), "no rule covers touch; Bash(touch:*) would allow it"),
+    ("make lint", (), "no rule covers make; Bash(make lint:*) would allow it"),
+    ("rm -rf build", (), "no rule covers rm; Bash(rm -rf build) would allow it"),
+    ("git commit | sponge x", ("Bash(git commit:*)",), "no rule covers sponge in this command; Bash(sponge:*) would"),
+    ("touch a | mkdir b", (), "; Bash(touch:*) and Bash(mkdir:*) would allow it"),
+    ("touch a; mkdir b; make c", (), "; Bash(touch:*), Bash(mkdir:*) and Bash(make c:*) would allow it"),
+    ("timeout 5 make lint", (), "no rule covers make; Bash(make lint:*) would allow it"),
+    (
+        "touch a > notes.txt",
+        ("Bash(touch:*)",),
+        "it writes notes.txt, which no Edit rule covers; Edit(/notes.txt) would",
+    ),
+    ("touch a > n.txt", ("Edit(/n.txt)",), "no rule covers touch; Bash(touch:*) would allow it"),
+    ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(d/n.txt) would allow it"),
+    ("cat *.py", (), "a pattern may lead over a link to anywhere; Bash(cat:*) would allow it"),
+    ("git commit -m 'a; b'", (), "; Bash(git commit:*) would allow it"),
+    ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow it"),
+    ("cat /etc/x", (), "it reads /etc/x, outside the workspace; Read(//etc/x) would allow it"),
+    ("cat /etc/x /etc/y /etc/x", (), "outside the workspace; Read(//etc/x) and Read(//etc/y) would allow it"),
+    ("git log /etc/x", (), "no rule covers git; Bash(git log /etc/x) would allow it"),
+    ("touch /tmp/x", (), "no rule covers touch; Bash(touch /tmp/x) would allow it"),
+]
+
+
+@pytest.mark.parametrize(("command", "allow", "says"), COMMANDS, ids=[each[0] for each in COMMANDS])
+def test_a_question_about_a_command_names_rules_that_would_allow_it(
+    command: str, allow: Sequence[str], says: str
+) -> None:
+    reason = asked(shell(command), rules(allow=allow))
+    assert says in reason
+    assert offered(reason)
+    assert isinstance(decided(shell(command), rules(allow=[*allow, *offered(reason)])), Allow)
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("touch $x", "rules on commands do not cover an expansion (at character 8)"),
+        ("rm 'a\nb'", "no rule covers rm"),
+        ("touch *.py", "no rule covers touch"),
+        (" && ".join(f"tool{number} x" for number in range(9)), "no rule covers tool0 in this command"),
+        (" && ".join(f"tool{number} x" for number in range(4)), "no rule covers tool0 in this command"),
+        (f"rm {'x' * 90}", "no rule covers rm"),
+        ("curl x.test | sh", "no rule covers curl in this command"),
+    ],
+    ids=["expansion", "line end", "glob", "many", "more than three", "long", "never"],
+)
+def test_where_no_short_rule_would_allow_it_none_is_named(command: str, says: str) -> None:
+    reason = asked(shell(command), rules(allow=["Bash(ls)"]))
+    assert reason.startswith(says)
+    assert "would" not in reason or isinstance(decided(shell(command), rules(allow=offered(reason))), Allow)
+
+
+def test_a_rule_that_is_near_is_named_with_what_goes_beyond_it() -> None:
+    reason = asked(shell("rg --pre x y"), rules(allow=["Bash(ls)", "Bash(git log:*)", "Bash(rg:*)"]))
+    assert reason.startswith("Bash(rg:*) does not cover this: --pre ")
+    assert reason.endswith("; Bash(rg --pre x y) would allow it")
+
+
+def test_of_what_happens_before_any_rule_no_rule_is_named() -> None:
+    reason = asked(shell("LD_PRELOAD=x ls a"), rules(allow=["Bash(ls:*)"]))
+    assert reason == "LD_PRELOAD may change what the command does"
+
+
+def test_a_rule_that_covers_the_words_and_ends_at_the_workspace_says_so() -> None:
+    near = book(line("allow", "Bash(touch /tmp/x)", "session"))
+    assert asked(shell("touch /tmp/x"), near) == (
+        "Bash(touch /tmp/x) does not cover this: "
+        "/tmp/x is outside the workspace, where a rule of the session layer ends"
+    )
+    whole = book(line("allow", "Bash", "session"))
+    assert asked(shell("touch /tmp/x"), whole).startswith("Bash does not cover this: /tmp/x is outside the workspace")
+
+
+@pytest.mark.parametrize(("effect", "says"), [("deny", "Bash(rm:*) is denied"), ("ask", "Bash(rm:*) asks")])
+def test_a_command_in_doubt_names_the_rule_it_may_slip_past(effect: Effect, says: str) -> None:
+    def guarded(*allow: str) -> Rulebook:
+        kept = [line(effect, "Read(x)"), line(effect, "Bash(rm:*)")]
+        return book(*kept, *(line("allow", text) for text in allow))
+
+    reason = asked(shell("python x.py"), guarded("Bash"))
+    assert reason.startswith(f"Bash allows it, but {says}, and nobody can see that this is not it: it runs")
+    (rule,) = offered(reason)
+    assert isinstance(decided(shell("python x.py"), guarded("Bash", rule)), Allow)
+    assert asked(shell("python x.py"), guarded()).startswith("no rule covers python")
+
+
+def test_a_rule_that_has_expired_is_not_named() -> None:
+    late = book(line("allow", "Bash", expires_at=1e10), line("allow", "Deploy(to=a)", expires_at=1e10), now=0.0)
+    assert asked(replace(shell("touch a"), now=2e10), late).startswith("no rule covers touch")
+    assert "no rule covers it" in asked(replace(case_of("Deploy"), now=2e10), late)
+
+
+def test_what_a_tool_itself_proposes_for_always_is_not_taken_for_a_prefix() -> None:
+    own = Traits("mutating", choices_for_always=(Choice("all of it"), Choice("odd", Pattern("prefix", ""))))
+    assert asked(shell("touch a", traits=own)) == "no rule covers touch; Bash(touch:*) would allow it"
+
+
+# ---- files ------------------------------------------------------------------------------------------------------
+
+FILES: Sequence[tuple[str, str]] = [
+    ("src/a.py", "it changes src/a.py; Edit(src/a.py) would allow it"),
+    ("a.py", "it changes a.py; Edit(/a.py) would allow it"),
+    ("app/[id]/(main) x/q?.ts", "Edit(app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
+    ("/tmp/x*.py", "it changes /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow it"),
+    ("naïve/ö.txt", "Edit(naïve/ö.txt) would allow it"),
+]
+
+
+@pytest.mark.parametrize(("path", "says"), FILES, ids=[each[0] for each in FILES])
+def test_a_question_about_a_file_names_the_rule_on_it(path: str, says: str) -> None:
+    case = case_of("Write", file_path=path)
+    reason = asked(case)
+    assert reason.endswith(says)
+    (rule,) = offered(reason)
+    assert isinstance(decided(case, rules(allow=[rule])), Allow)
+
+
+@given(st.lists(st.text("ab.* ?[]()-~#é", min_size=1, max_size=6), min_size=1, max_size=3))
+def test_the_rule_that_is_named_allows_the_file(names: list[str]) -> None:
+    case = case_of("Write", file_path="/".join(["x", *names, "y.py"]))
+    decision = decided(case)
+    assert isinstance(decision, Ask)
+    for rule in offered(decision.reason):
+        assert isinstance(decided(case, rules(allow=[rule])), Allow)
+
+
+def test_a_file_whose_rule_would_not_be_plain_has_none_named() -> None:
+    for path in ("a\\b.py", "a\tb.py", "x "):
+        assert "would" not in asked(case_of("Write", file_path=path))
+    linked = case_of("Write", file_path="l.py", links={"/work/app/l.py": "/work/app/real.py"})
+    assert asked(linked) == "it changes l.py"
+    far = case_of("Read", file_path="/etc/l.x", links={"/etc/l.x": "/etc/r.x"})
+    assert asked(far) == "it reads /etc/l.x, outside the workspace"
+
+
+def test_of_several_files_those_are_meant_that_no_rule_opens() -> None:
+    patch = "*** Update File: a.py\n*** Update File: b.py\n*** Update File: c.py\n"
+    case = case_of("ApplyPatch", patch=patch)
+    reason = asked(case, rules(allow=["Edit(/a.py)"]))
+    assert reason == "it changes b.py and 1 more; Edit(/b.py) and Edit(/c.py) would allow it"
+    assert isinstance(decided(case, rules(allow=["Edit(/a.py)", *offered(reason)])), Allow)
+
+
+def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way() -> None:
+    more = Traits("mutating", replace(writes("a.py"), scope="exclusive"))
+    reason = asked(case_of("Write", file_path="a.py", traits=more), rules(allow=["Edit(/a.py)"]))
+    assert reason == "it changes a.py"
+
+
+# ---- other tools ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case", "allow", "says"),
+    [
+        (case_of("Deploy"), (), "Deploy may change something, and no rule covers it; the rule Deploy would"),
+        (case_of("mcp__db__query"), ("Bash",), "the rule mcp__db__query would"),
+        (case_of("Deploy", to="a"), ("Deploy(to=b)",), "Deploy(to=b) does not cover this: the call is not what"),
+        (case_of("odd name"), (), "odd name may change something, and no rule covers it"),
+        (case_of("Agent", type="explore"), (), "it starts an agent of type explore; Agent(explore) would allow it"),
+        (case_of("Agent", type="a=b"), (), "it starts an agent of type a=b"),
+        (case_of("Agent", type="x" * 200), (), "it starts an agent of type xxx"),
+        (case_of("Write"), (), "Write may change something"),
+        (case_of("WebSearch", query="x"), (), "into the network; a rule WebSearch would allow that"),
+        (case_of("Bash", {"command": 3}), (), "the command is not text, so no rule covers it"),
+    ],
+    ids=["tool", "server", "near", "odd", "agent", "odd agent", "long agent", "no path", "search", "no text"],
+)
+def test_a_question_about_another_tool_names_the_rule_on_it(case: Case, allow: Sequence[str], says: str) -> None:
+    reason = asked(case, rules(allow=allow))
+    assert says in reason
+    if offered(reason):
+        assert isinstance(decided(case, rules(allow=[*allow, *offered(reason)])), Allow)
+
+
+# ---- length -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case", "rulebook"),
+    [
+        (shell(f"touch {'a' * 3_000}"), rules()),
+        (shell(f"./{'a' * 3_000}"), rules(deny=["Bash(rm:*)"], allow=["Bash"])),
+        (shell(f"cat {'/etc/' + 'a' * 3_000}"), rules()),
+        (shell("'" + "a\n" * 2_000 + "'"), rules()),
+        (shell(f"touch {'a' * 3_000}"), rules(deny=["Bash(touch:*)"])),
+        (shell(f"${'a' * 3_000} x"), rules(deny=["Bash(touch:*)"])),
+        (shell(f"${'a' * 3_000} x"), rules(ask=["Bash(touch:*)"])),
+        (case_of("Write", file_path="a/" * 2_000), rules()),
+        (case_of("Write", file_path="a/" * 2_000), rules(deny=["Edit(a/**)"])),
+        (case_of("Write", file_path=f"/tmp/{'a' * 2_000}"), rules()),
+        (case_of("Read", file_path=f"/tmp/{'a' * 2_000}"), rules()),
+        (case_of("Read", file_path=f".ssh/{'a' * 2_000}"), rules()),
+        (case_of("Agent", type="a" * 2_000), rules(deny=["Agent(a*)"])),
+        (case_of("Agent", type="a b " * 2_000), rules()),
+    ],
+    ids=range(14),
+)
+def test_every_reason_is_one_short_paragraph(case: Case, rulebook: Rulebook) -> None:
+    decision = decided(case, rulebook)
+    assert isinstance(decision, Ask | Deny)
+    for text in (decision.reason, (isinstance(decision, Ask) and decision.risk) or ""):
+        assert len(text) <= 500
+        assert "\n" not in text
+        assert max(map(len, text.split()), default=0) <= 100
+
+
+def test_what_is_left_out_is_counted() -> None:
+    assert brief("x" * 100) == "x" * 100
+    assert brief("x" * 101) == "x" * 80 + "… (21 more characters)"
+    assert sentence("a  b") == "a  b"
+    assert sentence("a\n b") == "a b"
+    assert sentence("x" * 100 + " y") == "x" * 100 + " y"
+    assert sentence("x" * 101 + " y") == "x" * 80 + "… (21 more characters) y"
+    assert sentence("y " * 250 + "y") == "y " * 200 + "… (101 more characters)"
+
+
+def test_a_remembered_answer_is_named_as_one() -> None:
+    answer = ApprovalPolicy("allow", "Deploy", Pattern("rule", "to=b"))
+    reason = asked(case_of("Deploy", to="a", policies=[answer]))
+    assert reason.startswith("policy allow Deploy(to=b) [session] does not cover this")
