@@ -866,3 +866,10 @@ def test_a_check_that_cannot_look_at_a_path_raises_so_that_the_gate_denies() -> 
     case = replace(SRC, place=broken)
     with pytest.raises(OSError):
         decided(case, rules(deny=["Edit(/src/**)"]))
+
+
+def test_plan_mode_lets_git_look_where_a_rule_allows_it_and_asks_where_none_does() -> None:
+    look = replace(shell("git log --oneline"), mode="plan")
+    assert outcome(look) == "ask"
+    assert outcome(look, rules(allow=["Bash(git log:*)"])) == "allow"
+    assert outcome(replace(shell("git commit -m x"), mode="plan"), rules(allow=["Bash(git:*)"])) == "deny"

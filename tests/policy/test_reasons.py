@@ -50,7 +50,7 @@ COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
     ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow it"),
     ("cat /etc/x", (), "it reads /etc/x, outside the workspace; Read(//etc/x) would allow it"),
     ("cat /etc/x /etc/y /etc/x", (), "outside the workspace; Read(//etc/x) and Read(//etc/y) would allow it"),
-    ("git log /etc/x", (), "no rule covers git; Bash(git log /etc/x) would allow it"),
+    ("git log /etc/x", (), "it reads /etc/x, outside the workspace; Bash(git log /etc/x) would allow it"),
     ("touch /tmp/x", (), "no rule covers touch; Bash(touch /tmp/x) would allow it"),
 ]
 

@@ -21,8 +21,8 @@ READERS_BY_RULE = names(
     shuf seq factor groups tty arch logname users free uptime who w last cal pgrep whereis locale getconf tree nm size
     readelf man less more : sleep expr gfind fd fdfind sed gsed awk gawk mawk nawk jq yq jobs pushd chdir"""
 )
-READERS_ALONE = names("date hostname uname")
-READERS_ALONE_BY_RULE = names("ps git")
+READERS_ALONE = names("date git hostname uname")
+READERS_ALONE_BY_RULE = names("ps")
 # They run the command that follows.
 WRAPPERS = names(
     """nice ionice nohup setsid stdbuf unbuffer time catchsegv chronic numactl prlimit cpulimit linux32 linux64

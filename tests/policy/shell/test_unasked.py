@@ -55,6 +55,8 @@ python3 --version
 node --version
 bash --version
 git --version
+git status
+git log
 npm --version
 """
 ASKED = r"""
@@ -145,8 +147,6 @@ jobs
 jobs -x pwn
 less a
 fd x
-git status
-git log
 git -c a=b --version
 ionice -c 3 -p 1
 nice ls

@@ -199,6 +199,9 @@ _BEYOND: dict[str, Beyond] = {
     **dict.fromkeys(_ALWAYS, lambda words: []),
     **dict.fromkeys(("test", "["), _test),
     "find": _find,
+    # Its table says which of its commands only look. What a repository's own settings make it run is asked about
+    # where there is no rule (subjects.hidden); plan mode lets it look.
+    "git": lambda words: [],
     "printf": _printf,
     "sed": _sed,
     "jq": _jq,
