@@ -23,6 +23,7 @@ from tests.policy.shell.shell_kit import granted, nowhere
         ("cd a |& x", ["", "a"]),
         ("cd a && y && x", ["a"]),
         ("cd a && y | x", ["a"]),
+        ("cd a && y |& x", ["a"]),
         ("cd a && y; x", ["a", ""]),
         ("cd a && y || x", ["a", ""]),
         ("cd a && y & x", ["", "a"]),

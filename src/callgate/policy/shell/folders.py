@@ -36,7 +36,7 @@ def whereabouts(analysis: Analysis) -> list[Where]:
         if operator == "&&":
             failed = _either(failed, where)
             where = after
-        elif operator[:1] != "|" or operator == "||":
+        elif operator not in ("|", "|&"):
             where, failed = _either(after, failed), Where(())
         else:
             where = after
