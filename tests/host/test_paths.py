@@ -402,3 +402,7 @@ def test_it_leads_where_the_system_leads(tree: list[tuple[str, str, str]], path:
             with pytest.raises(OSError):
                 os.stat(whole)
         assert found.inside == all(Path(hop).is_relative_to(root) for hop in found.hops)
+
+
+def test_a_nul_is_called_by_its_name(root: Path) -> None:
+    assert place(root, "a\0b").fault == "the path contains a NUL"

@@ -63,6 +63,7 @@ TAKEN: list[tuple[str, object, object]] = [
     ("address", "http://x", "http://x"),
     ("address", "https://x/y?z", "https://x/y?z"),
     ("expression", "", ""),
+    ("expression", "*", "*"),
     ("expression", "Edit|Write", "Edit|Write"),
     ("duration", 1, 1.0),
     ("duration", 0.5, 0.5),

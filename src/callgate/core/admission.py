@@ -50,8 +50,8 @@ class Admission:
     ) -> None:
         self._toolbox = toolbox
         self._gate = gate
-        self._host = host
         self._clock = host.clock
+        self._normal, self._place = host.normal, host.place
         self._record = record
         self._ledger = record.ledger
         self._tickets = tickets
@@ -92,7 +92,7 @@ class Admission:
         traits = ticket.tool.traits(arguments)
         if not isinstance(traits, Traits):
             raise TypeError(f"the traits of {ticket.name} are {type(traits).__name__}, wanted Traits")
-        placed = place(traits.locks, self._host.normal)
+        placed = place(traits.locks, self._normal)
         hashed = arguments_hash(ticket.name, arguments)
         ticket.arguments, ticket.traits, ticket.placed, ticket.hashed = arguments, traits, placed, hashed
 
@@ -167,14 +167,7 @@ class Admission:
         self.decided(ticket, verdict if error is None else refused("gate", error), before)
 
     def decided(self, ticket: Ticket, verdict: Decision | None, before: Decision | None) -> None:
-        if isinstance(verdict, Ask) and isinstance(before, Allow) and self._answered_before(ticket, verdict):
-            verdict = None  # a person said yes to just that
-        decision = verdict or before or _UNDECIDED
-        if isinstance(decision, Ask):
-            if isinstance(before, Allow | Ask) and decision is not before:
-                decision = _with_change(decision, before)
-            if self._ledger.mode == "dont_ask":
-                decision = unasked(decision)
+        decision = verdict if isinstance(verdict, Allow) else self._weighed(ticket, verdict, before)
         if not isinstance(decision, Deny) and decision.arguments not in (None, ticket.arguments):
             self._rearrange(ticket, decision)
             return
@@ -191,6 +184,18 @@ class Admission:
             return
         self._tickets.to(ticket, HELD)
         self._stir(ticket)
+
+    def _weighed(self, ticket: Ticket, verdict: Decision | None, before: Decision | None) -> Decision:
+        """What a verdict comes to, with what was decided before."""
+        if isinstance(verdict, Ask) and isinstance(before, Allow) and self._answered_before(ticket, verdict):
+            verdict = None  # a person said yes to just that
+        decision = verdict or before or _UNDECIDED
+        if isinstance(decision, Ask):
+            if isinstance(before, Allow | Ask) and decision is not before:
+                decision = _with_change(decision, before)
+            if self._ledger.mode == "dont_ask":
+                decision = unasked(decision)
+        return decision
 
     def _answered_before(self, ticket: Ticket, ask: Ask) -> bool:
         """Whether a person was asked just that about these arguments, perhaps before the program was started."""
@@ -238,8 +243,8 @@ class Admission:
             ledger.mode,
             self._clock.now(),
             recent,
-            self._host.normal,
-            self._host.place,
+            self._normal,
+            self._place,
         )
 
 

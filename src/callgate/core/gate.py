@@ -66,9 +66,11 @@ class DecisionGate:
                 answer = _failed(check, error)
             if answer is None:
                 continue
+            if isinstance(answer, Allow):
+                return answer
             answer = _sound(check, answer)
             if isinstance(answer, _DECISIONS):
-                return answer if isinstance(answer, Allow) else self._final(case, answer)
+                return self._final(case, answer)
             return self._judge_on(case, self._checks.index(check), answer)
         return _UNDECIDED
 

@@ -75,6 +75,7 @@ def test_commands_that_only_read_have_no_effects(command: str) -> None:
         "l* x",
         "{ls,x}",
         "timeout 5 rm a",
+        "timeout 5* ls",
         "env",
         "printenv",
         "xargs ls",

@@ -177,7 +177,7 @@ def test_an_edit_rule_opens_a_target() -> None:
     rules = [parse_pattern("echo:*"), parse_pattern("tee:*"), parse_pattern("sort:*")]
     for command in ("echo a > x.log", "echo a >> x.log 2>&1", "echo a | tee x.log", "echo a | tee -a x.log"):
         assert isinstance(grant(analyse(command), rules, logs), Granted)
-    for command in ("sort -o x.log a", "sort --output=x.log a"):
+    for command in ("sort -o x.log a", "sort --output=x.log a", "echo a >& x.log", "echo a &>> x.log"):
         assert isinstance(grant(analyse(command), rules, logs), Granted)
     for command in (
         "echo a > y.log",
@@ -326,6 +326,17 @@ def test_paths_after_cd_count_from_both_folders() -> None:
     asked.clear()
     assert grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], nowhere, may_read) == Granted((0,))
     assert set(asked) == {"a", "a/b", "a/c"}
+
+
+def test_what_a_wrapper_adds_to_a_command_is_not_known() -> None:
+    for command in ("xargs sort", "parallel sort", "entr sort", "fd -x sort", "fdfind -x sort"):
+        assert not granted(f"{command}:*", command)
+        assert granted(f"{command}:*".replace("sort", "echo"), command.replace("sort", "echo"))
+
+
+def test_an_empty_word_is_no_path() -> None:
+    assert granted("cat:*", "cat ''")
+    assert not granted("cat:*", "LANG=.. cat a")
 
 
 def test_whoever_knows_the_folder_may_say_what_is_inside() -> None:

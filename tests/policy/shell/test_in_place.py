@@ -6,6 +6,9 @@ from callgate.policy.shell.analyse import analyse
 from callgate.policy.shell.effects import Touched, touched
 from callgate.policy.shell.grants import Granted, grant
 from callgate.policy.shell.patterns import parse_pattern
+from callgate.policy.shell.programs.in_place import always_rewritten, rewritten
+from callgate.policy.shell.programs.options import Found
+from callgate.policy.shell.programs.uses import Use
 from tests.policy.shell.shell_kit import granted
 
 # command → what it writes
@@ -94,6 +97,17 @@ WRITTEN = {
 @pytest.mark.parametrize("command", WRITTEN)
 def test_what_is_written_in_place_counts_as_written(command: str) -> None:
     assert sorted(touched(analyse(command)).writes) == sorted(WRITTEN[command].split())
+
+
+def test_each_file_counts_once_and_is_a_target_of_its_own() -> None:
+    option = Found("-i", "", 2, 3)
+    why = "-i writes a file"
+    assert rewritten(option, []) == [Use("write", "", 2, 3, why)]
+    assert rewritten(option, ["x"]) == [Use("write", "x", 2, 3, why, target=True)]
+    kept = [Use("write", path, 2, 3, why, target=True) for path in ("x", "x~")]
+    assert rewritten(option, ["x"], "~") == kept
+    assert rewritten(option, [], "/b")[0] == Use("write", "", 2, 3, why)
+    assert always_rewritten([Found("", "x", 1, 1)]) == [Use("write", "x", 1, 1, meant=True)]
 
 
 def test_a_backup_in_another_folder_is_written_there() -> None:

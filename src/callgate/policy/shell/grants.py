@@ -240,8 +240,6 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], desk: _
         return use.why
     if use.role == "enter" and not desk.enters(use.text):
         return None
-    if use.role == "write" and use.text and desk.moved and not use.text.startswith("/"):
-        return f"it changes the folder and then writes {use.text}"
     if exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1)):
         return None
     if use.target and use.text:
