@@ -28,8 +28,6 @@ _MARK = "CALLGATE_TREE"
 
 _CHUNK = 65536
 _LOOK_AGAIN = 0.02  # seconds; only while something is being ended, or where the system cannot tell of an end
-_LOOK_ANYWAY = 1.0
-_IF_OVER = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
 _PATIENCE = 5.0  # seconds for the system to take away what was killed
 
 _PS = "/bin/ps"
@@ -230,7 +228,7 @@ class _Running:
                 if self._ordered == _KILL:
                     tree.kill()
                     return
-                pause = _LOOK_AGAIN if gone.unheard else _LOOK_ANYWAY
+                pause = _LOOK_AGAIN if gone.unheard else None
                 if self.ended and gone():
                     if not tree.alive():
                         return
@@ -279,12 +277,7 @@ class _Exit:
             os.close(self._fd)
 
     def __call__(self) -> bool:
-        if self._fd is None:
-            return self._process.poll() is not None
-        if not self._over:  # the selector should have heard of it; nobody waits for ever if it did not
-            with suppress(ChildProcessError):
-                self._over = os.waitid(os.P_PID, self._process.pid, _IF_OVER) is not None
-        return self._over
+        return self._over if self._fd is not None else self._process.poll() is not None
 
     def _seen(self) -> None:
         assert self._fd is not None
