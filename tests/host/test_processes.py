@@ -1,6 +1,7 @@
 """Programs end, with all they started, and nobody hangs on what they leave open."""
 
 import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -202,6 +203,33 @@ def test_a_whole_tree_is_ended(stage: Stage, shape: str, how: str) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+        assert await stage.silence() == b""
+
+    run(main())
+
+
+@pytest.mark.parametrize("leader", ["that ends when told", "that waits for all it started"])
+def test_one_that_leaves_the_group_while_it_is_being_told_hears_of_it_too(
+    stage: Stage, leader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, looks = processes.everybody_running, itertools.count()
+
+    def stale() -> Any:
+        """The first look was a moment too early: all are still in their parent's group."""
+        seen = {each.pid: each for each in real()}
+        if next(looks):
+            return list(seen.values())
+        return [each._replace(group=seen[each.parent].group) if each.parent in seen else each for each in seen.values()]
+
+    async def main() -> None:
+        patient = "trap : TERM; while kill -0 $! 2>&-; do wait $!; done"
+        wait = patient if leader.endswith("started") else "wait"
+        script = f"mkfifo never; exec 8<>never; setsid sh -c 'echo >&9; {BLOCK}' & {wait}"
+        task = asyncio.create_task(stage.run(script, timeout=1))
+        await stage.said(1)
+        monkeypatch.setattr(processes, "everybody_running", stale)
+        stage.clock.advance(1)
+        assert (await task).timed_out
         assert await stage.silence() == b""
 
     run(main())

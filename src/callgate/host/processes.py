@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from asyncio import CancelledError, current_task
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -222,18 +222,15 @@ class _Running:
         with _Exit(process, selector) as gone:
             give_up: float | None = None  # waiting for the output of a program that has ended
             while True:
-                if self._ordered and not self.ended:
+                if self._ordered:
                     self.ended = True
-                    tree.end()
+                    if not tree.end() and gone():
+                        return
                 if self._ordered == _KILL:
                     tree.kill()
                     return
-                pause = _LOOK_AGAIN if gone.unheard else None
-                if self.ended and gone():
-                    if not tree.alive():
-                        return
-                    pause = _LOOK_AGAIN
-                elif gone():
+                pause = _LOOK_AGAIN if self.ended or gone.unheard else None
+                if not self.ended and gone():
                     now = time.monotonic()
                     give_up = now + self._linger if give_up is None else give_up
                     if now > give_up or not self._open(process, selector):
@@ -302,6 +299,7 @@ class _Tree:
         self._process = process
         self._mark = f"{_MARK}={mark}".encode()
         self._known: dict[int, str] = {}
+        self._told: dict[int, str] | None = None
 
     def alive(self) -> dict[int, _Seen]:
         leader = self._process.pid
@@ -320,28 +318,44 @@ class _Tree:
         self._known = {pid: seen.began for pid, seen in found.items()}
         return found
 
-    def end(self) -> None:
+    def end(self) -> bool:
+        """Tell everybody to end, each once; whether anybody is left.
+
+        To be asked until nobody is: who left the group between our look and its signal has not heard of it, and is
+        found outside by the next look.
+        """
         members = self.alive()  # before it is told: what it leaves behind could not be traced back to it afterwards
-        self._signal(signal.SIGTERM, members)
+        told = self._told
+        if told is None:
+            self._signal_group(signal.SIGTERM, members)
+        outside = {pid: seen.began for pid, seen in members.items() if seen.group != self._process.pid}
+        self._signal_each(signal.SIGTERM, [pid for pid, began in outside.items() if not told or told.get(pid) != began])
+        self._told = {**(told or {}), **outside}
+        return bool(members)
 
     def kill(self) -> None:
         """Until none is left; those may start others while they are being killed."""
         until = time.monotonic() + _PATIENCE
-        self._signal(signal.SIGKILL, self.alive())
-        while (members := self.alive()) and time.monotonic() < until:
-            self._signal(signal.SIGKILL, members)
+        members = self.alive()
+        while True:
+            self._signal_group(signal.SIGKILL, members)
+            self._signal_each(signal.SIGKILL, members)
+            if not (members := self.alive()) or time.monotonic() > until:
+                return
             time.sleep(_LOOK_AGAIN / 4)
 
-    def _signal(self, number: int, members: Mapping[int, _Seen]) -> None:
+    def _signal_group(self, number: int, members: Mapping[int, _Seen]) -> None:
         leader = self._process.pid
         # Once the leader is reaped and its group is empty, the number may be somebody else's.
         if self._process.returncode is None or any(seen.group == leader for seen in members.values()):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, number)
-        for pid, seen in members.items():
-            if seen.group != leader:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, number)
+
+    @staticmethod
+    def _signal_each(number: int, pids: Iterable[int]) -> None:
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
     def _marked(self, pid: int) -> bool:
         try:
