@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from benchmarks.bombs import BOMBS
 from benchmarks.measure import Size
 from benchmarks.report import Row
 from callgate.core.ports import Case
@@ -25,30 +26,11 @@ HALF, MOST, WORST = 0.5, 5.0, 50.0
 """Limits in milliseconds: of the median, of 99 in a hundred, and of whatever anybody can think of."""
 
 _RULES: dict[Effect, tuple[str, ...]] = {
-    "allow": ("Bash(git status:*)", "Bash(echo:*)", "Bash(find:*)", "Bash(npm run *)", "Edit(src/**)"),
-    "deny": ("Bash(rm:*)", "Bash(git push:*)", "Read(.env)"),
-}
-
-BOMBS = {
-    "braces": "echo " + "{a,b}" * 40,
-    "nested braces": "echo " + "{a," * 2000 + "b" + "}" * 2000,
-    "ranges": "echo {1..99999999}{1..99999999}",
-    "globs": "rm " + "*/" * 3000 + "*",
-    "stars": "npm run " + "a" * 4000 + " " + "*a" * 2000,
-    "parentheses": "(" * 5000 + "rm x" + ")" * 4000,
-    "substitutions": "echo " + "$(" * 3000 + "rm x" + ")" * 3000,
-    "quotes": "echo " + "'\"" * 4500,
-    "operators": "true; " * 1600 + "rm x",
-    "pipes": "cat a | " * 1200 + "sh",
-    "words": "echo " + "a " * 4990,
-    "wrappers": "sudo env " * 1000 + "rm x",
-    "inner shells": "sh -c '" * 1200 + "rm x" + "'" * 1200,
-    "options": "find . " + "-name a -o " * 900 + "-print",
-    "here-documents": "cat <<A; " * 900 + "\n" + "A\n" * 900,
-    "escapes": "echo " + "\\a" * 4990,
-    "dots": "cat " + "../" * 3300 + "etc/passwd",
-    "too long": "echo " + "x" * 200_000,
-    "too long and dense": "true && " * 25_000,
+    "allow": (
+        *("Bash(git status:*)", "Bash(git log:*)", "Bash(git:*)", "Bash(cat:*)", "Bash(echo:*)", "Bash(find:*)"),
+        *("Bash(npm run *)", "Bash(sed *)", "Bash(* --help)", "Edit(src/**)"),
+    ),
+    "deny": ("Bash(rm:*)", "Bash(git push:*)", "Read(.env)", "Bash(* --force *)", "Edit(**/secret/**)"),
 }
 
 
@@ -69,8 +51,8 @@ def rows(size: Size) -> list[Row]:
 
 def _best(commands: Sequence[str], rounds: int) -> list[float]:
     """For each command the least of its rounds, in milliseconds of CPU: a shared machine only ever adds."""
-    judge = _gate()
-    cases = [_case(command) for command in commands]
+    judge = gate()
+    cases = [case_of(command) for command in commands]
     best = [float("inf")] * len(cases)
     for _ in range(rounds):
         analyse.cache_clear()  # a command is judged when it is seen for the first time
@@ -82,13 +64,13 @@ def _best(commands: Sequence[str], rounds: int) -> list[float]:
     return best
 
 
-def _gate() -> Callable[[Case], object]:
+def gate() -> Callable[[Case], object]:
     origin = Origin("user", "settings.toml", 1)
     lines = [RuleLine(effect, text, origin) for effect, texts in _RULES.items() for text in texts]
     return DecisionGate(standard_checks(Rulebook.of(lines, root=ROOT, home="/home/me"))).judge
 
 
-def _case(command: str) -> Callable[[], Case]:
+def case_of(command: str) -> Callable[[], Case]:
     tool, arguments = stand_in("Bash"), {"command": command}
     place = Resolver(ROOT).place
     hashed = arguments_hash("Bash", arguments)

@@ -253,3 +253,9 @@ def test_a_remembered_answer_is_named_as_one() -> None:
     answer = ApprovalPolicy("allow", "Deploy", Pattern("rule", "to=b"))
     reason = asked(case_of("Deploy", to="a", policies=[answer]))
     assert reason.startswith("policy allow Deploy(to=b) [session] does not cover this")
+
+
+@pytest.mark.parametrize(("words", "named"), [(200, True), (201, False)])
+def test_of_a_command_that_nobody_reads_no_rule_is_named(words: int, named: bool) -> None:
+    command = " ".join(["git", "log", "--output=x", *["a"] * (words - 3)])
+    assert (f"{'git log'}" in asked(shell(command), rules(allow=["Bash(git log:*)"]))) is named

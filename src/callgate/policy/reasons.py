@@ -27,6 +27,7 @@ from callgate.words.places import Place
 
 _MOST_RUNS = 6
 _MOST_RULES = 3
+_MOST_WORDS = 200
 _LONGEST = 90
 _PLAIN_PATH = re.compile(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
 _SPECIAL = re.compile(r"[\[\]*?]")
@@ -97,11 +98,17 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
         return f"{rule.text} does not cover this: {grants.why_not(rule)}{would}"
     if answer.why.startswith(_NO_RULE):
         return f"{answer.why}{' in this command' if len(analysis.script.commands) > 1 else ''}{would}"
-    rule = next((each for each in rules if _objects(each, rules, answer, grants, analysis)), None)
+    known = rules if _readable(analysis) else ()
+    rule = next((each for each in known if _objects(each, rules, answer, grants, analysis)), None)
     if rule is None:
         return f"{answer.why}{would}"
     program = str(_patterns([rule])[0].program)
     return f"{rule.text} does not cover this: {answer.why.removeprefix(f'{program}: ')}{would}"
+
+
+def _readable(analysis: Analysis) -> bool:
+    """Whether anybody would read which rule it is about: to find out takes as many tries as there are rules."""
+    return sum(len(simple.words) for simple in analysis.script.commands) <= _MOST_WORDS
 
 
 def _command_rules(grants: Grants) -> list[Rule]:
@@ -141,7 +148,7 @@ def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
     new: list[ShellPattern] = []
     answer = None
     runs = inside(analysis).runs
-    for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS else ():
+    for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS and _readable(analysis) else ():
         written.clear()
         new += offer(grants.subject.case, runs)
         answer = grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)

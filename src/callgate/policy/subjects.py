@@ -29,6 +29,7 @@ _USUAL_AGENT = "general"
 _MOST_PLACES = 400
 """How many places are looked at: to look at one takes a while, and one command may name thousands."""
 _MOST_PATTERNS = 80
+_MOST_CHARACTERS = 20_000
 _RUNS_SETTINGS = frozenset({"git", "hg", "jj", "sl"})
 
 
@@ -47,6 +48,7 @@ class Subject:
         self.case = case
         self.root = root
         self.home = home
+        self._places: dict[str, Place] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -117,8 +119,10 @@ class Subject:
     @cached_property
     def crowded(self) -> bool:
         """It names more places than are looked at."""
-        patterns = sum(1 for path, _ in self._named if "*" in path or "?" in path or "[" in path)
-        return len(self._named) > _MOST_PLACES or patterns > _MOST_PATTERNS
+        paths = [path for path, _ in self._named]
+        patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
+        long = sum(map(len, paths)) > _MOST_CHARACTERS
+        return len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
 
     @cached_property
     def _named(self) -> tuple[tuple[str, Way], ...]:
@@ -149,7 +153,10 @@ class Subject:
         return join(folder, path) if isinstance(folder, str) else path
 
     def place_in_shell(self, path: str) -> Place:
-        return self.case.place(self._in_shell(path))
+        """Looked at once: many rules ask about the same path, and for one decision there is one answer."""
+        if path not in self._places:
+            self._places[path] = self.case.place(self._in_shell(path))
+        return self._places[path]
 
     @cached_property
     def outside(self) -> tuple[Touch, ...]:

@@ -12,6 +12,8 @@ from callgate.policy.shell.grants import Granted, Refused, grant, within_by_spel
 from callgate.policy.shell.patterns import parse_pattern
 from tests.policy.shell.shell_kit import granted, judged, nowhere
 
+MANY = "it names more places than can be looked at"
+
 
 def words(text: str) -> tuple[Word, ...]:
     return tuple(Word(each, each) for each in text.split())
@@ -414,3 +416,9 @@ def test_requoting_a_word_never_opens_anything(spoken: list[str], rules: list[st
     again = grant(analyse(quoted), patterns, nowhere)
     if isinstance(plain, Refused):
         assert isinstance(again, Refused)
+
+
+@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,))), (188, Refused(MANY))])
+def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | Refused) -> None:
+    command = f"cd a; cd b; cd c; cat {' '.join(['x'] * names)}"
+    assert judged("cat:*", command) == answer

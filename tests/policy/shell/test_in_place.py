@@ -4,7 +4,7 @@ import pytest
 
 from callgate.policy.shell.analyse import analyse
 from callgate.policy.shell.effects import Touched, touched
-from callgate.policy.shell.grants import Granted, grant
+from callgate.policy.shell.grants import Granted, Refused, grant
 from callgate.policy.shell.patterns import parse_pattern
 from callgate.policy.shell.programs.in_place import always_rewritten, rewritten
 from callgate.policy.shell.programs.options import Found
@@ -174,3 +174,12 @@ def test_a_formatter_is_granted_with_what_it_is_for_inside() -> None:
     assert granted("ruff format:*", "ruff format x")
     assert not granted("sed -i:*", "sed -i s/a/b/ /x")
     assert not granted("sed -i:*", "cd d && sed -i s/a/b/ x")
+
+
+def test_an_option_for_all_files_that_stands_there_without_end_is_not_granted() -> None:
+    files = [f"f{number}" for number in range(250)]
+    command = f"sed -n -i -i -i 1p {' '.join(files)}"
+    assert set(files) <= set(touched(analyse(command)).writes)
+    assert granted("sed -n -i -i -i 1p:*", command)
+    answer = grant(analyse(command), [parse_pattern("sed -n -i:*")], lambda path: True)
+    assert answer == Refused("sed: -i stands there too often for all its files")

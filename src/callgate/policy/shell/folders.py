@@ -8,6 +8,7 @@ from callgate.words.noun import noun
 
 MOVES = frozenset(("cd", "pushd", "chdir"))
 _MOST = 8
+_LONGEST = 400
 
 
 @noun
@@ -67,7 +68,8 @@ def _either(one: Where, other: Where) -> Where:
 
 
 def _bounded(folders: tuple[str, ...], lost: bool) -> Where:
-    """The first one and the latest ones, where there are too many."""
-    each = tuple(dict.fromkeys(folders))
+    """The first one and the latest ones, where there are too many; and none that takes long to read."""
+    short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
+    each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST
-    return Where((*each[:1], *each[1 - _MOST :]) if many else each, lost or many)
+    return Where((*each[:1], *each[1 - _MOST :]) if many else each, lost or many or len(short) < len(folders))

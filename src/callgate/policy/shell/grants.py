@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from callgate.policy.shell.command import Analysis, Redirect, Simple, Word
 from callgate.policy.shell.folders import below, whereabouts
@@ -47,6 +48,7 @@ _FREE = frozenset(("cd", "time", "timeout", "nice", "ionice", "stdbuf"))
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "fd", "fdfind", "entr"))
 _DEEPEST = 8
 _LONGEST = 1_000
+_MOST_LOOKS = 1_500
 
 
 def within_by_spelling(path: str) -> bool:
@@ -190,42 +192,55 @@ def _cover(words: tuple[Word, ...], desk: _Desk, depth: int) -> list[int] | Refu
     if any(word.value is None for word in words):
         return Refused("an expansion is not known before it runs")
     texts = [said(word) for word in words]
+    act = _Act(words)
     refusal: Refused | None = None
     for number, pattern in enumerate(desk.patterns):
         spelled = pattern.spelled(texts)
         if spelled is None or any(words[at].globs for at in spelled):
             continue
-        answer = _objections(words, spelled, pattern, desk, depth)
+        answer = _objections(act, spelled, pattern, desk, depth)
         if not isinstance(answer, Refused):
             return [number, *answer]
         refusal = refusal or answer
     if refusal is None and texts[0] in _FREE:
-        return _objections(words, frozenset(), None, desk, depth)
+        return _objections(act, frozenset(), None, desk, depth)
     return refusal or Refused(f"no rule covers {texts[0]}")
 
 
+class _Act:
+    """One command and what its program would do; worked out once for all patterns."""
+
+    def __init__(self, words: tuple[Word, ...]) -> None:
+        self.words = words
+        self.path = said(words[0])
+        self.name = known_as(self.path.rpartition("/")[2])
+        self.program = program_named(self.name)
+
+    @cached_property
+    def uses(self) -> list[Use]:
+        return self.program.read(self.words)
+
+
 def _objections(
-    words: tuple[Word, ...], spelled: frozenset[int], pattern: ShellPattern | None, desk: _Desk, depth: int
+    act: _Act, spelled: frozenset[int], pattern: ShellPattern | None, desk: _Desk, depth: int
 ) -> list[int] | Refused:
     """What of a command goes beyond the pattern that covers its words; the patterns used for commands inside."""
-    path = said(words[0])
-    name = known_as(path.rpartition("/")[2])
-    program = program_named(name)
-    uses = program.read(words)
+    if len(act.uses) * len(desk.here) > _MOST_LOOKS:
+        return Refused("it names more places than can be looked at")
     used: list[int] = []
     exact = pattern is not None and pattern.kind == "exact"
-    for use in uses:
+    for use in act.uses:
         if use.role == "argv" and not use.meant:
-            answer = _inside(words, use, name, spelled, pattern, desk, depth)
+            answer = _inside(act, use, spelled, pattern, desk, depth)
             if isinstance(answer, Refused):
                 return answer
             used += answer
-        elif why := _against(use, words, spelled, desk, exact=exact):
-            return Refused(f"{path}: {why}")
+        elif why := _against(use, act.words, spelled, desk, exact=exact):
+            return Refused(f"{act.path}: {why}")
     if desk.moved:
-        quiet = program.quiet and name != "git" and all(use.role in ("read", "argv") for use in uses)
-        if not quiet or "/" in path:
-            return Refused(f"it changes the folder and then runs {path}")
+        quiet = act.program.quiet and act.name != "git" and all(use.role in ("read", "argv") for use in act.uses)
+        if not quiet or "/" in act.path:
+            return Refused(f"it changes the folder and then runs {act.path}")
     return used
 
 
@@ -250,16 +265,10 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], desk: _
 
 
 def _inside(
-    words: tuple[Word, ...],
-    use: Use,
-    name: str,
-    spelled: frozenset[int],
-    pattern: ShellPattern | None,
-    desk: _Desk,
-    depth: int,
+    act: _Act, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, desk: _Desk, depth: int
 ) -> list[int] | Refused:
     """A command inside another: the rule writes out its program, or it has a rule of its own."""
-    inner = words[use.on :]
+    name, inner = act.name, act.words[use.on :]
     exact = pattern is not None and pattern.kind == "exact"
     if not inner:
         return Refused(use.why)
@@ -267,7 +276,7 @@ def _inside(
         if name in _APPENDING and not program_named(said(inner[0])).tame and not exact:
             return Refused(f"{name} adds words to {said(inner[0])} that are not known")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
-        return _objections(inner, moved, pattern, desk, depth + 1)
+        return _objections(_Act(inner), moved, pattern, desk, depth + 1)
     if name not in TRANSPARENT:
         return Refused(use.why)
     return _cover(inner, desk, depth + 1)

@@ -131,9 +131,11 @@ def _read(words: Words) -> list[Use]:
         programs, operands = operands[:1], operands[1:]
     assigned = {each.at for each in operands if re.match(r"[A-Za-z_]\w*=", each.text)}
     uses = uses_in(_GRAMMAR, [each for each in found if each.name or each.at not in assigned]) + loose(words)
+    files = [file.text for file in operands]
     for each in found:
         if each.option and each.option.kind == "load" and "inplace" in each.text:
-            uses += rewritten(each, [file.text for file in operands])
+            uses += rewritten(each, files)
+            files = []  # the first one names them all
     for each in programs:
         if each.on < len(words) and unsure(words[each.on]):
             uses.append(Use("odd", "", each.at, each.on, "the shell fills in the program"))

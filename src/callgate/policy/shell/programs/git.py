@@ -50,7 +50,7 @@ _CONFIG_CHANGES = names("set unset rename-section remove-section edit")
 
 def subcommand_at(words: Words) -> int:
     """Where the subcommand stands; past the end if there is none."""
-    for found in scan(_GLOBAL, words):
+    for found in scan(_GLOBAL, words, head=True):
         if not found.name:
             return found.at
     return len(words)

@@ -22,6 +22,8 @@ _MEANT: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move",
 _HARMLESS = ("text", "read", "word")
 # A cluster of more letters than there are is meant to tire whoever reads it; but a glued value may be as long.
 _LONGEST = 400
+# More than anybody needs of letters, or of options that mean something for every operand.
+_MOST_USES = 500
 
 
 @noun
@@ -96,9 +98,9 @@ class Found:
     option: Option | None = None
 
 
-def scan(grammar: Grammar, words: Words, start: int = 1) -> list[Found]:
+def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) -> list[Found]:
     """Options and operands in the order of the words. An operand's name is empty; an option that is not in the table
-    has no ``option``."""
+    has no ``option``. ``head``: up to the first operand."""
     found: list[Found] = []
     at, ended, doubted = start, False, False
     while at < len(words):
@@ -106,6 +108,8 @@ def scan(grammar: Grammar, words: Words, start: int = 1) -> list[Found]:
         if ended or len(text) < 2 or text[0] != "-":
             found.append(Found("", text, at, at))
             found += _perhaps(grammar, words, at) if doubted else []
+            if head:
+                return found
             ended = ended or grammar.stops
         elif text == "--":
             ended = True
@@ -153,7 +157,7 @@ def _long(grammar: Grammar, words: Words, at: int, found: list[Found]) -> int:
 
 def _cluster(grammar: Grammar, words: Words, at: int, found: list[Found]) -> int:
     text = said(words[at])
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or len(found) > _MOST_USES:
         found.append(Found(text[:2], "=", at, at))
         return at
     number = len(text[1:]) - len(text[1:].lstrip("0123456789")) if "-#" in grammar.table else 0
@@ -198,7 +202,8 @@ def uses_in(grammar: Grammar, found: Iterable[Found], special: Special = Mapping
             operands.append(each)
         elif each.option:
             skip = 1 if each.name in grammar.instead else skip
-            uses += _of_kind(each.option.kind, each, special)
+            known = len(uses) < _MOST_USES or each.option.kind not in special
+            uses += _of_kind(each.option.kind, each, special) if known else [_one_too_many(each)]
         else:
             uses += _unknown(grammar, each)
     for number, each in enumerate(operands):
@@ -208,6 +213,10 @@ def uses_in(grammar: Grammar, found: Iterable[Found], special: Special = Mapping
             kind = grammar.last
         uses += _of_kind(kind, each, special)
     return uses
+
+
+def _one_too_many(found: Found) -> Use:
+    return Use("odd", found.text, found.at, found.on, f"{found.name} stands there too often for all its files")
 
 
 def _of_kind(kind: str, found: Found, special: Special) -> list[Use]:
