@@ -7,7 +7,8 @@ what stands outside of one, which here is most of the knowledge (tables of progr
 methods do not survive a class that is made anew for its slots; cosmic-ray runs one fixed command for every mutant, so
 a sample bounded by time, with the tests that belong to a module first, would have to be built around it all the same.
 
-Each mutant meets the tests that import its module, and if they are content, those of all of policy/ and security/.
+Each mutant meets the tests that come by its line, and if they are content, those that import its module. A line that
+is only run when its module is imported, such as one of a table, meets those that import it, and then all the others.
 """
 
 import argparse
@@ -31,6 +32,8 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
+
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parent.parent
 MUTATED = "src/callgate/policy"
@@ -79,9 +82,9 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.what}"
 
-    def text(self) -> str:
+    def text(self, original: str) -> str:
         """The whole file with the fault in it."""
-        tree = ast.parse((ROOT / self.path).read_text(encoding="utf-8"))
+        tree = ast.parse(original)
         twin = list(ast.walk(tree))[self.node]
         list(_changes(twin))[self.change][1](tree, twin)
         return ast.unparse(ast.fix_missing_locations(tree))
@@ -231,23 +234,26 @@ class Bench:
                 shutil.copy2(ROOT / name, folder / name)
         compile_dir(folder / "src", quiet=2)
 
-    def passes(self, files: Sequence[str], seconds: float) -> bool:
+    def passes(self, tests: Sequence[str], seconds: float) -> bool:
         """Whether these tests are content with what is there."""
+        listed = self._folder / "tests.txt"  # they may be more than a command line holds
+        listed.write_text("\n".join(tests), encoding="utf-8")
         try:
-            return self._pytest("-x", *files, seconds=seconds).returncode == 0
+            return self._pytest("-x", f"@{listed}", seconds=seconds).returncode == 0
         except subprocess.TimeoutExpired:
             return False
 
-    def broken(self, jobs: int) -> set[str]:
-        """The files whose tests fail as they are."""
+    def watched(self, jobs: int) -> tuple[set[str], "Covering"]:
+        """The files whose tests fail as they are, and which tests come by which lines."""
+        words = ["-n", str(jobs), "--tb=no", "-rfE", f"--cov={MUTATED}", "--cov-context=test", "--cov-report="]
         try:
-            told = self._pytest("-n", str(jobs), "--tb=no", "-rfE", *TESTS, seconds=2 * LONGEST)
+            told = self._pytest(*words, *TESTS, seconds=2 * LONGEST)
         except subprocess.TimeoutExpired:
             raise SystemExit("the tests as they are do not come to an end") from None
         found = set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", told.stdout, re.MULTILINE))
         if told.returncode not in (0, 1) and not found:
             raise SystemExit(f"the tests cannot be run: {told.stdout[-2000:]}{told.stderr[-2000:]}")
-        return found
+        return found, Covering(self._folder)
 
     def _pytest(self, *words: str, seconds: float) -> "subprocess.CompletedProcess[str]":
         usual = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
@@ -275,15 +281,33 @@ class Bench:
         original = path.read_text(encoding="utf-8")
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         try:
-            path.write_text(mutant.text(), encoding="utf-8")
-            for files in filter(None, looks):
+            path.write_text(mutant.text(original), encoding="utf-8")
+            for tests in filter(None, looks):
                 if time.monotonic() > end:
                     return None
-                if not self.passes(files, LONGEST):
+                if not self.passes(tests, LONGEST):
                     return False
             return True
         finally:
             path.write_text(original, encoding="utf-8")
+
+
+class Covering:
+    """Which tests come by a line after its module was imported."""
+
+    def __init__(self, folder: Path) -> None:
+        data = CoverageData(str(folder / ".coverage"))
+        data.read()
+        self._lines: dict[tuple[str, int], list[str]] = {}
+        for path in data.measured_files():
+            for line, contexts in data.contexts_by_lineno(path).items():
+                tests = {context.rpartition("|")[0] for context in contexts if context}
+                self._lines[str(Path(path).relative_to(folder)), line] = sorted(tests)
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """In a random order: tests of one table stand together, and most of them say the same."""
+        tests = self._lines.get((mutant.path, mutant.line), [])
+        return random.Random(mutant.line).sample(tests, len(tests))
 
 
 def tests_of(module: str) -> tuple[list[str], list[str]]:
@@ -333,7 +357,7 @@ def _tried(
         total[mutant.path] += 1
     bench = benches.get()
     print(f"{len(found)} mutants of {len(total)} files; first the tests as they are", flush=True)
-    broken = bench.broken(jobs)
+    broken, covering = bench.watched(jobs)
     benches.put(bench)
     # Tests that fail as they are cannot find anything.
     looks = {path: [[file for file in files if file not in broken] for files in tests_of(path)] for path in total}
@@ -346,7 +370,13 @@ def _tried(
             return
         mine = benches.get()
         try:
-            survived = mine.survives(mutant, looks[mutant.path], end)
+            near, far = looks[mutant.path]
+            own = [
+                test
+                for test in covering.of(mutant, random.Random(mutant.line))
+                if test.partition("::")[0] not in broken
+            ]
+            survived = mine.survives(mutant, [own, near] if own else [near, far], end)
         finally:
             benches.put(mine)
         if survived is not None:

@@ -1,4 +1,4 @@
-"""Cases for the gate without a machine: a workspace at /work/app, a home at /home/me, and links that a test names."""
+"""Cases for the gate without a machine: a workspace at /srv/app, a home at /home/me, and links that a test names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Effect, Mod
 from callgate.words.places import Place
 from callgate.words.traits import Traits
 
-ROOT = "/work/app"
+ROOT = "/srv/app"
 HOME = "/home/me"
 NOW = 1_700_000_000.0
 

@@ -708,7 +708,7 @@ def test_an_answer_given_since_does_not_override_another_answer(effect: Effect) 
         (case_of("Deploy", traits=Traits(declared_locks=writes("a"))), "ask", "may change something"),
         (case_of("TodoWrite"), "allow", "own state"),
         (case_of("Read", file_path="a.py"), "allow", "only inside the workspace"),
-        (case_of("Read", file_path="/work/a.py"), "ask", "/work/a.py, outside the workspace"),
+        (case_of("Read", file_path="/srv/a.py"), "ask", "/srv/a.py, outside the workspace"),
         (case_of("Read", traits=Traits("none")), "allow", "it only reads"),
         (case_of("Grep", pattern="x"), "allow", "only inside the workspace"),
         (case_of("Write", file_path="a.py"), "ask", "it changes a.py; Edit(/a.py) would allow it"),

@@ -9,7 +9,7 @@ from callgate.words.decisions import Effect, Origin
 
 
 def said(effect: Effect, text: str) -> str | None:
-    return hint(make_rule(effect, text, Origin(), root="/work/app", home="/home/me"))
+    return hint(make_rule(effect, text, Origin(), root="/srv/app", home="/home/me"))
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_the_rule_that_is_named_allows_the_file(names: list[str]) -> None:
 def test_a_file_whose_rule_would_not_be_plain_has_none_named() -> None:
     for path in ("a\\b.py", "a\tb.py", "x "):
         assert "would" not in asked(case_of("Write", file_path=path))
-    linked = case_of("Write", file_path="l.py", links={"/work/app/l.py": "/work/app/real.py"})
+    linked = case_of("Write", file_path="l.py", links={"/srv/app/l.py": "/srv/app/real.py"})
     assert asked(linked) == "it changes l.py"
     far = case_of("Read", file_path="/etc/l.x", links={"/etc/l.x": "/etc/r.x"})
     assert asked(far) == "it reads /etc/l.x, outside the workspace"

@@ -384,4 +384,4 @@ def test_a_self_test_that_cannot_be_read_is_a_fault() -> None:
 
 
 def test_a_self_test_of_the_root_itself_counts_as_inside() -> None:
-    assert book(line("deny", "Read(//work/app)", match=(".",))).rules
+    assert book(line("deny", "Read(//srv/app)", match=(".",))).rules
