@@ -17,12 +17,12 @@ from typing import Literal, get_args
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
 from callgate.transcript.asked import Asked, Questions, which_of
 from callgate.transcript.journal import append_to_log
-from callgate.transcript.loader import Loaded, load
-from callgate.transcript.lock import Holder, drop_name, holder_of, open_log, read_holder, take_lock
+from callgate.transcript.loader import Loaded, load, read_log
+from callgate.transcript.lock import Holder, drop_name, holder_of, open_log, read_holder, take_lock, unreadable
 from callgate.transcript.masking import Masker
 from callgate.transcript.repair import repair
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
-from callgate.words.errors import JournalError, SessionLocked, UsageError
+from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
 from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
@@ -64,7 +64,7 @@ class InSession:
 
 def questions_in(log: Path) -> InSession:
     """Read without locking."""
-    questions = Questions(_read(log).events)
+    questions = Questions(read_log(log).events)
     found = list(questions.open.values())
     if not all(map(questions.will_run, found)) and holder_of(log) is None:
         found = [asked for asked in found if questions.will_run(asked)]
@@ -79,7 +79,7 @@ def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> An
     """
     answer = replace(_well_formed(confirmation), at=confirmation.at or time())
     _refuse_strangers(log)
-    asked = _fitting(log, Questions(_read(log).events), answer)
+    asked = _fitting(log, Questions(read_log(log).events), answer)
     return _Attempt(log, masker, asked, answer).taken()
 
 
@@ -142,7 +142,7 @@ def _refuse_strangers(log: Path) -> None:
     try:
         owner = os.stat(log, follow_symlinks=False).st_uid
     except OSError as error:
-        raise _unreadable(log, error) from error
+        raise unreadable(log, error) from error
     if owner != os.geteuid():
         raise AnswerRefused(f"session {log.stem} belongs to another user, who alone can answer its questions")
 
@@ -163,7 +163,7 @@ class _Attempt:
         try:
             left = leave_answer(self._log, self._asked, self._answer)
         except AnswerRefused:
-            self._if_closed(_read(self._log).events)  # whose file it is need not be whose answer is on record
+            self._if_closed(read_log(self._log).events)  # whose file it is need not be whose answer is on record
             raise
         try:
             for _ in range(_TRIES):
@@ -184,7 +184,7 @@ class _Attempt:
         try:
             fd = open_log(log, os.O_RDWR)
         except OSError as error:
-            raise _unreadable(log, error) from error
+            raise unreadable(log, error) from error
         try:
             take_lock(fd, log, time())
         except BaseException as error:
@@ -201,7 +201,7 @@ class _Attempt:
         except BaseException as error:
             _let_go(fd, log)
             if isinstance(error, OSError):
-                raise _unreadable(log, error) from error
+                raise unreadable(log, error) from error
             raise
         if already is not None:
             _let_go(fd, log)
@@ -213,7 +213,7 @@ class _Attempt:
     def _handed_over(self, left: Left) -> AnswerTaken:
         """It stays for the one who has the session open, unless that one had put another on record before."""
         is_there = left.is_there  # looked at first: what is removed is on record, or was not taken
-        closed = self._if_closed(_read(self._log).events)
+        closed = self._if_closed(read_log(self._log).events)
         holder = read_holder(self._log)
         if closed is None and not is_there:
             raise AnswerRefused(f"{holder} has session {self._log.stem} open and did not take the answer: it says why")
@@ -259,18 +259,3 @@ def _is_same(one: Confirmation, other: Confirmation) -> bool:
 def _let_go(fd: int, log: Path) -> None:
     drop_name(log)
     os.close(fd)
-
-
-def _read(log: Path) -> Loaded:
-    try:
-        fd = open_log(log, os.O_RDONLY)
-    except OSError as error:
-        raise _unreadable(log, error) from error
-    try:
-        return load(fd, log)
-    finally:
-        os.close(fd)
-
-
-def _unreadable(log: Path, error: OSError) -> JournalError:
-    return JournalError(f"{log} cannot be opened: {error.strerror or error}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from callgate.core.chain import BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Chain, Line
 from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
 from callgate.transcript.index import Index, read_index
+from callgate.transcript.lock import open_log, unreadable
 from callgate.transcript.reader import Damage, Raw, Reader
 from callgate.transcript.summary import Summary, Tally, prompt_of
 from callgate.words.errors import JournalError
@@ -50,6 +51,18 @@ class Loaded:
 
     def index(self) -> Index:
         return Index(self.end, self.n, self.sum, self.chain.leaf, tuple(self.chain.live()), self.about)
+
+
+def read_log(log: Path) -> Loaded:
+    """``load``, without locking or changing anything."""
+    try:
+        fd = open_log(log, os.O_RDONLY)
+    except OSError as error:
+        raise unreadable(log, error) from error
+    try:
+        return load(fd, log)
+    finally:
+        os.close(fd)
 
 
 def load(fd: int, log: Path) -> Loaded:

@@ -110,6 +110,10 @@ def open_log(log: Path, flags: int) -> int:
         raise
 
 
+def unreadable(log: Path, error: OSError) -> JournalError:
+    return JournalError(f"{log} cannot be opened: {error.strerror or error}")
+
+
 def _is_still_there(fd: int, log: Path) -> bool:
     """Somebody may have cleaned up between opening and locking."""
     try:

@@ -16,8 +16,8 @@ from callgate.transcript.asked import Questions
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
-from callgate.transcript.loader import Loaded, load
-from callgate.transcript.lock import open_log, take_lock
+from callgate.transcript.loader import Loaded, load, read_log
+from callgate.transcript.lock import open_log, take_lock, unreadable
 from callgate.transcript.masking import Masker
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
@@ -95,15 +95,7 @@ class Store:
 
     def read(self, which: str = LATEST) -> Loaded:
         """What is on record, without locking or changing anything."""
-        log = self.find(which)
-        try:
-            fd = open_log(log, os.O_RDONLY)
-        except OSError as error:
-            raise _unreadable(log, error) from error
-        try:
-            return load(fd, log)
-        finally:
-            os.close(fd)
+        return read_log(self.find(which))
 
     def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
         """What waits for a person's answer in a session, whoever has it open; it is only read. A path is its log."""
@@ -141,7 +133,7 @@ class Store:
         try:
             fd = open_log(log, os.O_RDWR)
         except OSError as error:
-            raise _unreadable(log, error) from error
+            raise unreadable(log, error) from error
         try:
             take_lock(fd, log, time())
             loaded = load(fd, log)
@@ -149,7 +141,7 @@ class Store:
         except BaseException as error:
             os.close(fd)
             if isinstance(error, OSError):
-                raise _unreadable(log, error) from error
+                raise unreadable(log, error) from error
             raise
         if quarantined is not None:
             loaded.events.append(quarantined)
@@ -177,7 +169,3 @@ def _counted(events: Iterable[Durable]) -> Counted:
         elif isinstance(event, TurnStarted):
             found = replace(found, turns=max(found.turns, event.turn))
     return found
-
-
-def _unreadable(log: Path, error: OSError) -> JournalError:
-    return JournalError(f"{log} cannot be opened: {error.strerror or error}")
