@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event as ThreadEvent
 from typing import Any
@@ -17,11 +17,11 @@ from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
 from callgate.testing.script import Scene, fail
 from callgate.transcript import journal as journal_module
-from callgate.transcript.journal import DiskJournal
 from callgate.words.errors import CallgateError
 from callgate.words.events import InputRefused, MessageAdded
 from callgate.words.inputs import Branch, Close, Compact, Interrupt, Rewind, SetMode, SetTitle, Snip
 from callgate.words.traits import Traits, shared
+from tests.flows.keep import on_disk, run, until
 
 SECONDS = 5.0
 """For what used to wait for ever."""
@@ -48,8 +48,25 @@ def full(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return unwanted
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(work)
+class Ending:
+    """The last step of closing a journal, which gives its lock back: it has ``begun``, and waits for ``go_on``."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = ThreadEvent(), ThreadEvent()
+        self._real = journal_module.drop_name
+
+    def drop_name(self, log: Path) -> None:
+        self.begun.set()
+        self.go_on.wait(SECONDS)
+        self._real(log)
+
+
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> Ending:
+    """Journals close in its time."""
+    ending = Ending()
+    monkeypatch.setattr(journal_module, "drop_name", ending.drop_name)
+    return ending
 
 
 def talk(*scenes: Scene) -> ScriptedModel:
@@ -62,17 +79,6 @@ def ids(session: Session) -> list[str]:
 
 async def summarize(_messages: Any, _instructions: str) -> str:
     return "what was said"
-
-
-async def on_disk(journal: DiskJournal) -> None:
-    waiting = journal.barrier()
-    if waiting is not None:
-        await waiting
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await in_thread(lambda: None)
 
 
 def crashed(store: Store) -> Store:
@@ -333,25 +339,15 @@ def test_what_was_snipped_together_with_a_later_message_stays_snipped_when_that_
 
 
 @pytest.mark.spec("TRS-6")
-def test_a_session_that_says_it_is_closed_can_be_opened_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    ending, go_on = ThreadEvent(), ThreadEvent()
-    real = journal_module.drop_name
-
-    def drop_name(log: Path) -> None:
-        ending.set()
-        go_on.wait(SECONDS)
-        real(log)
-
+def test_a_session_that_says_it_is_closed_can_be_opened_again(store: Store, ending: Ending) -> None:
     async def main() -> None:
         session = Session(talk(), journal=await store.create())
         await session.send(Prompt("one"))
-        monkeypatch.setattr(journal_module, "drop_name", drop_name)
         reply = session.send(Close())
-        await in_thread(ending.wait)
+        await in_thread(ending.begun.wait)
         told = session.status
-        go_on.set()
+        ending.go_on.set()
         await reply
-        monkeypatch.undo()
         assert told != "closed", "the lock is still held"
         await (await store.open(session.id)).aclose()
 
@@ -370,26 +366,17 @@ def test_a_session_closes_right_after_a_prompt(store: Store) -> None:
 
 
 @pytest.mark.spec("TRS-6")
-def test_whoever_closes_a_second_time_waits_for_the_end_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    ending, go_on = ThreadEvent(), ThreadEvent()
-    real = journal_module.drop_name
-
-    def drop_name(log: Path) -> None:
-        ending.set()
-        go_on.wait(SECONDS)
-        real(log)
-
+def test_whoever_closes_a_second_time_waits_for_the_end_too(store: Store, ending: Ending) -> None:
     async def main() -> None:
         session = Session(talk(), journal=await store.create())
         await session.send(Prompt("one"))
-        monkeypatch.setattr(journal_module, "drop_name", drop_name)
         first = asyncio.create_task(session.aclose())
-        await in_thread(ending.wait)
+        await in_thread(ending.begun.wait)
         second = asyncio.create_task(session.aclose())
         for _ in range(10):
             await asyncio.sleep(0)
         early = second.done()
-        go_on.set()
+        ending.go_on.set()
         await first
         await second
         assert not early

@@ -6,18 +6,30 @@ from inspect import isawaitable
 from posixpath import basename, join, normpath
 from typing import Any
 
-from callgate.core.ports import Case, Check
+from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
 from callgate.policy.known import stand_in
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import EMPTY, Rulebook
-from callgate.words.decisions import ApprovalPolicy, Decision, Deny, Effect, Mode, Origin, arguments_hash
+from callgate.words.decisions import (
+    Allow,
+    ApprovalPolicy,
+    Ask,
+    Decision,
+    Deny,
+    Effect,
+    Mode,
+    Origin,
+    Pattern,
+    arguments_hash,
+)
 from callgate.words.places import Place
 from callgate.words.traits import Traits
 
 ROOT = "/srv/app"
 HOME = "/home/me"
 NOW = 1_700_000_000.0
+MODES: tuple[Mode, ...] = ("default", "accept_edits", "plan", "bypass", "dont_ask")
 
 
 def place(path: str, links: Mapping[str, str] | None = None) -> Place:
@@ -50,6 +62,11 @@ def rules(
     )
 
 
+def policy(effect: Effect, tool: str, pattern: Pattern | None = None, **more: Any) -> ApprovalPolicy:
+    """A remembered answer."""
+    return ApprovalPolicy(effect, tool, pattern, **more)
+
+
 def case_of(
     name: str,
     arguments: Mapping[str, Any] | None = None,
@@ -80,6 +97,14 @@ def case_of(
 
 def shell(command: str, **more: Any) -> Case:
     return case_of("Bash", {"command": command}, **more)
+
+
+def hooked(case: Case, decision: Allow | Ask) -> Case:
+    """The case after a hook said this of it."""
+    return replace(case, hooked=Hooked("hook", decision))
+
+
+SRC = case_of("Write", file_path="src/a.py")
 
 
 def decided(case: Case, rulebook: Rulebook = EMPTY, *, hooks: Check | None = None) -> Decision:

@@ -38,6 +38,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 UNASKED = "callgate.policy.shell.programs.unasked"
 NEITHER_LONG, NEITHER_SHORT, NEITHER_WORD = "--zz-other", "-~", "zzother"
+OPERANDS = ((), ("aa",), ("aa", "bb", "cc"), ("aa=bb",), ("@aa",), ("+aa",), ("/aa",), ("--", "-aa"))
 _OPTION = re.compile(r"-[\w.#+-]+")
 _STEP = re.compile(r"[A-Za-z][\w.:+-]*")
 
@@ -111,7 +112,7 @@ def _meant_by(token: str) -> Iterator[str]:
 def _paragraph(name: str, source: Source, unasked: Source) -> str:
     program = program_named(name)
     lines = [f"{name}:{' quiet' if program.quiet else ''}{' tame' if program.tame else ''}"]
-    lines += [f"  ({' '.join(given)})  {outcome(program, name, *given)}" for given in ((), ("aa",), ("aa", "bb", "cc"))]
+    lines += [f"  ({' '.join(given)})  {outcome(program, name, *given)}" for given in OPERANDS]
     words = source.around(name) | (unasked.about(name) if program.quiet else set())
     lines += _grouped(program, (name,), words)
     for step in sorted(word for word in words if word[0] != "-" and word not in PROGRAMS):

@@ -158,7 +158,19 @@ def test_an_assignment_or_a_redirection_alone_is_not_granted() -> None:
 
 
 @pytest.mark.parametrize(
-    "tail", ["2>/dev/null", ">/dev/null 2>&1", "&>/dev/null", ">>/dev/null", "</dev/null", "2>&1", ">&2", "2>&-"]
+    "tail",
+    [
+        "2>/dev/null",
+        ">/dev/null 2>&1",
+        "&>/dev/null",
+        ">>/dev/null",
+        "</dev/null",
+        "2>&1",
+        ">&2",
+        "2>&-",
+        "<&0",
+        "3<&0",
+    ],
 )
 def test_redirections_to_nothing_and_between_numbers_are_free(tail: str) -> None:
     assert granted("echo:*", f"echo x {tail}")

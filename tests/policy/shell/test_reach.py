@@ -99,6 +99,14 @@ rm:*               ⇒ sudo rm a
                    ⇒ npx rm a
                    ⇒ uv run rm a
                    ⇒ docker exec c rm a
+                   ⇒ podman exec c rm a
+                   ⇒ kubectl exec pod -- rm a
+                   ⇒ docker run c rm a
+                   ⇒ kubectl debug pod -- rm a
+                   ⇒ ip netns exec n rm a
+                   ⇒ dtach -n s rm a
+                   ⇒ screen -dm rm a
+                   ⇒ tmux new rm a
                    ⇒ PAGER='rm a' git log
                    ⇒ GIT_SSH_COMMAND='rm a' git fetch
                    ⇒ alias x=rm; x a
@@ -141,6 +149,10 @@ kubectl delete:*   ⇒ kubectl -n x delete pod y
 rm:*               ⇒ sh -c 'sh -c "sh -c \'rm a\'"'
 git push:*         ⇒ echo push | xargs git
                    ⇒ printf 'push\n' | xargs git
+                   ⇒ printf 'push\0' | xargs -0 git
+                   ⇒ printf 'x\tpush' | xargs -n1 git
+                   ⇒ echo status push | xargs -n 1 git
+                   ⇒ echo status push | xargs -L1 git
                    ⇒ xargs git <<< push
                    ⇒ xargs -I{} git {} <<< push
                    ⇒ xargs -I % git % origin <<< push

@@ -2,20 +2,7 @@
 
 import pytest
 
-from callgate.policy.shell.command import Script, Unread
-from callgate.policy.shell.lexer import read_strictly
-
-
-def values(text: str) -> list[list[str | None]]:
-    script = read_strictly(text)
-    assert isinstance(script, Script), script
-    return [[word.value for word in command.words] for command in script.commands]
-
-
-def refused(text: str) -> str:
-    unread = read_strictly(text)
-    assert isinstance(unread, Unread), unread
-    return unread.reason
+from tests.policy.shell.lexer_kit import refused, values
 
 
 @pytest.mark.parametrize("text", ["time a", "time -p a -p", "! time a b", "x | time a", "time 'if' a", "time >f a"])

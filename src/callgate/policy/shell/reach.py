@@ -211,7 +211,7 @@ def _has_option(option: str, spoken: list[str | None]) -> bool:
     if option.startswith("--"):
         names = [word.partition("=")[0] for word in given]
         found = any(len(name) > 3 and option.startswith(name) for name in names)
-        return found or any(_has_letter(other[1], given) for other in _SYNONYMS.get(option, ()) if other[1] != "-")
+        return found or any(_has_letter(other[1], given) for other in _SYNONYMS.get(option, ()))
     return all(
         _has_letter(letter, given) or any(_alias(other, given) for other in _SYNONYMS.get(f"-{letter}", ()))
         for letter in option[1:]
@@ -255,8 +255,7 @@ def _readings(text: str) -> tuple[str, ...]:
     decoded = _DECODED.sub(_decode, joined)
     bare = [re.sub(r"\$\{?[@*]\}?|\$\(\s*\)|``|['\"\\]|\$(?=['\"])", "", each) for each in (joined, decoded)]
     emptied = [re.sub(r"\$\{[^}$]{0,80}\}|\$\w+", "", each) for each in bare]
-    commas = [re.sub(r"[{},]", " ", each) for each in bare]
-    return tuple(dict.fromkeys(each.casefold() for each in [text, joined, decoded, *bare, *emptied, *commas]))
+    return tuple(dict.fromkeys(each.casefold() for each in [text, joined, decoded, *bare, *emptied]))
 
 
 def _decode(found: re.Match[str]) -> str:

@@ -144,4 +144,4 @@ def _read(words: Words) -> list[Use]:
     return uses
 
 
-AWK: dict[str, Program] = dict.fromkeys(("awk", "gawk", "mawk", "nawk"), Program(_read, quiet=True))
+AWK: dict[str, Program] = dict.fromkeys(("awk", "gawk", "mawk", "nawk"), Program(_read))

@@ -198,7 +198,7 @@ CHANGING: dict[str, Program] = {
     "ln": Program(_ln),
     "link": Program(_ln),
     "truncate": Program(_truncated),
-    "tar": Program(_tar, quiet=True),
-    "bsdtar": Program(_tar, quiet=True),
-    "gtar": Program(_tar, quiet=True),
+    "tar": Program(_tar),
+    "bsdtar": Program(_tar),
+    "gtar": Program(_tar),
 }

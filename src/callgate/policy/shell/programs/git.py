@@ -157,4 +157,4 @@ def _naming(found: list[Found], operands: list[Found]) -> list[Use]:
     return [Use("alter", "", operands[0].at, operands[0].at, meant=True)]
 
 
-GIT: dict[str, Program] = {"git": Program(_git, quiet=True)}
+GIT: dict[str, Program] = {"git": Program(_git)}

@@ -42,26 +42,25 @@ _OTHERS = names(
     replace help sparse-checkout"""
 )
 
-# name → (kinds of the operands, options, strict or lenient)
-_TABLE: dict[str, tuple[str, str, str]] = {
+# name → (kinds of the operands, options)
+_TABLE: dict[str, tuple[str, str]] = {
     "status": (
         "read",
         """-sbvz -M?=text -u?=text --short --branch --show-stash --porcelain?=text --long --verbose
         --untracked-files?=text --ignore-submodules?=text --ignored?=text --column?=text --no-column --ahead-behind
         --no-ahead-behind --renames --no-renames --find-renames?=text --null""",
-        "strict",
     ),
-    "diff": ("read", _DIFF, "strict"),
-    "diff-tree": ("read", _DIFF + _REVS + " -v --root --no-commit-id", "strict"),
-    "diff-index": ("read", _DIFF, "strict"),
-    "diff-files": ("read", _DIFF, "strict"),
-    "log": ("read", _DIFF + _REVS, "strict"),
-    "show": ("read", _DIFF + _REVS, "strict"),
-    "whatchanged": ("read", _DIFF + _REVS, "strict"),
-    "rev-list": ("read", _DIFF + _REVS, "strict"),
-    "range-diff": ("read", _DIFF + " --creation-factor=text --left-only --right-only --no-dual-color", "strict"),
-    "shortlog": ("read", _REVS + " -nsce -w?=text --numbered --summary --email --group=text", "strict"),
-    "reflog": ("text read", _DIFF + _REVS, "strict"),
+    "diff": ("read", _DIFF),
+    "diff-tree": ("read", _DIFF + _REVS + " -v --root --no-commit-id"),
+    "diff-index": ("read", _DIFF),
+    "diff-files": ("read", _DIFF),
+    "log": ("read", _DIFF + _REVS),
+    "show": ("read", _DIFF + _REVS),
+    "whatchanged": ("read", _DIFF + _REVS),
+    "rev-list": ("read", _DIFF + _REVS),
+    "range-diff": ("read", _DIFF + " --creation-factor=text --left-only --right-only --no-dual-color"),
+    "shortlog": ("read", _REVS + " -nsce -w?=text --numbered --summary --email --group=text"),
+    "reflog": ("text read", _DIFF + _REVS),
     "grep": (
         "text read",
         """-aiIwvhHEGPFnlLcoqpWzr -A=text -B=text -C=text -e=text -f=read -m=text -# --cached --untracked --no-index
@@ -71,7 +70,6 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --no-color --break --heading --show-function --context=text --after-context=text --before-context=text
         --function-context --max-count=text --max-depth=text --recursive --no-recursive --threads=text --and --or
         --not --all-match --quiet --no-textconv --textconv!run -O?=run --open-files-in-pager?=run""",
-        "strict",
     ),
     "blame": (
         "read",
@@ -79,7 +77,6 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --incremental --encoding=text --contents=read --date=text --since=text --first-parent --reverse --progress
         --no-progress --show-name --show-number --show-email --score-debug --abbrev=text --color-lines
         --color-by-age --ignore-rev=text --ignore-revs-file=read --minimal""",
-        "strict",
     ),
     "ls-files": (
         "read",
@@ -87,12 +84,10 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --directory --no-empty-directory --eol --deduplicate --exclude=text --exclude-from=read
         --exclude-per-directory=text --exclude-standard --error-unmatch --with-tree=text --full-name
         --recurse-submodules --abbrev?=text --debug --sparse --format=text""",
-        "strict",
     ),
     "ls-tree": (
         "read",
         "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?=text --format=text",
-        "strict",
     ),
     "rev-parse": (
         "read",
@@ -101,20 +96,17 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --absolute-git-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository
         --show-superproject-working-tree --path-format=text --default=text --revs-only --no-revs --flags --no-flags
         --disambiguate=text --since=text --until=text --git-path=text --show-object-format?=text --local-env-vars""",
-        "strict",
     ),
     "cat-file": (
         "read",
         "-tsep --batch?=text --batch-check?=text --batch-command?=text --batch-all-objects --buffer --unordered "
         "--allow-unknown-type --path=text --textconv!run --filters!run",
-        "strict",
     ),
-    "hash-object": ("read", "-t=text --stdin --stdin-paths --path=text --no-filters --literally -w!write", "strict"),
+    "hash-object": ("read", "-t=text --stdin --stdin-paths --path=text --no-filters --literally -w!write"),
     "describe": (
         "read",
         """--dirty?=text --broken?=text --all --tags --contains --abbrev?=text --candidates=text --exact-match --debug
         --long --match=text --exclude=text --always --first-parent""",
-        "strict",
     ),
     "config": (
         "text",
@@ -124,7 +116,6 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         -f=read --file=read --blob=text --bool-or-int --bool-or-str --expiry-date --no-type
         --edit!run --add!alter --unset!alter --unset-all!alter --replace-all!alter --rename-section!alter
         --remove-section!alter --comment=alter""",
-        "strict",
     ),
     "branch": (
         "text",
@@ -134,7 +125,6 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --recurse-submodules -d!alter -D!alter -m!alter -M!alter -c!alter -C!alter -f!alter -u=alter --delete!alter
         --move!alter --copy!alter --force!alter --set-upstream-to=alter --unset-upstream!alter
         --edit-description!run""",
-        "strict",
     ),
     "tag": (
         "text",
@@ -142,94 +132,83 @@ _TABLE: dict[str, tuple[str, str, str]] = {
         --no-merged --points-at=text --color?=text --column?=text --no-column --ignore-case --annotate --sign
         --message=text --file=read --local-user=text --cleanup=text --create-reflog --no-sign
         -d!alter -f!alter -v!run -e!run --delete!alter --force!alter --verify!run --edit!run""",
-        "strict",
     ),
     "archive": (
         "read",
         """-lv0123456789 --format=text --list --verbose --prefix=text --worktree-attributes --add-file=read
         --mtime=text --add-virtual-file=text -o=file --output=file --remote=send --exec=run""",
-        "strict",
     ),
     "ls-remote": (
         "remote text",
         """-htqb --heads --branches --tags --refs --quiet --exit-code --get-url --sort=text --symref -o=text
         --server-option=text """
         + _REMOTE,
-        "strict",
     ),
-    "fetch": ("remote text", _REMOTE + " --recurse-submodules-default=text -o=text --refmap=text", "lenient"),
-    "pull": ("remote text", _REMOTE + _MERGE, "lenient"),
-    "push": ("remote text", _REMOTE + " -o=text --push-option=text --repo=odd", "lenient"),
+    "fetch": ("remote text", _REMOTE + " --recurse-submodules-default=text -o=text --refmap=text"),
+    "pull": ("remote text", _REMOTE + _MERGE),
+    "push": ("remote text", _REMOTE + " -o=text --push-option=text --repo=odd"),
     "clone": (
         "remote change",
         _REMOTE
         + """ -u=run -c=load --config=load --template=load --separate-git-dir=write -b=text --branch=text
         --depth=text -o=text --origin=text --reference=read --reference-if-able=read -j=text --jobs=text
         --filter=text --bundle-uri=send""",
-        "lenient",
     ),
-    "add": ("read", "-e!run --edit!run --pathspec-from-file=read --chmod=text", "lenient"),
+    "add": ("read", "-e!run --edit!run --pathspec-from-file=read --chmod=text"),
     "commit": (
         "read",
         """-apqvsneoi -m=text -F=read -C=text -t=read -S?=text -u?=text --message=text --file=read
         --reuse-message=text --author=text --date=text --template=read --fixup=text --squash=text --cleanup=text
         --trailer=run --reset-author --all --amend --no-edit --no-verify --signoff --quiet --dry-run --allow-empty
         --pathspec-from-file=read -c=run --reedit-message=run --edit!run""",
-        "lenient",
     ),
-    "checkout": ("change", "-b=text -B=text --orphan=text --conflict=text --pathspec-from-file=read", "lenient"),
-    "switch": ("read", "-c=text -C=text --create=text --force-create=text --orphan=text", "lenient"),
+    "checkout": ("change", "-b=text -B=text --orphan=text --conflict=text --pathspec-from-file=read"),
+    "switch": ("read", "-c=text -C=text --create=text --force-create=text --orphan=text"),
     "restore": (
         "change",
         "-SW -s=text --source=text --pathspec-from-file=read --staged --worktree",
-        "lenient",
     ),
-    "reset": ("read", "--pathspec-from-file=read", "lenient"),
-    "merge": ("read", _MERGE + " -m=text -F=read --file=read --into-name=text -e!run --edit!run", "lenient"),
+    "reset": ("read", "--pathspec-from-file=read"),
+    "merge": ("read", _MERGE + " -m=text -F=read --file=read --into-name=text -e!run --edit!run"),
     "rebase": (
         "read",
         _MERGE + " --onto=text -x=run --exec=run -i!run --interactive!run --edit-todo!run --whitespace=text",
-        "lenient",
     ),
-    "cherry-pick": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
-    "revert": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run", "lenient"),
+    "cherry-pick": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run"),
+    "revert": ("read", _MERGE + " -m=text --mainline=text -e!run --edit!run"),
     "stash": (
         "text read",
         """-m=text --message=text --pathspec-from-file=read --ext-diff!run --output=file --format=format
         --pretty?=format --show-signature!run""",
-        "lenient",
     ),
-    "remote": ("text", "-v --verbose -t=text -m=text --all --push --add --delete", "strict"),
-    "worktree": ("text change", "-b=text -B=text --reason=text --expire=text", "lenient"),
-    "submodule": ("text read", "-b=text --branch=text --name=text --reference=read --depth=text", "lenient"),
-    "bisect": ("text read", "--term-new=text --term-old=text --term-good=text --term-bad=text", "lenient"),
-    "notes": ("text", "-m=text -F=read -C=text --ref=text -c=run --message=text --file=read", "lenient"),
-    "mv": ("change", "-fknv --force --verbose --dry-run", "strict"),
-    "rm": ("drop", "-fnrq --force --dry-run --cached --ignore-unmatch --quiet --sparse", "strict"),
+    "remote": ("text", "-v --verbose -t=text -m=text --all --push --add --delete"),
+    "worktree": ("text change", "-b=text -B=text --reason=text --expire=text"),
+    "submodule": ("text read", "-b=text --branch=text --name=text --reference=read --depth=text"),
+    "bisect": ("text read", "--term-new=text --term-old=text --term-good=text --term-bad=text"),
+    "notes": ("text", "-m=text -F=read -C=text --ref=text -c=run --message=text --file=read"),
+    "mv": ("change", "-fknv --force --verbose --dry-run"),
+    "rm": ("drop", "-fnrq --force --dry-run --cached --ignore-unmatch --quiet --sparse"),
     "apply": (
         "read",
         """--directory=change --unsafe-paths!write --exclude=text --include=text -p=text -C=text""",
-        "lenient",
     ),
-    "am": ("read", "--directory=change --exclude=text --include=text -p=text -i!run --interactive!run", "lenient"),
-    "format-patch": ("read", _DIFF + _REVS + " -o=write --output-directory=write --stdout -k -N -v=text", "strict"),
+    "am": ("read", "--directory=change --exclude=text --include=text -p=text -i!run --interactive!run"),
+    "format-patch": ("read", _DIFF + _REVS + " -o=write --output-directory=write --stdout -k -N -v=text"),
     "init": (
         "change",
         """-b=text --initial-branch=text --template=load --separate-git-dir=write --shared?=text""",
-        "lenient",
     ),
-    "bundle": ("text change", "", "lenient"),
-    "clean": ("read", "-dfnqxX -e=text --force --dry-run --quiet --exclude=text -i!run --interactive!run", "strict"),
-    "difftool": ("read", _DIFF + " -x=run --extcmd=run -t=run --tool=run -y -g -d --no-prompt --tool-help", "strict"),
-    "mergetool": ("read", "-t=run --tool=run -y -g --no-prompt --tool-help", "strict"),
+    "bundle": ("text change", ""),
+    "clean": ("read", "-dfnqxX -e=text --force --dry-run --quiet --exclude=text -i!run --interactive!run"),
+    "difftool": ("read", _DIFF + " -x=run --extcmd=run -t=run --tool=run -y -g -d --no-prompt --tool-help"),
+    "mergetool": ("read", "-t=run --tool=run -y -g --no-prompt --tool-help"),
     "filter-branch": (
         "run",
         """--env-filter=run --tree-filter=run --index-filter=run --parent-filter=run --msg-filter=run
         --commit-filter=run --tag-name-filter=run --setup=run --subdirectory-filter=text --prune-empty --force -f
         -d=write""",
-        "strict",
     ),
-    **dict.fromkeys(_OTHERS, ("read", "--format=format --sort=format", "lenient")),
+    **dict.fromkeys(_OTHERS, ("read", "--format=format --sort=format")),
 }
 QUIET = names(
     """status diff diff-tree diff-index diff-files log show whatchanged rev-list range-diff shortlog grep blame ls-files
@@ -237,12 +216,20 @@ QUIET = names(
     check-attr check-mailmap count-objects version show-branch cherry verify-pack get-tar-commit-id stripspace
     patch-id"""
 )
+# Their options that are not in the table pass, unless they may be short for one that is.
+_LENIENT = (
+    names(
+        """fetch pull push clone add commit checkout switch restore reset merge rebase
+    cherry-pick revert stash worktree submodule bisect notes apply am init bundle"""
+    )
+    | _OTHERS
+)
 GRAMMARS: dict[str, Grammar] = {
     name: grammar(
         f"{spec} --help!run",
         *("word" if kind == "remote" else kind for kind in operands.split()),
         instead="-e -f" if name == "grep" else "",
-        lenient=how == "lenient",
+        lenient=name in _LENIENT,
     )
-    for name, (operands, spec, how) in _TABLE.items()
+    for name, (operands, spec) in _TABLE.items()
 }

@@ -18,6 +18,8 @@ DEEPEST = 8
 _LONGEST = 1_000
 _WORDS = 3_000
 _TEXTS = 40
+_PARTS = 20
+_PART = 4
 
 _LOADER = re.compile(r"ld(?:-linux|-musl)?[-\w.]*\.so(?:\.\d+)?")
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
@@ -131,9 +133,19 @@ class _Walk:
     def command(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...] = (), *, more: bool = False
     ) -> None:
-        fed = bool(words) and name_of(words[0]) in _FED
-        if fed and self.fed:
-            words = _with_input(words, self.fed)
+        feeds = bool(words) and name_of(words[0]) in _FED
+        if not feeds or not self.fed:
+            self.started(words, depth, redirects, more=more, unseen=feeds)
+            return
+        self.started(_with_input(words, self.fed), depth, redirects, more=more, unseen=len(self.fed) > _PARTS)
+        # It starts as many commands as it likes, each with some of the words it reads.
+        for at in range(1, min(len(self.fed), _PARTS)):
+            self.started(_with_input(words, self.fed[at : at + _PART]), depth, redirects, more=more)
+
+    def started(
+        self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
+    ) -> None:
+        """``unseen``: what it starts gets words that nobody sees."""
         self.words += len(words) + 1
         if depth > DEEPEST or self.words > _WORDS or len(words) > _LONGEST:
             self.over = True
@@ -144,7 +156,7 @@ class _Walk:
         self.told(run, depth + 1)
         for use in uses:
             if use.role == "argv" and use.on < len(words):
-                self.command(_until_end(words[use.on :]), depth + 1, more=fed and not self.fed)
+                self.command(_until_end(words[use.on :]), depth + 1, more=unseen)
             elif use.role == "run":
                 self.text(use.text, depth + 1) if use.text else self.blind.append(use.why)
             elif use.role == "code":
@@ -206,7 +218,9 @@ def _printed(script: Script) -> tuple[Word, ...]:
 def _split(word: Word) -> list[Word]:
     if word.value is None:
         return [word]
-    return [Word(text, text) for text in re.split(r"\s+|\\n|\0", word.value) if text and text not in ("-n", "-e", "%s")]
+    return [
+        Word(text, text) for text in re.split(r"\s+|\\[nt0]", word.value) if text and text not in ("-n", "-e", "%s")
+    ]
 
 
 def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -168,7 +168,7 @@ def _language(spec: str) -> Program:
             uses += [Use("code", "", script.at, script.on, "it runs a script", meant=seen), _path(script)]
         return uses
 
-    return Program(read, quiet=True)
+    return Program(read)
 
 
 def _always(spec: str, kind: str, why: str, *operands: str) -> Program:
@@ -186,7 +186,7 @@ def _vim(words: Words) -> list[Use]:
 
 
 INTERPRETERS: dict[str, Program] = {
-    **dict.fromkeys(SHELLS, Program(_shell, quiet=True)),
+    **dict.fromkeys(SHELLS, Program(_shell)),
     **{name: _language(spec) for names, spec in _TABLE.items() for name in names.split()},
     **dict.fromkeys(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "emacs", "nano", "pico", "micro"), Program(_vim)),
     **dict.fromkeys(

@@ -290,7 +290,6 @@ def program(
     instead: str = "",
     lenient: bool = False,
     dash: str = "--",
-    quiet: bool = False,
     stops: bool = False,
     also: tuple[Use, ...] = (),
 ) -> Program:
@@ -302,4 +301,4 @@ def program(
         uses = uses_in(rules, scan(rules, words))
         return [*also, *uses] if tame else [*also, *uses, *loose(words)]
 
-    return Program(read, quiet, tame)
+    return Program(read, tame=tame)

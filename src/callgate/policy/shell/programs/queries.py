@@ -146,8 +146,8 @@ def _mysql(words: Words) -> list[Use]:
 
 
 QUERIES: dict[str, Program] = {
-    "jq": Program(_jq, quiet=True),
-    "yq": Program(_yq, quiet=True),
+    "jq": Program(_jq),
+    "yq": Program(_yq),
     "sqlite3": Program(_sqlite),
     "psql": Program(_psql),
     "mysql": Program(_mysql),

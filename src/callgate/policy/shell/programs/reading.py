@@ -279,7 +279,7 @@ def _with_lists(program: Program) -> Program:
             *(Use("load", text[1:], at, at, "@ takes options from a file") for at, text in lists),
         ]
 
-    return Program(read, program.quiet)
+    return Program(read)
 
 
 def _with_pages(program: Program) -> Program:
@@ -289,7 +289,7 @@ def _with_pages(program: Program) -> Program:
         pages = [(at, said(word)) for at, word in enumerate(words[1:], 1) if "/" in said(word)]
         return [*program.read(words), *(Use("load", text, at, at, f"{text} {WHY['load']}") for at, text in pages)]
 
-    return Program(read, program.quiet)
+    return Program(read)
 
 
 def nothing(words: Words) -> list[Use]:
@@ -298,22 +298,22 @@ def nothing(words: Words) -> list[Use]:
 
 
 READING: dict[str, Program] = {
-    name: program(spec, *operands.split(), instead=_INSTEAD.get(called, ""), quiet=True)
+    name: program(spec, *operands.split(), instead=_INSTEAD.get(called, ""))
     for called, (operands, spec) in _TABLE.items()
     for name in called.split()
 } | {
-    "date": Program(_date, quiet=True),
-    "less": Program(_pager, quiet=True),
-    "more": Program(_pager, quiet=True),
-    "hostname": Program(_hostname, quiet=True),
-    "ps": Program(_ps, quiet=True),
+    "date": Program(_date),
+    "less": Program(_pager),
+    "more": Program(_pager),
+    "hostname": Program(_hostname),
+    "ps": Program(_ps),
     "dd": Program(_dd),
-    "echo": Program(nothing, quiet=True, tame=True),
-    "true": Program(nothing, quiet=True, tame=True),
-    "false": Program(nothing, quiet=True, tame=True),
-    ":": Program(nothing, quiet=True, tame=True),
-    "sleep": Program(nothing, quiet=True, tame=True),
-    "expr": Program(nothing, quiet=True, tame=True),
+    "echo": Program(nothing, tame=True),
+    "true": Program(nothing, tame=True),
+    "false": Program(nothing, tame=True),
+    ":": Program(nothing, tame=True),
+    "sleep": Program(nothing, tame=True),
+    "expr": Program(nothing, tame=True),
 }
 READING.update({name: _with_lists(READING[name]) for name in ("nm", "size", "readelf", "strings")})
 READING["man"] = _with_pages(READING["man"])

@@ -116,8 +116,8 @@ def _command(option: Found) -> list[Use]:
 
 
 SEARCH: dict[str, Program] = {
-    "find": Program(_find, quiet=True),
-    "gfind": Program(_find, quiet=True),
-    "fd": Program(_fd, quiet=True),
-    "fdfind": Program(_fd, quiet=True),
+    "find": Program(_find),
+    "gfind": Program(_find),
+    "fd": Program(_fd),
+    "fdfind": Program(_fd),
 }

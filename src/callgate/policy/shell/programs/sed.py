@@ -199,4 +199,4 @@ def _filled_in(words: Words, script: Found) -> bool:
     return script.on < len(words) and (words[script.on].globs or words[script.on].value is None)
 
 
-SED: dict[str, Program] = {"sed": Program(_read, quiet=True), "gsed": Program(_read, quiet=True)}
+SED: dict[str, Program] = {"sed": Program(_read), "gsed": Program(_read)}

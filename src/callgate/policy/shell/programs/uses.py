@@ -40,8 +40,8 @@ Reader = Callable[[Words], list[Use]]
 
 @noun
 class Program:
-    """``quiet``: it reads and prints, and nothing else, as far as no use says otherwise. ``tame``: it has no option or
-    operand that could do more, so words that are not known do not matter."""
+    """``quiet``: without any rule it may do what no use of it objects to; ``unasked`` says so. ``tame``: it has no
+    option or operand that could do more, so words that are not known do not matter."""
 
     read: Reader
     quiet: bool = False

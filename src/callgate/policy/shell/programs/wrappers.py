@@ -153,7 +153,7 @@ def _wrapper(name: str, own: int, spec: str) -> Program:
             found = [each for each in found if not each.name or each.at < operands[own].at]
         return uses_in(rules, found) + commands(words, found, own, name)
 
-    return Program(read, quiet=name in TRANSPARENT)
+    return Program(read)
 
 
 _ENV = grammar(

@@ -1,0 +1,64 @@
+"""What nobody spoke of: the tool itself decides, and a question says what is risky."""
+
+import pytest
+
+from callgate.core.ports import Case
+from callgate.words.decisions import Ask
+from callgate.words.traits import Traits, reads, shared, writes
+from tests.policy.gate_kit import case_of, decided, shell
+
+
+@pytest.mark.parametrize(
+    ("case", "expected", "why"),
+    [
+        (case_of("Look", traits=Traits("none")), "allow", "it only reads"),
+        (case_of("Look", traits=Traits("none", shared)), "allow", "it only reads"),
+        (case_of("Look", traits=Traits("none", reads("a.py"))), "allow", "only inside the workspace"),
+        (case_of("Look", traits=Traits("none", reads("/etc/x"))), "ask", "/etc/x, outside the workspace"),
+        (case_of("Deploy"), "ask", "Deploy may change something"),
+        (case_of("Deploy", traits=Traits("idempotent")), "ask", "may change something"),
+        (case_of("Deploy", traits=Traits(declared_locks=writes("a"))), "ask", "may change something"),
+        (case_of("TodoWrite"), "allow", "own state"),
+        (case_of("Read", file_path="a.py"), "allow", "only inside the workspace"),
+        (case_of("Read", file_path="/srv/a.py"), "ask", "/srv/a.py, outside the workspace"),
+        (case_of("Read", traits=Traits("none")), "allow", "it only reads"),
+        (case_of("Grep", pattern="x"), "allow", "only inside the workspace"),
+        (case_of("Write", file_path="a.py"), "ask", "it changes a.py; Edit(/a.py) would allow it"),
+        (case_of("WebFetch", url="https://example.com/a"), "ask", "WebFetch(domain:example.com)"),
+        (case_of("WebFetch", url="x"), "ask", "cannot be told"),
+        (case_of("WebSearch", query="x"), "ask", "network"),
+        (shell("ls"), "allow", ""),
+        (shell("cat a.py"), "allow", "only inside the workspace"),
+        (shell("cat /etc/hosts"), "ask", "/etc/hosts, outside the workspace"),
+        (shell("cat *.py"), "ask", "a pattern may lead over a link"),
+        (shell("ls && git status"), "ask", "Bash(git status:*) would allow it"),
+        (shell("touch a.py"), "ask", "no rule covers touch"),
+        (shell("cat a.py", traits=Traits("mutating")), "allow", ""),
+        (shell("touch a.py", traits=Traits("none")), "ask", "no rule covers touch"),
+        (case_of("Bash", {"command": 3}, traits=Traits("none")), "ask", "the command is not text"),
+    ],
+    ids=range(25),
+)
+def test_what_nobody_spoke_of_is_decided_by_the_tool_itself(case: Case, expected: str, why: str) -> None:
+    decision = decided(case)
+    assert type(decision).__name__.lower() == expected
+    assert decision.by == "default"
+    assert why in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("case", "risk"),
+    [
+        (case_of("Deploy"), None),
+        (case_of("Write", file_path="a.py"), None),
+        (case_of("Write", file_path="/tmp/x"), None),  # the reason says so
+        (shell("touch a"), None),
+        (shell("touch /tmp/x"), "it touches /tmp/x, outside the workspace"),
+        (shell("python x.py"), "nobody can tell beforehand what the command does: it runs"),
+    ],
+    ids=range(6),
+)
+def test_a_question_says_what_is_risky(case: Case, risk: str | None) -> None:
+    decision = decided(case)
+    assert isinstance(decision, Ask)
+    assert decision.risk is None if risk is None else risk in str(decision.risk)
