@@ -371,11 +371,7 @@ def _tried(
         mine = benches.get()
         try:
             near, far = looks[mutant.path]
-            own = [
-                test
-                for test in covering.of(mutant, random.Random(mutant.line))
-                if test.partition("::")[0] not in broken
-            ]
+            own = [test for test in covering.of(mutant) if test.partition("::")[0] not in broken]
             survived = mine.survives(mutant, [own, near] if own else [near, far], end)
         finally:
             benches.put(mine)
