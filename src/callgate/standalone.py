@@ -59,7 +59,9 @@ def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journa
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     place = None if root is None else Path(root)
     if isinstance(journal, DiskJournal):
-        return LocalHost(place, journal.folder / "artifacts", clean=journal.masker.noun)
+        return LocalHost(
+            place, journal.folder / "artifacts", clean=journal.masker.noun, journal=journal.folder / "applying"
+        )
     return LocalHost(place)
 
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 
 from callgate.host import beneath
+from callgate.host.applying import apply_changes
 from callgate.host.beneath import Folder, Links, kernel_open, open_beneath
-from callgate.host.files import apply_changes, write_new
+from callgate.host.files import write_new
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from tests.host.test_paths import PARTS, TREES, grow

@@ -10,7 +10,7 @@ from callgate.answering import OpenQuestion
 from callgate.archive import moment
 from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
-from callgate.words.changes import ChangeSet, FileChange, digest
+from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.decisions import Question
 from callgate.words.display import excerpt
 
@@ -136,8 +136,10 @@ def _difference(change: FileChange, most: int) -> tuple[Sequence[str], int]:
     return found[:most], max(len(found) - most, 0)
 
 
-def _lines_of(data: bytes | None) -> list[str] | None:
-    """None for what is not text."""
+def _lines_of(data: Content | None) -> list[str] | None:
+    """None for what is not text, or too large to be carried along."""
+    if isinstance(data, Stored):
+        return None
     if not data:
         return []
     try:
@@ -146,5 +148,5 @@ def _lines_of(data: bytes | None) -> list[str] | None:
         return None
 
 
-def _measured(data: bytes | None) -> str:
-    return "nothing" if data is None else f"{counted(len(data), 'byte')} ({(digest(data) or '')[:_SIGN]})"
+def _measured(data: Content | None) -> str:
+    return "nothing" if data is None else f"{counted(size_of(data), 'byte')} ({(digest(data) or '')[:_SIGN]})"

@@ -43,10 +43,10 @@ def check_covered(changes: ChangeSet, placed: Placed, normal: Callable[[str], st
     """ToolFailure when a change reaches a file that the call did not declare to write: nobody holds it back there."""
     if placed is EXCLUSIVE:
         return
-    for change in changes.files:
-        place = normal(change.path)
+    for path in changes.paths:
+        place = normal(path)
         if not any(place == held or place.startswith(held.rstrip("/") + "/") for held in placed.writes):
-            raise ToolFailure(f"{change.path} would be changed, but the locks of this call do not cover it")
+            raise ToolFailure(f"{path} would be changed, but the locks of this call do not cover it")
 
 
 class Claimant(Protocol):

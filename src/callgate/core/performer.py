@@ -151,10 +151,9 @@ class Performer:
         if ticket.reason is not None:  # the preview came although it was cancelled
             return outcomes.stopped(ticket.reason, ticket.because, "none")
         try:
-            await self._host.apply(changes)
+            run.changes = await self._host.apply(changes)
         except ToolFailure as failure:
             return outcomes.failed(str(failure), "none")
-        run.changes = changes
         return None
 
     def _limit(self, ticket: Ticket, run: CallRun, timeout: float) -> None:

@@ -79,8 +79,9 @@ class Host(Protocol):
         """Store an artifact for good and give its path."""
         ...
 
-    async def apply(self, changes: ChangeSet) -> None:
-        """Apply all of it or nothing; ToolFailure says which files were not as the preview found them."""
+    async def apply(self, changes: ChangeSet) -> ChangeSet:
+        """Apply all of it or nothing; ToolFailure says which files were not as the preview found them. Gives it back
+        with all that was found on the way: its inverse takes it back."""
         ...
 
 

@@ -9,8 +9,9 @@ from threading import Lock
 
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
+from callgate.host.applying import Recovered, apply_changes, recover
 from callgate.host.clock import LoopClock
-from callgate.host.files import apply_changes, make_folders, write_new
+from callgate.host.files import make_folders, write_new
 from callgate.host.paths import Resolver
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
@@ -20,7 +21,8 @@ from callgate.words.places import Place
 class LocalHost:
     """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept.
 
-    ``clean`` takes out of an artifact what must not reach the disk.
+    ``clean`` takes out of an artifact what must not reach the disk. ``journal`` is a private folder where it is on
+    record what is being applied, so that a crash in the middle can be finished or undone; without one it cannot.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class LocalHost:
         clock: Clock | None = None,
         *,
         clean: Callable[[bytes], bytes] | None = None,
+        journal: Path | None = None,
     ) -> None:
         self._resolver = Resolver(root or Path.cwd())
         self._data = None if data is None else data.absolute()
@@ -38,6 +41,7 @@ class LocalHost:
         self._locks = LockTable()
         self._threads = Threads()
         self._clean = clean
+        self._journal = None if journal is None else journal.absolute()
 
     @property
     def root(self) -> Path:
@@ -64,8 +68,14 @@ class LocalHost:
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self._threads)
 
-    async def apply(self, changes: ChangeSet) -> None:
-        await in_thread(partial(apply_changes, changes, self.root), threads=self._threads)
+    async def apply(self, changes: ChangeSet) -> ChangeSet:
+        return await in_thread(partial(apply_changes, changes, self.root, self._journal), threads=self._threads)
+
+    async def recover(self) -> list[Recovered]:
+        """Finish or undo what was being applied when a program died."""
+        if self._journal is None:
+            return []
+        return await in_thread(partial(recover, self.root, self._journal), threads=self._threads)
 
     def _keep(self, name: str, data: bytes) -> str:
         if self._clean is not None:

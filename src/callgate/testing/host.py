@@ -7,7 +7,7 @@ from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
 from callgate.host.paths import oddity
 from callgate.testing.clock import ManualClock
-from callgate.words.changes import ChangeSet
+from callgate.words.changes import ChangeSet, digest
 from callgate.words.errors import ToolFailure
 from callgate.words.places import Place, PlaceKind
 
@@ -57,23 +57,27 @@ class MemoryHost:
         self.artifacts[path] = data
         return path
 
-    async def apply(self, changes: ChangeSet) -> None:
-        places = [self.normal(change.path) for change in changes.files]
-        outside = [path for path in places if not path.startswith(ROOT + "/")]
+    async def apply(self, changes: ChangeSet) -> ChangeSet:
+        """Of contents that are at hand; modes and links are nothing here."""
+        outside = [path for path in changes.paths if not self.normal(path).startswith(ROOT + "/")]
         if outside:
             raise ToolFailure(f"outside the workspace {ROOT}: {', '.join(outside)}")
-        if len(set(places)) < len(places):
+        leaving = [self.normal(change.source or change.path) for change in changes.files if change.before is not None]
+        arriving = [self.normal(change.path) for change in changes.files if change.after is not None]
+        if len({*leaving}) < len(leaving) or len({*arriving}) < len(arriving):
             raise ToolFailure("a file is changed twice in one change set")
-        changed = [
-            change.path
-            for change, path in zip(changes.files, places, strict=True)
-            if self.files.get(path) != change.before
-        ]
+        wanted = {self.normal(path): None for path in changes.paths} | {
+            self.normal(change.source or change.path): change.precondition
+            for change in changes.files
+            if change.before is not None
+        }
+        changed = [path for path, found in wanted.items() if digest(self.files.get(path)) != found]
         if changed:
             raise ToolFailure(f"Nothing was changed, because files are not as the preview found them: {changed}")
-        for change, path in zip(changes.files, places, strict=True):
-            if change.after is None:
-                self.files.pop(path, None)
-            else:
-                self.files[path] = change.after
+        for path in leaving:
+            del self.files[path]
+        for change in changes.files:
+            if isinstance(change.after, bytes):
+                self.files[self.normal(change.path)] = change.after
         self.applied.append(changes)
+        return changes

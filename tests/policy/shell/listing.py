@@ -79,6 +79,10 @@ class Source:
                     common |= self._words(node, deep=False)
         self._common = common
 
+    @property
+    def names(self) -> set[str]:
+        return {name for name in self._keyed if _STEP.fullmatch(name)}
+
     def about(self, name: str) -> set[str]:
         """The words that stand in lines for this name."""
         return self._keyed.get(name, set())
@@ -115,7 +119,9 @@ def _paragraph(name: str, source: Source, unasked: Source) -> str:
     lines += [f"  ({' '.join(given)})  {outcome(program, name, *given)}" for given in OPERANDS]
     words = source.around(name) | (unasked.about(name) if program.quiet else set())
     lines += _grouped(program, (name,), words)
-    for step in sorted(word for word in words if word[0] != "-" and word not in PROGRAMS):
+    # Some of its steps are called like other programs.
+    steps = source.names if name == "git" else {word for word in words if word[0] != "-" and word not in PROGRAMS}
+    for step in sorted(steps):
         lines += _grouped(program, (name, step), source.about(step))
     return "\n".join(lines) + "\n"
 

@@ -7,6 +7,7 @@ from callgate import ChangeSet, Question, Status
 from callgate.cli.demo.board import Act, Row, lane, short_lane
 from callgate.cli.demo.script import TITLES
 from callgate.cli.terminal import Line, Safe, Signs, Span, fit, paragraph
+from callgate.words.changes import Content
 
 _STYLES = {
     Status.EXECUTING: "cyan",
@@ -52,9 +53,13 @@ def diff_of(changes: ChangeSet | None) -> list[str]:
     """A change as people read it; only the lines that carry meaning."""
     lines: list[str] = []
     for each in changes.files if changes is not None else ():
-        before, after = ((data or b"").decode(errors="replace").splitlines() for data in (each.before, each.after))
+        before, after = map(_lines, (each.before, each.after))
         lines += [line for line in unified_diff(before, after, lineterm="", n=1) if line[:3] not in ("---", "+++")]
     return lines
+
+
+def _lines(data: Content | None) -> list[str]:
+    return data.decode(errors="replace").splitlines() if isinstance(data, bytes) else []
 
 
 def note(row: Row) -> str:

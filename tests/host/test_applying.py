@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.files import apply_changes
+from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
@@ -73,7 +73,7 @@ def test_every_difference_is_named_and_nothing_is_written(root: Path) -> None:
     text = str(caught.value)
     assert "same" not in text
     for difference in (
-        "longer: has 3 bytes, not 6",
+        "longer: has other content: line 1 is now 'now', was 'before'",
         "other: has other content",
         "there: exists already",
         "missing: is not there",
