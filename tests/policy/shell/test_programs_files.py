@@ -13,6 +13,7 @@ find:*             ⇒ find . -delete
                    ⇒ find . -ok pwn ;
                    ⇒ find . -fprintf out.txt %p
                    ⇒ find . -fprint0 out
+                   ⇒ find -Ofast . -name x
                    ⇒ find ~ -name x
                    ⇒ find .. -name x
                    ⇒ find . -files0-from /etc/passwd

@@ -68,6 +68,7 @@ git *              ⇒ git log --oneline
 git bisect run ./test.sh ⇒ git bisect run ./test.sh
 find:* | wc:*      ⇒ find . -type f -size +10k -mtime -7 | wc -l
 find:*             ⇒ find src tests -maxdepth 2 -name '*.py' -o -name '*.pyi'
+                   ⇒ find -O3 . -name x
                    ⇒ find . \( -name a -o -name b \) -print
                    ⇒ find . -path './x' -prune -o -print
                    ⇒ find . -regex '.*\.py' -newermt 2024-01-01

@@ -103,6 +103,7 @@ rm:*               ⇒ sudo rm a
                    ⇒ kubectl exec pod -- rm a
                    ⇒ docker run c rm a
                    ⇒ kubectl debug pod -- rm a
+                   ⇒ kubectl run x --image y -- rm a
                    ⇒ ip netns exec n rm a
                    ⇒ dtach -n s rm a
                    ⇒ screen -dm rm a
