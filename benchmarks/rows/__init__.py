@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from benchmarks.rows import calls, decisions, gap, imports, latency, memory, record, turns
+from benchmarks.rows import calls, decisions, gap, imports, latency, memory, previews, record, turns
 
 ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "calls": calls.rows,
@@ -14,5 +14,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "import": imports.rows,
     "memory": memory.rows,
     "decisions": decisions.rows,
+    "previews": previews.rows,
     **record.ROWS,
 }

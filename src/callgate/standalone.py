@@ -10,6 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from callgate.changes.history import History
+from callgate.changes.keeping import KeptHost
 from callgate.core import executor as engine
 from callgate.core import gate as gates
 from callgate.core import runner
@@ -50,7 +52,7 @@ def as_gate(gate: Gate | None) -> Gate:
 
 def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journal | None = None) -> Host:
     """The host given, or the local one with ``root`` as its workspace. A session that is kept has its artifacts beside
-    its record, and no secrets in either."""
+    its record, with no secrets in either, and its changes with what they take to be undone."""
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
@@ -59,9 +61,9 @@ def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journa
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     place = None if root is None else Path(root)
     if isinstance(journal, DiskJournal):
-        return LocalHost(
-            place, journal.folder / "artifacts", clean=journal.masker.noun, journal=journal.folder / "applying"
-        )
+        folder = journal.folder
+        host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=folder / "applying")
+        return KeptHost(host, History(folder / "changes"), journal.session)
     return LocalHost(place)
 
 

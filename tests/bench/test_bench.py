@@ -30,6 +30,7 @@ LIMITED: dict[str, set[str]] = {
     "turns": {"turns"},
     "import": {"import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
+    "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
     "append": {"append", "append_lag"},
     "durable": set(),

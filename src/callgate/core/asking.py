@@ -15,10 +15,9 @@ from dataclasses import replace
 
 from callgate.core import outcomes
 from callgate.core.gate import choices_for, going_down, policy_fault, refused
-from callgate.core.lanes import check_covered
 from callgate.core.ports import Case, Gate, Host
 from callgate.core.record import Record
-from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets
+from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets, previewed
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
 from callgate.words.decisions import (
@@ -142,9 +141,7 @@ class Asking:
 
     async def _preview(self, ticket: Ticket) -> None:
         try:
-            preview = await ticket.tool.preview(ticket.arguments, self._make_run(ticket))
-            check_covered(preview, ticket.placed, self._host.normal)
-            ticket.preview = preview
+            ticket.preview = await previewed(ticket, self._make_run(ticket))
         except BaseException as error:
             if ticket.stage is PREVIEWING:
                 self._settle(ticket, outcomes.from_exception(error, "none"))

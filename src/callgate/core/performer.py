@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 from callgate.core import outcomes
 from callgate.core.gate import going_down
-from callgate.core.lanes import check_covered
 from callgate.core.outlet import Outlet, cut_progress, cut_to, named_if_empty, size_of, spilled
 from callgate.core.ports import Gate, Host
 from callgate.core.record import Record
-from callgate.core.ticket import CallRun, Ticket, Tickets
+from callgate.core.ticket import CallRun, Ticket, Tickets, previewed
 from callgate.words.calls import CODE_STATUS, Result
 from callgate.words.decisions import Allow
 from callgate.words.errors import ToolFailure, UsageError, in_words
@@ -140,8 +139,7 @@ class Performer:
     async def _apply(self, ticket: Ticket, run: CallRun) -> Result | None:
         """Apply what was shown, or what would have been. A refusal has changed nothing."""
         try:
-            changes = ticket.preview or await ticket.tool.preview(ticket.arguments, run)
-            check_covered(changes, ticket.placed, self._host.normal)
+            changes = ticket.preview or await previewed(ticket, run)
         except Exception as error:
             return outcomes.from_exception(error, "none")
         except asyncio.CancelledError:

@@ -2,11 +2,12 @@
 
 from asyncio import AbstractEventLoop, Event, Future
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from threading import Lock, get_ident
 from typing import Any
 
-from callgate.core.lanes import Claim, Placed
+from callgate.core.lanes import Claim, Placed, check_covered
 from callgate.core.ports import Case, Host, Timer, Tool
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
@@ -230,3 +231,11 @@ class CallRun:
         if sink is not None and waiting is not None:
             texts, (current, total) = waiting
             sink(self.call_id, "".join(texts), current, total)
+
+
+async def previewed(ticket: Ticket, run: CallRun) -> ChangeSet:
+    """The change a call shows, named after the message and the call. ToolFailure if its locks do not cover it."""
+    changes = await ticket.tool.preview(ticket.arguments, run)
+    check_covered(changes, ticket.placed, run.host.normal)
+    named = "/".join(name for name in run.lineage[-2:] if not name.startswith("~"))
+    return replace(changes, id=named, tool=changes.tool or ticket.name)

@@ -32,6 +32,15 @@ def write_new(
         raise
 
 
+def add_to(path: Path | str, data: bytes) -> None:
+    """Write at the end of a file that exists, down to the disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def make_folders(folder: Path, made: list[Path], mode: int = 0o777) -> None:
     """Make it and what is missing above it, and note in ``made`` what was not there."""
     missing: list[Path] = []

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import add_to, make_folders, sync_folder, write_new
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -90,11 +90,7 @@ class Journal:
 
     def _add(self, line: bytes) -> None:
         if self._file is not None:
-            with open(self._file, "r+b") as file:
-                file.seek(0, os.SEEK_END)
-                file.write(line + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+            add_to(self._file, line + b"\n")
 
 
 def left_in(folder: Path) -> list[Noted]:

@@ -1,0 +1,1 @@
+"""Changes to files: shown first, applied whole, taken back."""

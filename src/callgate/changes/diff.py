@@ -1,0 +1,114 @@
+"""A ChangeSet as a patch in git's extended format.
+
+``git apply`` takes it and writes exactly the bytes of the ChangeSet, unless a file is binary, too large to show or
+UTF-16: what is then said instead of its lines is for people. A byte that is not UTF-8 is a lone surrogate in the text:
+encode with ``surrogateescape`` to hand it to git, use ``shown`` for everything else.
+"""
+
+from collections.abc import Iterator
+
+from callgate.changes.hunks import FileDiff, Hunk, Mark, diffs
+from callgate.words.changes import ChangeSet, Content, FileChange, digest, size_of
+
+_SIGNS: dict[Mark, bytes] = {"same": b" ", "removed": b"-", "added": b"+"}
+_ESCAPES = {ord(char): f"\\{name}" for char, name in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)}
+_NO_NEWLINE = b"\n\\ No newline at end of file\n"
+_FILE, _LINK = 0o100000, 0o120000
+_USUAL = 0o644
+
+
+def unified(changes: ChangeSet, context: int = 3, *, root: str = "") -> str:
+    """The whole of it. Paths below ``root`` are named from there, others without their leading slash."""
+    return b"".join(section(found, root) for found in diffs(changes, context)).decode("utf-8", "surrogateescape")
+
+
+def section(found: FileDiff, root: str = "") -> bytes:
+    """What the patch says about one file; it ends with a line end."""
+    change = found.change
+    new, old = _name(change.path, root), _name(change.source or change.path, root)
+    if found.kind == "create":
+        old = new
+    elif found.kind == "delete":
+        new = old
+    head = [f"diff --git {quoted(f'a/{old}')} {quoted(f'b/{new}')}", *_header(found, old, new)]
+    before = "/dev/null" if change.before is None else quoted(f"a/{old}")
+    after = "/dev/null" if change.after is None else quoted(f"b/{new}")
+    if found.shown == "lines":
+        if found.encodings:
+            head.append(f"shown as text: {' → '.join(found.encodings)}")
+        if found.hunks:
+            head += [f"--- {before}{_tab(before)}", f"+++ {after}{_tab(after)}"]
+    else:
+        head.append(
+            f"Binary files {before} and {after} differ"
+            if found.shown == "binary"
+            else f"Files {before} and {after} differ, too large to show"
+        )
+        head += [*_measured("before", change.before), *_measured("after", change.after)]
+    lines = b"".join(part for hunk in found.hunks for part in _written(hunk))
+    return "".join(f"{line}\n" for line in head).encode("utf-8", "surrogateescape") + lines
+
+
+def quoted(path: str) -> str:
+    """The path as git writes it: in quotes, with C's escapes, where it has a quote, a backslash, a control character or
+    a byte that is not UTF-8. Other letters stay readable."""
+    escaped = "".join(_escaped(char) for char in path)
+    # A blank at the end is seen by people and kept by every parser only inside quotes.
+    return f'"{escaped}"' if escaped != path or path.endswith(" ") else path
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if code in _ESCAPES:
+        return _ESCAPES[code]
+    if code < 0x20 or code == 0x7F or 0xDC80 <= code <= 0xDCFF:
+        return f"\\{code & 0xFF:03o}"
+    return char
+
+
+def _name(path: str, root: str) -> str:
+    below = root.rstrip("/") + "/"
+    return path[len(below) :] if root and path.startswith(below) else path.lstrip("/")
+
+
+def _tab(name: str) -> str:
+    """Ends a name with a blank in it, as git does, so that what follows is not taken for a part of it."""
+    return "\t" if " " in name and not name.startswith('"') else ""
+
+
+def _header(found: FileDiff, old: str, new: str) -> Iterator[str]:
+    change = found.change
+    if found.kind == "create":
+        yield f"new file mode {_mode(change, change.mode)}"
+    elif found.kind == "delete":
+        yield f"deleted file mode {_mode(change, change.mode_before)}"
+    elif change.mode not in (None, change.mode_before) and not change.link:
+        if change.mode_before is not None:
+            yield f"old mode {_mode(change, change.mode_before)}"
+        yield f"new mode {_mode(change, change.mode)}"
+    if found.kind == "rename":
+        yield f"rename from {quoted(old)}"
+        yield f"rename to {quoted(new)}"
+
+
+def _mode(change: FileChange, mode: int | None) -> str:
+    """A link has no permissions of its own; where they are not known, they are the usual ones."""
+    return f"{_LINK if change.link else _FILE | (_USUAL if mode is None else mode):o}"
+
+
+def _measured(side: str, content: Content | None) -> Iterator[str]:
+    if content is not None:
+        yield f"{side}: {size_of(content)} bytes, sha256 {digest(content)}"
+
+
+def _written(hunk: Hunk) -> Iterator[bytes]:
+    before, after = _range(hunk.before_at, hunk.before_count), _range(hunk.after_at, hunk.after_count)
+    yield f"@@ -{before} +{after} @@\n".encode()
+    for mark, line in hunk.lines:
+        yield _SIGNS[mark] + line
+        if not line.endswith(b"\n"):
+            yield _NO_NEWLINE
+
+
+def _range(at: int, count: int) -> str:
+    return str(at) if count == 1 else f"{at},{count}"

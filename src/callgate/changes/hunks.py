@@ -1,0 +1,137 @@
+"""What differs in the files of a ChangeSet, as data: hunks of lines, and what is not shown as lines."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from callgate.changes.matching import EFFORT, matches
+from callgate.changes.text import read_text, write_text
+from callgate.words.changes import ChangeKind, ChangeSet, Content, FileChange, Stored, digest
+from callgate.words.noun import noun
+
+Mark = Literal["same", "removed", "added"]
+Line = tuple[Mark, bytes]
+Shown = Literal["lines", "binary", "large"]
+
+_LEAST_EFFORT = 2_000
+
+
+@noun
+class Hunk:
+    """Lines around one place that changed, and where they stand. A line keeps its line end; only the last of a file may
+    have none. Counted from 1; an empty side names the line before it."""
+
+    before_at: int
+    before_count: int
+    after_at: int
+    after_count: int
+    lines: tuple[Line, ...]
+
+
+@noun
+class FileDiff:
+    """How the content of one file differs. Only ``shown`` as lines are there hunks and numbers of lines.
+
+    ``encodings``: the file is UTF-16 before or after, and its hunks are of its text in UTF-8.
+    """
+
+    change: FileChange
+    kind: ChangeKind
+    shown: Shown = "lines"
+    hunks: tuple[Hunk, ...] = ()
+    added: int = 0
+    removed: int = 0
+    encodings: tuple[str, ...] = ()
+
+
+def diffs(changes: ChangeSet, context: int = 3) -> Iterator[FileDiff]:
+    """The files that change, in their order. The search for equal lines is bounded over all of them together."""
+    effort = max(EFFORT // max(len(changes.files), 1), _LEAST_EFFORT)
+    found = (file_diff(change, context, effort=effort) for change in changes.files)
+    return (each for each in found if each.kind != "nothing")
+
+
+def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> FileDiff:
+    kind = change.kind  # it hashes the contents, so it is asked once
+    before, after = change.before, change.after
+    if kind in ("nothing", "mode") or _equal(before, after):
+        return FileDiff(change, kind)
+    if isinstance(before, Stored) or isinstance(after, Stored):
+        return FileDiff(change, kind, "large")
+    one, other = _readable(before, change), _readable(after, change)
+    if one is None or other is None:
+        return FileDiff(change, kind, "binary")
+    encodings: tuple[str, ...] = ()
+    if one[1].startswith("utf-16") or other[1].startswith("utf-16"):
+        encodings = tuple(dict.fromkeys(name for side, name in ((before, one[1]), (after, other[1])) if side))
+    ours, theirs = lines_of(one[0]), lines_of(other[0])
+    spans = _spans(ours, theirs, effort)
+    hunks = tuple(_hunk(ours, theirs, group, context) for group in _grouped(spans, context))
+    added, removed = sum(until - to for _, _, to, until in spans), sum(end - at for at, end, _, _ in spans)
+    return FileDiff(change, kind, "lines", hunks, added, removed, encodings)
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """Its lines as git counts them: each ends with a line feed, the last one perhaps not."""
+    *whole, last = data.split(b"\n")
+    lines = [line + b"\n" for line in whole]
+    return [*lines, last] if last else lines
+
+
+def _equal(before: Content | None, after: Content | None) -> bool:
+    plain = isinstance(before, bytes) and isinstance(after, bytes)
+    return before == after if plain else digest(before) == digest(after)
+
+
+def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | None:
+    """What is shown of a content, and its encoding; None if it is no text."""
+    if not data or change.link:
+        return data or b"", "utf-8"
+    read = read_text(data)
+    if read is None:
+        return None
+    text, form = read
+    if form.encoding == "utf-8":
+        return data, str(form)
+    return write_text(text, replace(form, encoding="utf-8", bom=False)), str(form)
+
+
+_Span = tuple[int, int, int, int]
+"""A changed place: from and to before, from and to after."""
+
+
+def _spans(before: Sequence[bytes], after: Sequence[bytes], effort: int) -> list[_Span]:
+    spans: list[_Span] = []
+    at = to = 0
+    for start, begin, length in matches(before, after, effort=effort):
+        if (at, to) != (start, begin):
+            spans.append((at, start, to, begin))
+        at, to = start + length, begin + length
+    return spans
+
+
+def _grouped(spans: Sequence[_Span], context: int) -> Iterator[list[_Span]]:
+    group: list[_Span] = []
+    for span in spans:
+        if group and span[0] - group[-1][1] > 2 * context:
+            yield group
+            group = []
+        group.append(span)
+    if group:
+        yield group
+
+
+def _hunk(before: Sequence[bytes], after: Sequence[bytes], group: Sequence[_Span], context: int) -> Hunk:
+    above = min(context, group[0][0])
+    below = min(context, len(before) - group[-1][1])
+    start, begin = group[0][0] - above, group[0][2] - above
+    count, others = group[-1][1] + below - start, group[-1][3] + below - begin
+    lines: list[Line] = []
+    at = start
+    for first, last, to, until in group:
+        lines.extend(("same", line) for line in before[at:first])
+        lines.extend(("removed", line) for line in before[first:last])
+        lines.extend(("added", line) for line in after[to:until])
+        at = last
+    lines.extend(("same", line) for line in before[at : at + below])
+    return Hunk(start + (count > 0), count, begin + (others > 0), others, tuple(lines))

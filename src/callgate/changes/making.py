@@ -1,0 +1,158 @@
+"""ChangeSets from edits of a text, and from a function over files."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import cast
+
+from callgate.changes.nearest import LINE_END, line_number, nearest
+from callgate.changes.text import TextForm, read_text, shown, write_text
+from callgate.words.changes import ChangeSet, Content, FileChange, Stored
+from callgate.words.errors import ToolFailure, in_words
+from callgate.words.noun import noun
+
+_FEW, _MANY = 5, 100
+
+
+@noun
+class Edit:
+    """Text to be replaced, at its one place or with ``all`` wherever it stands."""
+
+    old: str
+    new: str
+    all: bool = False
+
+
+def from_edits(path: str, before: Content | None, edits: Sequence[Edit], label: str, tool: str) -> ChangeSet:
+    """The edits one after the other, each on what the last one left, with the encoding and line ends of the file kept.
+
+    In the edits "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills a file that is empty
+    or not there. ToolFailure says why an edit cannot be made; then none is.
+    """
+    if isinstance(before, Stored):
+        raise ToolFailure(f"{path}: the file is too large to edit ({before.size} bytes)")
+    read = read_text(before or b"")
+    if read is None:
+        raise ToolFailure(f"{path}: this is not a text file, so it cannot be edited as text")
+    text, form = read
+    count = 0
+    for number, edit in enumerate(edits, start=1):
+        where = f"{path}, edit {number} of {len(edits)}" if len(edits) > 1 else path
+        text, made = _edited(text, edit, form, where)
+        count += made
+    after = _bytes(text, form, path)
+    if after == before:
+        raise ToolFailure(f"{path}: the edits leave the file as it is")
+    return ChangeSet(label, (FileChange(path, before, after),), tool, count=count)
+
+
+def from_function(
+    files: Mapping[str, bytes], change: Callable[[str, bytes], bytes | None], label: str, tool: str
+) -> ChangeSet:
+    """What the function makes of each file: other bytes, or None to delete it. A file it leaves as it is is left out.
+
+    ToolFailure names the file at which the function failed.
+    """
+    made: list[FileChange] = []
+    for path, before in files.items():
+        try:
+            after = cast(object, change(path, before))
+        except ToolFailure as failure:
+            raise ToolFailure(f"{path}: {failure}") from failure
+        except Exception as error:
+            raise ToolFailure(f"{path}: {in_words(error)}") from error
+        if not isinstance(after, bytes | None):
+            raise ToolFailure(f"{path}: the change gave {type(after).__name__} instead of bytes")
+        if after != before:
+            made.append(FileChange(path, before, after))
+    return ChangeSet(label, tuple(made), tool)
+
+
+def _bytes(text: str, form: TextForm, path: str) -> bytes:
+    try:
+        return write_text(text, form)
+    except UnicodeEncodeError as error:
+        half = shown(text[error.start])
+        raise ToolFailure(f"{path}: {half} is half a character and cannot be written as {form.encoding}") from error
+
+
+def _edited(text: str, edit: Edit, form: TextForm, where: str) -> tuple[str, int]:
+    """The text after one edit, and how many places it changed."""
+    mixed = form.newline == "mixed"
+    old, new = (_plain(part, form) for part in (edit.old, edit.new))
+    if old == new:
+        raise ToolFailure(f"{where}: the old and the new text are the same, so there is nothing to change")
+    if not old:
+        if text:
+            raise ToolFailure(f"{where}: the old text is empty, but the file is not; say which text to replace")
+        return new, 1
+    # Without ``all`` places that overlap are several; with it each character is replaced once.
+    found = (_mixed_places if mixed else _places)(text, old, len(old) if edit.all else 1)
+    places = list(found if edit.all else islice(found, _MANY + 1))
+    if not places:
+        raise ToolFailure(f"{where}: the text to replace was not found. {nearest(text, old)}")
+    if len(places) > 1 and not edit.all:
+        raise ToolFailure(f"{where}: {_several(text, [start for start, _ in places])}")
+    usual = _usual_end(text) if mixed else ""
+    pieces: list[str] = []
+    at = 0
+    for start, end in places:
+        pieces += [text[at:start], _with_ends(text[start:end], edit.new, usual) if mixed else new]
+        at = end
+    return "".join([*pieces, text[at:]]), len(places)
+
+
+def _several(text: str, starts: Sequence[int]) -> str:
+    lines = ", ".join(str(line_number(text, start)) for start in starts[:_FEW])
+    more = ", …" if len(starts) > _FEW else ""
+    many = f"more than {_MANY}" if len(starts) > _MANY else f"{len(starts)}"
+    return (
+        f"the text to replace stands at {many} places (lines {lines}{more}); "
+        "give more of the text around the one that is meant, or ask for all of them"
+    )
+
+
+def _plain(text: str, form: TextForm) -> str:
+    if form.newline in ("mixed", "\r"):
+        return LINE_END.sub("\n", text)
+    return text.replace("\r\n", "\n") if form.newline else text
+
+
+def _places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
+    at = text.find(old)
+    while at >= 0:
+        yield at, at + len(old)
+        at = text.find(old, at + step)
+
+
+def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
+    """Where it stands with whatever line ends: found in the plain text, said for the real one."""
+    # Each "\r\n" is one character in the plain text, so what follows it stands one further in the real one.
+    doubles = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
+    for start, end in _places(LINE_END.sub("\n", text), old, step):
+        yield start + bisect_left(doubles, start), end + bisect_left(doubles, end)
+
+
+def _with_ends(old: str, new: str, usual: str) -> str:
+    """The new text, where lines that stay keep the line end they have."""
+    lines, others = LINE_END.split(new), LINE_END.split(old)
+    ends = LINE_END.findall(old)
+    # A lone "\r" was typed on purpose; everything else means "a line end".
+    chosen = [end if end == "\r" else (ends or [usual])[0] for end in LINE_END.findall(new)]
+    first = min(_alike(lines, others), len(chosen), len(ends))
+    rest = min(_alike(lines[::-1], others[::-1]), len(chosen) - first, len(ends) - first)
+    chosen[:first] = ends[:first]
+    chosen[len(chosen) - rest :] = ends[len(ends) - rest :]
+    return "".join(line + end for line, end in zip(lines, [*chosen, ""], strict=True))
+
+
+def _alike(lines: Sequence[str], others: Sequence[str]) -> int:
+    short = min(len(lines), len(others))
+    return next((at for at in range(short) if lines[at] != others[at]), short)
+
+
+def _usual_end(text: str) -> str:
+    ends = Counter(LINE_END.findall(text))
+    return ends.most_common(1)[0][0] if ends else "\n"

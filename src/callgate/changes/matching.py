@@ -1,0 +1,152 @@
+"""Which lines of two texts are the same ones: exact where that is affordable, by landmarks where it is not.
+
+Lines that only one side has are left aside first, which loses nothing and makes most changes small. The rest is a
+shortest edit script (Myers' greedy search). If that would take too long, lines that stand once on either side split
+the texts in pieces; a piece that is still too much work, and has no such line, counts as different altogether.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeAlias
+
+Block = tuple[int, int, int]
+"""Where it starts before, where it starts after, how long it is."""
+_Chain: TypeAlias = "tuple[_Chain, int, int, int] | None"
+"""Blocks found on the way to a point, the last one first."""
+_Series: TypeAlias = "tuple[_Series, int, int] | None"
+"""Landmarks in rising order, the last one first."""
+
+EFFORT = 150_000
+"""How many steps a search may take: about a twentieth of a second."""
+_LEAST = 64
+
+
+def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: int = EFFORT) -> list[Block]:
+    """Runs of equal lines, in order on both sides, none touching the next; an empty block at the ends closes the list.
+
+    The time is bounded by the lengths and ``effort``. The same input gives the same blocks.
+    """
+    numbers: dict[Hashable, int] = {}
+    left = [numbers.setdefault(line, len(numbers)) for line in before]
+    right = [numbers.setdefault(line, len(numbers)) for line in after]
+    head, tail = _ends(left, right)
+    blocks = [(0, 0, head), *_between(left, right, head, tail, effort), (len(left) - tail, len(right) - tail, tail)]
+    return [*_joined(blocks), (len(left), len(right), 0)]
+
+
+def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
+    """How many lines are equal at the beginning, and how many of the others at the end."""
+    short = min(len(left), len(right))
+    head = next((at for at in range(short) if left[at] != right[at]), short)
+    rest = short - head
+    return head, next((at for at in range(rest) if left[-1 - at] != right[-1 - at]), rest)
+
+
+def _between(left: list[int], right: list[int], head: int, tail: int, effort: int) -> Iterator[Block]:
+    """Single matches of what lies between the equal ends."""
+    one, other = range(head, len(left) - tail), range(head, len(right) - tail)
+    shared = {left[at] for at in one} & {right[at] for at in other}
+    ours = [at for at in one if left[at] in shared]
+    theirs = [at for at in other if right[at] in shared]
+    for start, begin, length in _search([left[at] for at in ours], [right[at] for at in theirs], effort):
+        yield from ((ours[start + step], theirs[begin + step], 1) for step in range(length))
+
+
+def _joined(blocks: Sequence[Block]) -> Iterator[Block]:
+    start, begin, length = 0, 0, 0
+    for at, to, more in blocks:
+        if (at, to) == (start + length, begin + length):
+            length += more
+            continue
+        if length:
+            yield start, begin, length
+        start, begin, length = at, to, more
+    if length:
+        yield start, begin, length
+
+
+def _search(left: list[int], right: list[int], effort: int) -> Iterator[Block]:
+    head, tail = _ends(left, right)
+    to, until = len(left) - tail, len(right) - tail
+    yield 0, 0, head
+    ours, theirs = left[head:to], right[head:until]
+    if ours and theirs and effort >= _LEAST:
+        exact = _shortest(ours, theirs, effort)
+        found = _by_landmarks(ours, theirs, effort // 2) if exact is None else exact
+        yield from ((start + head, begin + head, length) for start, begin, length in found)
+    yield to, until, tail
+
+
+def _shortest(left: list[int], right: list[int], effort: int) -> list[Block] | None:
+    """The blocks that leave the fewest lines over; None if that takes more steps than ``effort``."""
+    many, others = len(left), len(right)
+    # furthest[k]: how far down ``left`` the best path on diagonal k has come; a negative k counts from the end.
+    furthest = [0] * (2 * min(many + others, effort) + 3)
+    chains: list[_Chain] = [None] * len(furthest)
+    spent = 0
+    for edits in range(many + others + 1):
+        for k in range(2 * max(0, edits - others) - edits, edits - 2 * max(0, edits - many) + 1, 2):
+            if k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1]):
+                start, chain = furthest[k + 1], chains[k + 1]
+            else:
+                start, chain = furthest[k - 1] + 1, chains[k - 1]
+            at, to = start, start - k
+            while at < many and to < others and left[at] == right[to]:
+                at += 1
+                to += 1
+            if at > start:
+                chain = (chain, start, start - k, at - start)
+            furthest[k], chains[k] = at, chain
+            if at >= many and to >= others:
+                return _unchained(chain)
+            spent += 1 + at - start
+        if spent > effort:
+            return None
+    raise AssertionError("a path always ends")
+
+
+def _unchained(chain: _Chain) -> list[Block]:
+    blocks: list[Block] = []
+    while chain is not None:
+        chain, start, begin, length = chain
+        blocks.append((start, begin, length))
+    return blocks[::-1]
+
+
+def _by_landmarks(left: list[int], right: list[int], effort: int) -> Iterator[Block]:
+    marks = _landmarks(left, right)
+    if not marks:
+        return
+    share = effort // (len(marks) + 1)
+    start = begin = 0
+    for at, to in [*marks, (len(left), len(right))]:
+        for one, other, length in _search(left[start:at], right[begin:to], share):
+            yield start + one, begin + other, length
+        if at < len(left):
+            yield at, to, 1
+        start, begin = at + 1, to + 1
+
+
+def _landmarks(left: list[int], right: list[int]) -> list[tuple[int, int]]:
+    """The longest series of lines that stand once on either side, in the same order on both."""
+    here, there = Counter(left), Counter(right)
+    where = {line: to for to, line in enumerate(right) if there[line] == 1 and here[line] == 1}
+    lows: list[int] = []  # the lowest end of a rising series of each length
+    tops: list[_Series] = []
+    for at, line in enumerate(left):
+        if line in where:
+            to = where[line]
+            length = bisect_left(lows, to)
+            series = (tops[length - 1] if length else None, at, to)
+            if length == len(lows):
+                lows.append(to)
+                tops.append(series)
+            else:
+                lows[length], tops[length] = to, series
+    found: list[tuple[int, int]] = []
+    series = tops[-1] if tops else None
+    while series is not None:
+        series, at, to = series
+        found.append((at, to))
+    return found[::-1]

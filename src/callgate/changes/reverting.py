@@ -1,0 +1,195 @@
+"""Taking changes back: what that would do to the files as they are now, before anything is done.
+
+A file that is still as the change left it becomes what it was. One that others have changed since is merged line by
+line, or is a conflict. One that the change created goes only if it is unchanged, one that it deleted comes back only
+where nothing else is.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from callgate.changes.history import LARGE, History, Kept
+from callgate.changes.merge import Conflict, merge
+from callgate.host.beneath import Folder
+from callgate.host.paths import Resolver
+from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest
+from callgate.words.noun import noun
+
+UNDO = "undo"
+"""The tool that changes name which take others back."""
+_CHUNK = 1 << 20
+
+
+@noun
+class There:
+    """What is at a place."""
+
+    content: Content
+    mode: int | None = None
+    link: bool = False
+
+    @property
+    def sign(self) -> tuple[str | None, bool]:
+        return digest(self.content), self.link
+
+
+Read = Callable[[str], There | None]
+
+
+@noun
+class Undoing:
+    """``changes`` takes back ``undone`` from the files as they are now. Each conflict names its file."""
+
+    changes: ChangeSet
+    undone: tuple[Kept, ...]
+    conflicts: tuple[str, ...] = ()
+
+
+def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> Undoing:
+    """What it takes to take these back, newest first; files with a conflict are left as they are."""
+    newest_first = sorted(wanted, key=lambda kept: (kept.at, kept.number), reverse=True)
+    world = _World(read)
+    conflicts: list[str] = []
+    for kept in newest_first:
+        conflicts += world.take_back(history.load(kept).inverse)
+    one = len(newest_first) == 1
+    named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
+    return Undoing(ChangeSet(named, world.changes(), UNDO), tuple(newest_first), tuple(dict.fromkeys(conflicts)))
+
+
+class _World:
+    """Files as they are, and as they will be."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._first: dict[str, There | None] = {}
+        self._now: dict[str, There | None] = {}
+        self._stuck: set[str] = set()
+
+    def _at(self, path: str) -> There | None:
+        if path not in self._first:
+            self._first[path] = self._now[path] = self._read(path)
+        return self._now[path]
+
+    def take_back(self, inverse: ChangeSet) -> list[str]:
+        """Make the inverse of a change, all its files at once, as far as it can be; what cannot be, in words."""
+        problems: list[str] = []
+        ready: list[tuple[FileChange, There | None]] = []
+        for change in inverse.files:
+            wanted = self._wanted(change)
+            if isinstance(wanted, str):
+                problems.append(self._give_up(change, wanted))
+            else:
+                ready.append((change, wanted))
+        while blocked := [(each, why) for each in ready if (why := self._blocked(each, ready)) is not None]:
+            for each, why in blocked:
+                ready.remove(each)
+                problems.append(self._give_up(each[0], why))
+        for change, _ in ready:
+            self._now[change.source or change.path] = None
+        for change, wanted in ready:
+            if wanted is not None:
+                self._now[change.path] = wanted
+        return problems
+
+    def _give_up(self, change: FileChange, why: str) -> str:
+        self._stuck.update(change.paths)
+        return why
+
+    def _wanted(self, change: FileChange) -> There | str | None:
+        """What shall be at its path: nothing, something, or why that cannot be said."""
+        for path in change.paths:
+            if path in self._stuck:
+                return f"{path}: a later change of it could not be taken back"
+        here = change.source or change.path
+        now = self._at(here)
+        wanted = None if change.after is None else There(change.after, change.mode, change.link)
+        if change.before is None:
+            return wanted
+        if now is None:
+            return None if wanted is None else f"{here}: it is not there any more"
+        if now.link != change.link:
+            return f"{here}: it is {'a symbolic link' if now.link else 'no symbolic link any more'}"
+        if now.sign != (digest(change.before), change.link):
+            if wanted is None:
+                return f"{here}: it was created by this change, and somebody has changed it since"
+            merged = _merged(change, now)
+            if isinstance(merged, str):
+                return f"{here}: {merged}"
+            wanted = There(merged, wanted.mode)
+        return wanted if wanted is None or wanted.mode is not None else There(wanted.content, now.mode, wanted.link)
+
+    def _blocked(
+        self, each: tuple[FileChange, There | None], ready: list[tuple[FileChange, There | None]]
+    ) -> str | None:
+        """Why something else is where it shall go."""
+        change, wanted = each
+        now = self._at(change.path)
+        if wanted is None or now is None or now.sign == wanted.sign:
+            return None
+        leaving = {other.source or other.path for other, _ in ready if other.before is not None}
+        if change.path in leaving:
+            return None
+        gone = "moved away" if change.source else "deleted"
+        return f"{change.path}: it was {gone} by this change, and another file is there now"
+
+    def changes(self) -> tuple[FileChange, ...]:
+        found: list[FileChange] = []
+        for path, first in self._first.items():
+            now = self._now[path]
+            if first == now:
+                continue
+            link = (first or now or There(b"")).link
+            mode = None if now is None or (first is not None and first.mode == now.mode) else now.mode
+            before, after = (None if each is None else each.content for each in (first, now))
+            mode_before = None if first is None or link else first.mode
+            found.append(FileChange(path, before, after, mode=mode, mode_before=mode_before, link=link))
+        return tuple(found)
+
+
+def _merged(change: FileChange, now: There) -> bytes | str:
+    """The file as it is without the change; why not, in words."""
+    before, after = change.before, change.after
+    if not isinstance(before, bytes) or not isinstance(after, bytes) or not isinstance(now.content, bytes):
+        return "somebody has changed it since, and it is too large to be merged"
+    if change.link:
+        return "somebody has led it elsewhere since"
+    found = merge(before, now.content, after)
+    return found.text() if isinstance(found, Conflict) else found.data
+
+
+def reader(root: Path | str) -> Read:
+    """Of the files below a folder; a file outside, or one that cannot be read, raises OSError. Blocks."""
+    resolver = Resolver(Path(root))
+
+    def read(path: str) -> There | None:
+        above, name = os.path.split(path)
+        folder = resolver.walk(above or ".").resolved
+        if not resolver.holds(folder):
+            raise PermissionError(f"{path} is outside the workspace")
+        parts = [part for part in folder[len(resolver.root) :].split("/") if part]
+        try:
+            with Folder.held(resolver.root) as top, top.below(parts) as where:
+                return _there(where, name)
+        except FileNotFoundError:
+            return None
+
+    return read
+
+
+def _there(folder: Folder, name: str) -> There:
+    status = folder.status(name)
+    if stat.S_ISLNK(status.st_mode):
+        return There(os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor)), link=True)
+    with open(folder.opened(name), "rb") as file:
+        found = os.fstat(file.fileno())
+        mode = stat.S_IMODE(found.st_mode)
+        if found.st_size <= LARGE:
+            return There(file.read(), mode)
+        seen = sha256()
+        while piece := file.read(_CHUNK):
+            seen.update(piece)
+        return There(Stored(seen.hexdigest(), found.st_size, os.path.join(folder.path, name)), mode)

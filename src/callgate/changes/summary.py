@@ -1,0 +1,67 @@
+"""A ChangeSet in one line, and as people are shown it."""
+
+from collections.abc import Iterable
+
+from callgate.changes.diff import section
+from callgate.changes.hunks import FileDiff, diffs
+from callgate.changes.text import shown
+from callgate.words.calls import Display
+from callgate.words.changes import ChangeSet
+
+MOST_LINES = 2_000
+LONGEST_LINE = 2_000
+
+
+def summary(changes: ChangeSet) -> str:
+    """``3 files, 14 replacements, +20 −9``: replacements if the tool counted them, then lines; files that have no lines
+    to count are said by number."""
+    return _said(changes, diffs(changes))
+
+
+def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Display:
+    """The diff for people, with at most this many lines of at most 2,000 characters; what is left out is counted."""
+    found = list(diffs(changes))
+    lines: list[str] = []
+    left_out = 0
+    for each in found:
+        text = section(each, root)
+        if len(lines) >= most:
+            left_out += text.count(b"\n")
+            continue
+        written = text.decode("utf-8", "surrogateescape").split("\n")[:-1]
+        room = most - len(lines)
+        lines += [_cut(line) for line in written[:room]]
+        left_out += len(written[room:])
+    if left_out:
+        lines.append(f"… {_counted(left_out, 'more line')}")
+    body = shown("".join(f"{line}\n" for line in lines))
+    return Display("diff", body, shown(f"{changes.label}: {_said(changes, found)}"))
+
+
+def _said(changes: ChangeSet, found: Iterable[FileDiff]) -> str:
+    files = added = removed = 0
+    others = {"binary": 0, "large": 0}
+    for each in found:
+        files += 1
+        added += each.added
+        removed += each.removed
+        if each.shown != "lines":
+            others[each.shown] += 1
+    if not files:
+        return "no changes"
+    parts = [_counted(files, "file")]
+    if changes.count is not None:
+        parts.append(_counted(changes.count, "replacement"))
+    if files > sum(others.values()):
+        parts.append(f"+{added} −{removed}")
+    return ", ".join([*parts, *(f"{count} {kind}" for kind, count in others.items() if count)])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _cut(line: str) -> str:
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[:LONGEST_LINE]}… {_counted(len(line) - LONGEST_LINE, 'more character')}"

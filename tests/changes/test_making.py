@@ -1,0 +1,192 @@
+"""ChangeSets from edits keep the form of the file and fail in clear words; those from a function name the file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callgate.changes.making import Edit, from_edits, from_function
+from callgate.words.changes import ChangeSet, FileChange, Stored
+from callgate.words.errors import ToolFailure
+
+
+def edited(before: bytes | None, *edits: Edit) -> ChangeSet:
+    return from_edits("f.py", before, edits, "Edit f.py", "Edit")
+
+
+def after(before: bytes | None, *edits: Edit) -> bytes:
+    (change,) = edited(before, *edits).files
+    assert (change.path, change.before) == ("f.py", before)
+    assert isinstance(change.after, bytes)
+    return change.after
+
+
+def refusal(before: bytes, *edits: Edit) -> str:
+    with pytest.raises(ToolFailure) as failure:
+        edited(before, *edits)
+    return str(failure.value)
+
+
+def test_an_edit_replaces_its_one_place() -> None:
+    changes = edited(b"a = 1\nb = 2\n", Edit("b = 2", "b = 3"))
+    file = FileChange("f.py", b"a = 1\nb = 2\n", b"a = 1\nb = 3\n")
+    assert changes == ChangeSet("Edit f.py", (file,), "Edit", count=1)
+
+
+def test_edits_build_on_each_other_and_all_of_them_are_counted() -> None:
+    changes = edited(b"a a a\n", Edit("a", "b", all=True), Edit("b b b", "c"))
+    assert (changes.files[0].after, changes.count) == (b"c\n", 4)
+
+
+def test_an_empty_old_text_fills_an_empty_or_a_missing_file() -> None:
+    assert after(b"", Edit("", "a\r\nb\n")) == b"a\r\nb\n"
+    assert after(None, Edit("", "new\n")) == b"new\n"
+    assert edited(None, Edit("", "new\n")).files[0].kind == "create"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("typed", ["\n", "\r\n"], ids=["typed-lf", "typed-crlf"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("last", ["", "é"], ids=["final-newline", "no-final-newline"])
+def test_an_edit_keeps_the_form_of_the_file(end: str, typed: str, encoding: str, last: str) -> None:
+    before = f"a{end}b{end}c{end}{last}".encode(encoding)
+    expected = f"a{end}B{end}B{end}c{end}{last}".encode(encoding)
+    assert after(before, Edit(f"a{typed}b", f"a{typed}B{typed}B")) == expected
+
+
+def test_bytes_that_are_not_utf_8_survive_an_edit_beside_them() -> None:
+    assert after(b"caf\xe9 = 1\n", Edit("= 1", "= 2 # é")) == b"caf\xe9 = 2 # \xc3\xa9\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "expected"),
+    [
+        (b"a\r\nb\nc\r\n", Edit("a\nb\nc", "a\nB\nc"), b"a\r\nB\nc\r\n"),
+        (b"a\nb\r\nc\r\n", Edit("a\nb\nc", "a\nB\nc"), b"a\nB\r\nc\r\n"),
+        (b"a\nb\r\nc\n", Edit("b\nc", "x\ny\nc"), b"a\nx\r\ny\r\nc\n"),
+        (b"a\nb\r\nc\r\n", Edit("a", "x\ny"), b"x\r\ny\nb\r\nc\r\n"),
+        (b"a\nb\r\nc\n", Edit("a\nb", "a\nb\nd"), b"a\nb\nd\r\nc\n"),
+        (b"a\nb\r\nc\n", Edit("b\r\nc", ""), b"a\n\n"),
+        (b"a\r\nb\n", Edit("\nb", ""), b"a\n"),
+        (b"a\r\nb\nb\n", Edit("\nb", "-", all=True), b"a--\n"),
+        (b"a\r\n\r\n\n\nb", Edit("\n\n", "\n", all=True), b"a\r\n\nb"),
+        (b"x\r\ny\n", Edit("y", "1%\r2%\n3%"), b"x\r\n1%\r2%\r\n3%\n"),
+        (b"1%\r2%\nend\n", Edit("1%\r2%", "3%"), b"3%\nend\n"),
+    ],
+    ids=[
+        "kept",
+        "kept-too",
+        "those-of-the-place",
+        "usual",
+        "more",
+        "gone",
+        "first",
+        "all",
+        "overlap",
+        "typed-cr",
+        "inside-a-line",
+    ],
+)
+def test_a_file_with_mixed_line_ends_is_edited_with_plain_ones(before: bytes, edit: Edit, expected: bytes) -> None:
+    assert after(before, edit) == expected
+
+
+LINES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["\n", "\r\n", "\r"])), min_size=1, max_size=8)
+
+
+@given(LINES, st.integers(0, 7))
+def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str, str]], number: int) -> None:
+    number %= len(lines)
+    texts = [[text, end] for text, end in lines]
+    texts[number][0] = "old"
+    before = "".join(text + end for text, end in texts)
+    context = "\n".join(text for text, _ in texts)
+    texts[number][0] = "new"
+    expected = "".join(text + end for text, end in texts).encode()
+    assert after(before.encode(), Edit("old", "new")) == expected
+    assert after(before.encode(), Edit(context, context.replace("old", "new"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "words"),
+    [
+        (b"one\ntwo = 2\n", "two = 3", "The nearest line is 2: `two = 2`"),
+        (b"\ttwo = 2\n", "  two = 2\n", "It stands at line 1 but for blanks: line 1 is `\ttwo = 2`"),
+        (b"x\nif a:\n\treturn\n", "if a:\n    return\n", "It stands at line 2 but for blanks: line 3 is `\treturn`"),
+        (b"a = 1\nb = 2\nc = 3\n", "a = 1\nb = 2\nc = 4", "Its first 2 lines stand at line 1, but line 3 is `c = 3`"),
+        (b"a = 1", "a = 1\nb = 2", "Its first line stands at line 1, but the file ends there."),
+        (b"\r\none\rtwo = 2\n", "two = 3", "The nearest line is 3: `two = 2`"),
+        (b"one\n", "zebra", "No line of the file is like its first line."),
+        (b"caf\xe9 = 1\n", "caf = 1", "The nearest line is 1: `caf\\xe9 = 1`"),
+        (b"", "a", "The file is empty."),
+        (b" \n", "a", "The file has only blanks."),
+        (b"a\n", "\n\n\n", "It consists only of blanks and line ends."),
+        (b"a" * 500, "a" * 499 + "b", "The nearest line is 1: `" + "a" * 200 + "…`"),
+    ],
+    ids=range(12),
+)
+def test_a_text_that_is_not_there_is_said_with_the_place_that_comes_nearest(
+    before: bytes, old: str, words: str
+) -> None:
+    said = refusal(before, Edit(old, "new"))
+    assert said.startswith("f.py: the text to replace was not found. ")
+    assert said.endswith(words)
+
+
+def test_a_text_at_several_places_is_refused_with_their_lines() -> None:
+    said = "f.py: the text to replace stands at 2 places (lines 1, 3); give more of the text around the one"
+    assert refusal(b"a\nb\na\n", Edit("a", "c")).startswith(said)
+    assert "7 places (lines 1, 2, 3, 4, 5, …)" in refusal(b"a\n" * 7, Edit("a", "c"))
+    assert "more than 100 places (lines 1, 1, 1, 1, 1, …)" in refusal(b"a" * 200, Edit("a", "c"))
+    assert "(lines 1, 2)" in refusal(b"a\r\na\n", Edit("a", "c"))
+
+
+def test_places_that_overlap_are_several_places() -> None:
+    assert "2 places" in refusal(b"aaa", Edit("aa", "b"))
+    assert after(b"aaa", Edit("aa", "b", all=True)) == b"ba"
+    assert edited(b"aaaa", Edit("aa", "b", all=True)).count == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "edits", "words"),
+    [
+        (b"a\n", [Edit("a", "a")], "f.py: the old and the new text are the same"),
+        (b"a\r\n", [Edit("a\r\n", "a\n")], "f.py: the old and the new text are the same"),
+        (b"a\n", [Edit("", "b")], "f.py: the old text is empty, but the file is not"),
+        (b"a\n", [Edit("a", "b"), Edit("x", "y")], "f.py, edit 2 of 2: the text to replace was not found"),
+        (b"a\n", [Edit("a", "b"), Edit("b", "a")], "f.py: the edits leave the file as it is"),
+        (b"a\n", [], "f.py: the edits leave the file as it is"),
+        (b"a\0", [Edit("a", "b")], "f.py: this is not a text file"),
+        (b"a\n", [Edit("a", "\ud83d")], "f.py: \\ud83d is half a character and cannot be written as utf-8"),
+        ("a".encode("utf-16"), [Edit("a", "\udce9")], "f.py: \\xe9 is half a character"),
+    ],
+    ids=["same", "same-but-for-ends", "empty-old", "second", "back-again", "none", "binary", "half", "utf-16"],
+)
+def test_what_cannot_be_made_is_refused(before: bytes, edits: list[Edit], words: str) -> None:
+    assert refusal(before, *edits).startswith(words)
+
+
+def test_large_content_is_not_edited() -> None:
+    with pytest.raises(ToolFailure, match=r"f\.py: the file is too large to edit \(2000000 bytes\)"):
+        from_edits("f.py", Stored("00" * 32, 2_000_000, "kept"), [Edit("a", "b")], "", "")
+
+
+def test_a_function_changes_and_deletes_and_leaves_alone() -> None:
+    made = {"a": b"1", "b": None, "c": b"3"}
+    changes = from_function({"a": b"0", "b": b"2", "c": b"3"}, lambda path, data: made[path], "Upgrade", "mine")
+    assert changes == ChangeSet("Upgrade", (FileChange("a", b"0", b"1"), FileChange("b", b"2", None)), "mine")
+
+
+def test_an_error_of_the_function_names_the_file() -> None:
+    def fails(path: str, data: bytes) -> bytes:
+        raise ToolFailure("no such key") if data else ValueError("what is this")
+
+    with pytest.raises(ToolFailure, match=r"^a: no such key$"):
+        from_function({"a": b"0"}, fails, "", "")
+    with pytest.raises(ToolFailure, match=r"^b: ValueError: what is this$"):
+        from_function({"b": b""}, fails, "", "")
+
+
+def test_a_function_that_gives_no_bytes_is_told_so() -> None:
+    wrong: object = "text"
+    with pytest.raises(ToolFailure, match=r"^a: the change gave str instead of bytes$"):
+        from_function({"a": b"0"}, lambda path, data: wrong, "", "")  # pyright: ignore[reportArgumentType, reportReturnType]
