@@ -61,9 +61,10 @@ def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journa
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     place = None if root is None else Path(root)
     if isinstance(journal, DiskJournal):
-        folder = journal.folder
-        host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=folder / "applying")
-        return KeptHost(host, History(folder / "changes"), journal.session)
+        folder, every = journal.folder, journal.folder.parent
+        # One journal for all sessions of a workspace: they apply to the same files.
+        host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=every / "applying")
+        return KeptHost(host, History(every), journal.session)
     return LocalHost(place)
 
 

@@ -62,26 +62,26 @@ def test_the_newest_comes_first_whatever_the_session(history: History) -> None:
 def test_a_content_that_stands_in_many_files_is_kept_once(history: History) -> None:
     files = [FileChange(str(number), b"old" * 100, b"new" * 100) for number in range(50)]
     history.save(change("many", *files), "s1", now=0.0)
-    assert (history.folder / "s1" / "0001.pack").stat().st_size == 600
+    assert (history.of("s1") / "0001.pack").stat().st_size == 600
 
 
 def test_a_large_content_is_kept_by_itself(history: History, tmp_path: Path) -> None:
     large = os.urandom(LARGE + 1)
     source = tmp_path / "large"
     source.write_bytes(large)
-    named = stored_in(history.folder, source)
+    named = stored_in(history.of("s1"), source)
     kept = history.save(change("large", FileChange("a", large, None), FileChange("b", None, named)), "s1", now=0.0)
-    assert (history.folder / "s1" / "0001.pack").stat().st_size == 0
+    assert (history.of("s1") / "0001.pack").stat().st_size == 0
     first, second = history.load(kept).files
     assert first.before == second.after == named
     assert isinstance(first.before, Stored)
     assert Path(first.before.path).read_bytes() == large
-    assert [file.name for file in (history.folder / "blobs").iterdir()] == [named.sha256]
+    assert [file.name for file in (history.of("s1") / "blobs").iterdir()] == [named.sha256]
 
 
 def test_a_line_that_was_cut_off_does_not_count(history: History) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    with (history.folder / "s1" / "0001.jsonl").open("ab") as file:
+    with (history.of("s1") / "0001.jsonl").open("ab") as file:
         file.write(b'{"state": "appl')
     assert history.all() == [kept]
 
@@ -89,7 +89,7 @@ def test_a_line_that_was_cut_off_does_not_count(history: History) -> None:
 @pytest.mark.parametrize("text", [b"", b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
 def test_what_cannot_be_read_is_named_and_the_others_are_there(history: History, text: bytes) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    (history.folder / "s1" / "0002.jsonl").write_bytes(text)
+    (history.of("s1") / "0002.jsonl").write_bytes(text)
     assert history.all() == [kept]
     (fault,) = history.faults()
     assert "0002.jsonl" in fault
@@ -98,7 +98,7 @@ def test_what_cannot_be_read_is_named_and_the_others_are_there(history: History,
 
 def test_contents_that_are_damaged_or_gone_are_an_error(history: History) -> None:
     kept = history.save(change(), "s1", now=0.0)
-    pack = history.folder / "s1" / "0001.pack"
+    pack = history.of("s1") / "0001.pack"
     pack.write_bytes(b"xx")
     with pytest.raises(JournalError, match="the contents of change s1/1 are damaged"):
         history.load(kept)
@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         History(tmp_path / "file").save(change(), "s1", now=0.0)
     history = History(tmp_path / "there")
     kept = history.save(change(), "s1", now=0.0)
-    (history.folder / "s1" / "0001.jsonl").unlink()
+    (history.of("s1") / "0001.jsonl").unlink()
     with pytest.raises(JournalError, match="the change s1/1 cannot be marked"):
         history.mark(kept, "applied", now=1.0)
 

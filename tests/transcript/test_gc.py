@@ -258,3 +258,15 @@ def test_what_cannot_be_removed_is_said_and_the_rest_goes_on(store: Store, monke
 
 def test_a_data_folder_that_is_not_there_needs_no_cleaning(tmp_path: Path) -> None:
     assert collect(tmp_path / "nothing", now=NOW) == Cleaned((), (), ())
+
+
+@pytest.mark.parametrize(("name", "goes"), [("lock", True), ("1.apply", False)])
+def test_the_journal_of_changes_goes_with_the_last_session_unless_one_was_cut_short(
+    store: Store, name: str, goes: bool
+) -> None:
+    session(store, 99)
+    applying = store.folder / "applying"
+    applying.mkdir()
+    (applying / name).write_bytes(b"")
+    clean(store, 30)
+    assert store.folder.exists() is not goes

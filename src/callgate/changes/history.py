@@ -1,8 +1,8 @@
 """Every change that was applied or is to be, on disk with what the files were before: what it takes to undo it.
 
-    <folder>/<session>/0001.jsonl    the change, contents by their hash; below it a line for all that became of it
-    <folder>/<session>/0001.pack     the contents, one behind the other
-    <folder>/blobs/<hash>            a content that is too large to be carried along
+    <folder>/<session>/changes/0001.jsonl     the change, contents by their hash; then a line for all that became of it
+    <folder>/<session>/changes/0001.pack      the contents, one behind the other
+    <folder>/<session>/changes/blobs/<hash>   a content that is too large to be carried along
 
 One file for all contents of a change, because every file costs a sync: an apply of a thousand small files would take
 three times as long with one blob each.
@@ -28,6 +28,7 @@ State = Literal["staged", "applied", "discarded", "reverted"]
 
 LARGE = 1_000_000
 """Bytes; more are not carried along in memory."""
+_BLOBS = "blobs"
 _CHUNK = 1 << 20
 _VERSION = 1
 
@@ -59,28 +60,29 @@ class Kept:
 
 
 class History:
-    """The changes of one workspace. Blocks; one writer for a session, who has the session's lock."""
+    """The changes of the sessions in a folder, each among what else is kept of its session. Blocks."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def save(self, changes: ChangeSet, session: str, *, now: float, state: State = "staged") -> Kept:
         """Keep a change; JournalError if it cannot be."""
-        folder = self.folder / session
+        folder = self.of(session)
         try:
             make_folders(folder, [], 0o700)
             while True:
                 number = max((found for found, _ in self._numbered(folder)), default=0) + 1
                 with suppress(FileExistsError):  # another program, which keeps one for the same session
-                    return self._save(changes, folder, number, now, state)
+                    return self._save(changes, session, number, now, state)
         except OSError as error:
             raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
 
-    def _save(self, changes: ChangeSet, folder: Path, number: int, now: float, state: State) -> Kept:
-        pack = _Pack(folder / f"{number:04}.pack", self.folder / "blobs")
+    def _save(self, changes: ChangeSet, session: str, number: int, now: float, state: State) -> Kept:
+        folder = self.of(session)
+        pack = _Pack(folder / f"{number:04}.pack", folder / _BLOBS)
         files = tuple(pack.packed(change) for change in changes.files)
         kept = Kept(
-            *(folder.name, number, changes.id, changes.label, changes.tool, summary(changes)),
+            *(session, number, changes.id, changes.label, changes.tool, summary(changes)),
             *(now, state, files, changes.count),
         )
         write_new(folder / f"{number:04}.jsonl", _line({"version": _VERSION, **to_json(kept)}), 0o600)
@@ -124,7 +126,7 @@ class History:
         if not isinstance(content, Stored):
             return content
         if content.path == "blob":
-            return Stored(content.sha256, content.size, str(self.folder / "blobs" / content.sha256))
+            return Stored(content.sha256, content.size, str(self.of(kept.session) / _BLOBS / content.sha256))
         try:
             with open(self._file(kept).with_suffix(".pack"), "rb") as file:
                 file.seek(int(content.path.removeprefix("pack:")))
@@ -135,13 +137,17 @@ class History:
             raise JournalError(f"the contents of change {kept.name} are damaged")
         return data
 
+    def of(self, session: str) -> Path:
+        """Where those of a session are."""
+        return self.folder / session / "changes"
+
     def _file(self, kept: Kept) -> Path:
-        return self.folder / kept.session / f"{kept.number:04}.jsonl"
+        return self.of(kept.session) / f"{kept.number:04}.jsonl"
 
     def _read(self, session: str | None) -> Iterator[Kept | str]:
         found: list[tuple[float, str, int, Kept | str]] = []
         for name in self._sessions() if session is None else (session,):
-            for number, file in self._numbered(self.folder / name):
+            for number, file in self._numbered(self.of(name)):
                 each = _kept(file)
                 found.append((each.at if isinstance(each, Kept) else 0.0, name, number, each))
         found.sort(key=lambda row: row[:3], reverse=True)
@@ -149,7 +155,7 @@ class History:
 
     def _sessions(self) -> Iterable[str]:
         with suppress(FileNotFoundError):
-            return sorted(name for name in os.listdir(self.folder) if name != "blobs")
+            return sorted(os.listdir(self.folder))
         return ()
 
     @staticmethod
@@ -202,8 +208,8 @@ class _Pack:
 
 
 def stored_in(folder: Path, source: Path) -> Stored:
-    """Put a large file among the blobs of a history, so that a change can name it without carrying it along. Blocks."""
-    blobs = folder / "blobs"
+    """Put a large file among the changes in this folder, so that one can name it without carrying it along. Blocks."""
+    blobs = folder / _BLOBS
     make_folders(blobs, [], 0o700)
     half, seen, size = blobs / f".{os.urandom(8).hex()}", sha256(), 0
 

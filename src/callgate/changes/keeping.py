@@ -72,6 +72,10 @@ class KeptHost:
         await self._in_thread(self._settle)
         return found
 
+    async def changes(self) -> list[Kept]:
+        """Those of this session, newest first."""
+        return await self._in_thread(partial(self.history.all, self.session))
+
     async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> Undoing:
         """What it would take to take these back; nothing is done."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))

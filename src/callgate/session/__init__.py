@@ -24,6 +24,7 @@ from callgate.core.turn import Equipment
 from callgate.gatehouse import opened, settled
 from callgate.policy.hooks.runners import Function
 from callgate.session.between import Between
+from callgate.session.changing import Changing
 from callgate.session.company import Company
 from callgate.session.family import Family
 from callgate.standalone import (
@@ -68,6 +69,7 @@ from callgate.words.inputs import (
     Snip,
     Steer,
     Trim,
+    Undo,
 )
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
@@ -156,6 +158,7 @@ class Session:
         if mode is not None and check_mode(mode) != self._ledger.mode:
             self._record.write(ModeSet(self._now(), mode))
         self._between = Between(self._record, journal, company.fresh, self._now, summarize, company.compacting)
+        self._changing = Changing(host, self._record, self._now)
         self._status: SessionStatus = self._resting()
         self._loop: Loop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -329,6 +332,8 @@ class Session:
                 return self._aside(sent, self._between.move(sent))
             case Compact():
                 return self._aside(sent, self._between.compact(sent))
+            case Undo():
+                return self._aside(sent, self._changing.undo(sent))
             case Close():
                 self._be("working")
                 self._begin_to_end()
@@ -425,6 +430,7 @@ class Session:
 
     async def _work(self, loop: Loop) -> None:
         try:
+            await self._changing.recover()
             await self._between.read_again()
             await self._company.look_up()
             while True:

@@ -177,7 +177,7 @@ class _Collection:
     def _folder(self, folder: Path) -> None:
         """A project without any session goes as well, its list included."""
         left = [path for path in _entries(folder) if not (self._dry_run and path in self._gone)]
-        if any(path.name != _CATALOGUE for path in left):
+        if any(path.name != _CATALOGUE and not _nothing_applies(path) for path in left):
             return
         if left or self._now - _status(folder).st_mtime >= FRESH or any(each.parent == folder for each in self._gone):
             for path in left:
@@ -231,6 +231,11 @@ def _refuse_used(*logs: Path) -> None:
 
 def _agents(log: Path) -> list[Path]:
     return sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
+
+
+def _nothing_applies(path: Path) -> bool:
+    """The journal of changes, and none is under way or was cut short."""
+    return path.name == "applying" and all(each.name == "lock" for each in _entries(path))
 
 
 def _entries(folder: Path) -> list[Path]:

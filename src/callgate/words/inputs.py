@@ -1,5 +1,7 @@
 """What a door may send into a session. Imperatives; the session answers with events."""
 
+from typing import Literal
+
 from callgate.words.decisions import Confirmation, Mode
 from callgate.words.messages import Part, Text
 from callgate.words.noun import noun
@@ -105,9 +107,17 @@ class SetTags:
     tags: tuple[str, ...]
 
 
+UndoScope = Literal["call", "turn", "session"]
+
+
 @noun
 class Undo:
-    scope: str = "turn"
+    """Take back what calls did to files: the newest change, all of its turn, or all of the session; or the ``change``
+    of this number. ``partly``: also if some of it cannot be, because others have changed the files since."""
+
+    scope: UndoScope = "turn"
+    change: int | None = None
+    partly: bool = False
 
 
 @noun

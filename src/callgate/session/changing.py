@@ -1,0 +1,84 @@
+"""The changes of a session: what a crash cut short, and what a person takes back."""
+
+from collections.abc import Callable
+from typing import get_args
+
+from callgate.changes.history import Kept
+from callgate.changes.keeping import KeptHost
+from callgate.changes.reverting import UNDO
+from callgate.changes.summary import summary
+from callgate.core.ports import Host
+from callgate.core.record import Record
+from callgate.host.applying import Recovered
+from callgate.words.errors import CallgateError
+from callgate.words.events import MessageAdded, Noted
+from callgate.words.inputs import Undo, UndoScope
+from callgate.words.messages import Message, Text
+
+_NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
+
+
+class Changing:
+    """``now`` is the time of day for what is put on record."""
+
+    def __init__(self, host: Host, record: Record, now: Callable[[], float]) -> None:
+        self._host = host if isinstance(host, KeptHost) else None
+        self._record = record
+        self._now = now
+        self._recovered = False
+
+    async def recover(self) -> None:
+        """Before anything else is done: finish or undo what was being applied when a program died. Once."""
+        if self._host is None or self._recovered:
+            return
+        self._recovered = True
+        for each in await self._host.recover():
+            self._record.write(Noted(self._now(), _told(each), "warning" if each.left else "info"))
+
+    async def undo(self, sent: Undo) -> str | None:
+        """Take changes back, and tell the model. Why it could not be done, if it could not: then nothing was."""
+        if self._host is None:
+            return _NOT_KEPT
+        if sent.scope not in get_args(UndoScope):
+            return f"there is no scope {sent.scope!r}; there are {', '.join(get_args(UndoScope))}"
+        await self.recover()
+        try:
+            wanted = meant(await self._host.changes(), sent)
+            if not wanted:
+                return "there is no change to take back"
+            found = await self._host.undo(wanted)
+            if found.conflicts and not sent.partly:
+                return f"nothing was taken back: {'; '.join(found.conflicts)}"
+            await self._host.take_back(found)
+        except (CallgateError, OSError) as error:
+            return str(error)
+        labels = ", ".join(kept.label for kept in found.undone)
+        text = f"taken back: {labels} ({summary(found.changes)})"
+        left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
+        self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
+        self._remind(f"The user took back these changes of yours: {labels}. The files are as they were before{left}.")
+        return None
+
+    def _remind(self, text: str) -> None:
+        """The model would go on as if its changes were there."""
+        reminder = Text(f"<system-reminder>\n{text}\n</system-reminder>")
+        number = self._record.ledger.added + 1
+        self._record.write(MessageAdded(self._now(), Message(f"u{number}", "user", (reminder,))))
+
+
+def meant(history: list[Kept], sent: Undo) -> list[Kept]:
+    """Which of the changes, newest first, an Undo is about. What an earlier one did is only meant by its number."""
+    if sent.change is not None:
+        return [kept for kept in history if kept.number == sent.change and kept.state == "applied"]
+    applied = [kept for kept in history if kept.state == "applied" and kept.tool != UNDO]
+    if sent.scope == "session" or not applied:
+        return applied
+    newest = applied[0]
+    return [kept for kept in applied if kept.turn == newest.turn] if sent.scope == "turn" else [newest]
+
+
+def _told(each: Recovered) -> str:
+    what = each.label or "a change"
+    done = "finished" if each.outcome == "finished" else "undone"
+    text = f"{what} was cut short when a program ended; it is {done} now"
+    return f"{text}, but for {'; '.join(each.left)}" if each.left else text
