@@ -102,12 +102,14 @@ def sweep(stage: Stage, places: Sequence[Place]) -> None:
         assert stage.new in killed
 
 
+@pytest.mark.spec("CHG-1")
 @pytest.mark.parametrize("part", range(4))
 def test_an_apply_that_is_killed_anywhere_is_all_old_or_all_new(tmp_path: Path, part: int) -> None:
     stage = Stage(tmp_path, 3)
     sweep(stage, stage.places()[part::4])
 
 
+@pytest.mark.spec("CHG-1")
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_an_apply_of_many_files_that_is_killed_is_all_old_or_all_new(tmp_path: Path, part: int) -> None:
@@ -124,6 +126,7 @@ def test_every_place_to_be_killed_at(tmp_path: Path, files: int) -> None:
     sweep(stage, stage.places())
 
 
+@pytest.mark.spec("CHG-1")
 @pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
 def test_a_disk_that_fails_while_it_is_applied_changes_nothing_or_all(tmp_path: Path, error: str) -> None:
     stage = Stage(tmp_path, 3)

@@ -55,6 +55,7 @@ def write(path: str, text: str) -> Any:
     return call("write", path=path, text=text)
 
 
+@pytest.mark.spec("CHG-4")
 def test_changes_of_a_call_a_turn_and_a_session_are_taken_back(desk: Desk) -> None:
     async def main() -> None:
         session, model = await desk.session(
@@ -98,6 +99,7 @@ def test_a_whole_session_goes_back_and_forth(desk: Desk) -> None:
     run(main())
 
 
+@pytest.mark.spec("CHG-4")
 @pytest.mark.parametrize("partly", [False, True])
 def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, partly: bool) -> None:
     async def main() -> None:

@@ -103,6 +103,7 @@ def test_links_are_made_led_elsewhere_and_removed(root: Path) -> None:
     assert there_and_back(root, *changes) == {"a": ("link", b"nowhere"), "b": ("link", b"elsewhere")}
 
 
+@pytest.mark.spec("CHG-1")
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -154,6 +155,7 @@ def test_large_content_that_is_not_what_it_was_changes_nothing(
     assert seen(root) == {"a": ("644", found)}
 
 
+@pytest.mark.spec("CHG-2")
 @pytest.mark.parametrize(
     ("was", "now", "says"),
     [
@@ -211,6 +213,7 @@ def changed(draw: st.DrawFn) -> tuple[dict[str, tuple[bytes, int]], tuple[FileCh
     return tree, tuple(draw(st.permutations(taken)))
 
 
+@pytest.mark.spec("CHG-1")
 @given(changed())
 def test_the_inverse_of_what_was_applied_brings_everything_back(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[dict[str, tuple[bytes, int]], tuple[FileChange, ...]]

@@ -72,6 +72,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(tmp_path, monkeypatch)
 
 
+@pytest.mark.spec("CHG-1")
 @pytest.mark.parametrize("commits", range(1, 7))
 def test_what_was_ready_is_finished(stage: Stage, commits: int, tmp_path: Path) -> None:
     stage.die_after(commits)

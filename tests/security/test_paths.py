@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from callgate.host.beneath import kernel_open, open_beneath
 from callgate.host.applying import apply_changes
+from callgate.host.beneath import kernel_open, open_beneath
 from callgate.host.paths import Resolver
 from callgate.policy.paths import parse_path_pattern
 from callgate.policy.protected import What, danger
