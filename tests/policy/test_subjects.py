@@ -139,7 +139,8 @@ def test_the_places_of_a_command_are_those_of_its_words(text: str, expected: set
 
 def test_only_variables_whose_values_are_known_are_filled_in() -> None:
     assert seen(command("cat $HOMER/a $X/b $HOME/$X")) == set()
-    assert seen(command("cat '$HOME'")) == {("read", f"{ROOT}/$HOME"), ("read", HOME)}  # the text may be for a shell
+    assert seen(command("cat '$HOME'")) == {("read", f"{ROOT}/$HOME")}
+    assert ("read", HOME) in seen(command("sh -c 'cat $HOME'"))
     odd = Subject(shell("cat $HOME/a"), root=ROOT, home="/home/a b; c")
     assert seen(odd) == {("read", "/home/a b; c/a")}
 

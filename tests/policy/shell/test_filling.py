@@ -71,3 +71,13 @@ def test_values_made_of_each_other_have_an_end() -> None:
     assert texts("a=x; b=$a; c=$b; d=$c; e=$d; cat $e") == ["a=x; b=x; c=x; d=x; e=$d; cat $e"]
     long = "x" * 399
     assert all(len(each) < 30_000 for each in texts(f"a={long}; cat " + "$a" * 60))
+
+
+@pytest.mark.parametrize("command", ["cat '$HOME'", 'cat "\\$HOME"', "cat \\$\\H\\O\\M\\E", "echo '`pwd`' '~+'"])
+def test_what_is_quoted_comes_to_nothing_else(command: str) -> None:
+    assert texts(command) == []
+
+
+@pytest.mark.parametrize("command", ["sh -c 'rm $HOME'", "eval 'rm $HOME'", "watch 'rm $HOME'"])
+def test_what_is_quoted_for_another_shell_does(command: str) -> None:
+    assert texts(command) == [command.replace("$HOME", "~")]

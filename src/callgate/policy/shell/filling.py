@@ -7,6 +7,7 @@ import re
 
 from callgate.policy.shell.analyse import analyse
 from callgate.policy.shell.command import Analysis
+from callgate.policy.shell.programs.inner import inside
 from callgate.policy.shell.programs.uses import said
 
 _MOST = 8
@@ -33,7 +34,7 @@ _EXPANDS = re.compile(r"[$`]|~\+")
 def filled(analysis: Analysis) -> tuple[Analysis, ...]:
     """The other commands that this one may come to; none where nothing is known, or nothing expands."""
     text = analysis.text
-    if len(text) > _LONGEST or not _EXPANDS.search(text):
+    if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
         return ()
     plain = _PRINTED.sub(r"\1", _HERE.sub(".", _HOME.sub("~", text)))
     texts: list[str] = []
@@ -43,6 +44,18 @@ def filled(analysis: Analysis) -> tuple[Analysis, ...]:
             break
         texts.append(each)
     return tuple(analyse(each) for each in texts if each != text)
+
+
+def _is_literal(analysis: Analysis) -> bool:
+    """All of it is quoted, and is not text for another shell, which would expand it after all."""
+    script = analysis.script
+    if (
+        analysis.fault is not None
+        or script.expands
+        or any(word.tilde for each in script.commands for word in each.words)
+    ):
+        return False
+    return not any(use.role == "run" for run in inside(analysis).runs for use in run.uses)
 
 
 def _assigned(text: str, number: int) -> str:
