@@ -1,0 +1,72 @@
+"""The way of both, searching and rewriting: walk, examine, and put together what came of the files."""
+
+from asyncio import CancelledError, current_task
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from threading import Event
+
+from callgate.host.threads import in_thread
+from callgate.tools.structural.crew import examine_all
+from callgate.tools.structural.examining import Asked, Looked
+from callgate.tools.structural.files import Walked, walk
+from callgate.tools.structural.languages import Language, language_named
+from callgate.tools.structural.terms import NAMED, Cut, Progress, SkipKind, Skipped, Skips, Where
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+
+@noun
+class Seen:
+    """What came of every file, in order; what was left out on the way; where the limit of files ended it."""
+
+    looked: tuple[Looked, ...]
+    skipped: Skips
+    cuts: tuple[Cut, ...]
+    hints: tuple[str, ...]
+
+    @property
+    def files(self) -> int:
+        return sum(each.skipped is None for each in self.looked)
+
+
+async def see(asked: Asked, where: Where, progress: Progress | None) -> Seen:
+    """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at."""
+    language = None if where.language is None else language_named(where.language)
+    asked = replace(asked, language=None if language is None else language.name)
+    walked = await _walked(asked.root, where, language)
+    most = asked.limits.files
+    files, left = walked.files[:most], walked.files[most:]
+    looked = await examine_all(asked, files, progress)
+    skipped = [each.skipped for each in looked if each.skipped is not None]
+    misfits = [each for each in skipped if each.kind == "pattern"]
+    if misfits and (where.language is not None or len(misfits) == len(looked)):
+        raise ToolFailure(misfits[0].reason)
+    cuts = (Cut("files", left[0].path, len(left)),) if left else ()
+    return Seen(tuple(looked), _skips((*walked.skipped, *skipped)), cuts, _hints(looked))
+
+
+async def _walked(root: str, where: Where, language: Language | None) -> Walked:
+    stop, task = Event(), current_task()
+    cancels = task.cancelling() if task else 0
+    walked = await in_thread(partial(walk, root, where.paths, language, where.glob, stop.is_set), on_cancel=stop.set)
+    if task and task.cancelling() > cancels:
+        raise CancelledError
+    return walked
+
+
+def _skips(skipped: Iterable[Skipped]) -> Skips:
+    counts: Counter[SkipKind] = Counter()
+    named: list[Skipped] = []
+    for each in skipped:
+        counts[each.kind] += 1
+        if counts[each.kind] <= NAMED:
+            named.append(each)
+    return Skips(dict(counts), tuple(named))
+
+
+def _hints(looked: Sequence[Looked]) -> tuple[str, ...]:
+    """Only for what matched nowhere: a strange pattern that matches is none of our business."""
+    flaws = Counter(flaw for each in looked for flaw in each.flaws)
+    return tuple(f"{flaw} by itself, which may be why it matches nothing" for flaw in flaws)

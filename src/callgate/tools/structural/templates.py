@@ -1,0 +1,104 @@
+"""What a rewrite makes of a match: metavariables filled in, and lines indented as ast-grep's command line does it.
+
+    the metavariable's lines lose the indentation they had in the source, and get the one it has in the rewrite;
+    then all lines but the first get the indentation of the line that the match begins on.
+
+Only blanks are indentation here; a tab is a character like others.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+_IN_PATTERN = re.compile(r"(\$\$\$)([A-Z0-9_]+)|(?<!\$)\$\$?([A-Z_][A-Z0-9_]*)")
+_IN_REWRITE = re.compile(r"\$\$\$([A-Z0-9_]+)|\$\$?([A-Z0-9_]+)")
+_LOOK_BACK = 512  # bytes; a match further into its line than this has no indentation
+
+VariableKind = Literal["one", "many"]
+Where = Callable[[str, VariableKind], tuple[int, int] | None]
+"""Where the text of a metavariable is in the source; None if it is nowhere."""
+
+
+@noun
+class _Variable:
+    name: str
+    kind: VariableKind
+    indent: int
+
+
+@noun
+class Template:
+    """The ``fragments`` stand around the ``variables``: there is always one more of them."""
+
+    fragments: tuple[str, ...]
+    variables: tuple[_Variable, ...]
+
+    def fill(self, source: str, start: int, where: Where) -> str:
+        """What stands in place of a match that begins at ``start``."""
+        parts = [self.fragments[0]]
+        for variable, fragment in zip(self.variables, self.fragments[1:], strict=True):
+            span = where(variable.name, variable.kind)
+            if span is not None:
+                parts.append(_moved(source, span, variable.indent))
+            parts.append(fragment)
+        return _reindented("".join(parts), 0, indent_at(source, start))
+
+
+def variables_of(pattern: str) -> dict[str, VariableKind]:
+    """The metavariables a pattern captures, in order. Those with an underscore in front capture nothing."""
+    found: dict[str, VariableKind] = {}
+    for each in _IN_PATTERN.finditer(pattern):
+        name = each[2] or each[3]
+        if not name.startswith("_"):
+            found.setdefault(name, "many" if each[1] else "one")
+    return found
+
+
+def parse_template(rewrite: str, pattern: str) -> Template:
+    """ToolFailure for a metavariable that the pattern does not capture: the engine would put nothing there."""
+    known = variables_of(pattern)
+    fragments, variables, end = list[str](), list[_Variable](), 0
+    for each in _IN_REWRITE.finditer(rewrite):
+        name, kind = (each[1], "many") if each[1] else (each[2], "one")
+        if known.get(name) != kind:
+            raise ToolFailure(_unknown(each[0], rewrite, known))
+        fragments.append(rewrite[end : each.start()])
+        variables.append(_Variable(name, kind, indent_at(rewrite, each.start())))
+        end = each.end()
+    return Template((*fragments, rewrite[end:]), tuple(variables))
+
+
+def indent_at(text: str, at: int) -> int:
+    """How many blanks begin the line on which ``at`` is."""
+    begin = text.rfind("\n", 0, at) + 1
+    before = text[begin:at]
+    room = _LOOK_BACK - (1 if begin else 0)
+    if len(before) > room or (not before.isascii() and len(before.encode("utf-8", "surrogatepass")) > room):
+        return 0
+    return len(before) - len(before.lstrip(" "))
+
+
+def _moved(source: str, span: tuple[int, int], indent: int) -> str:
+    text = source[span[0] : span[1]]
+    return _reindented(text, indent_at(source, span[0]), indent) if "\n" in text else text
+
+
+def _reindented(text: str, now: int, then: int) -> str:
+    if then > now:
+        return text.replace("\n", "\n" + " " * (then - now))
+    if then < now:
+        taken = " " * (now - then)
+        return "\n".join(line.removeprefix(taken) for line in text.split("\n"))
+    return text
+
+
+def _spelled(known: dict[str, VariableKind]) -> Iterator[str]:
+    return (("$$$" if kind == "many" else "$") + name for name, kind in known.items())
+
+
+def _unknown(variable: str, rewrite: str, known: dict[str, VariableKind]) -> str:
+    captured = ", ".join(_spelled(known)) or "nothing"
+    return f"{variable} in the rewrite {rewrite!r} is not captured by the pattern, which captures {captured}."

@@ -1,0 +1,154 @@
+"""What is asked for, and what comes back. Lines and columns count from 1, columns in characters."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from callgate.words.changes import ChangeSet
+from callgate.words.noun import noun
+
+Progress = Callable[[int, int], None]
+"""Told how many files are done, of how many. Called on the event loop's thread."""
+
+SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
+Nested = Literal["hold", "outermost"]
+"""What becomes of a match inside another of the same op: nothing is changed in that file, or, as the command line of
+ast-grep does it, the outer one is replaced and the inner one reported."""
+
+NAMED = 20
+"""How many skipped files of each kind, and how many overlaps, are named; the others are counted."""
+
+
+@noun
+class Limits:
+    """``files`` that are looked at; ``matches`` that come back; ``file_bytes`` of a file; ``characters`` that are shown
+    of a match; ``file_seconds`` that a file may take."""
+
+    files: int = 10_000
+    matches: int = 1_000
+    file_bytes: int = 1_000_000
+    characters: int = 2_000
+    file_seconds: float = 10.0
+
+
+STANDARD = Limits()
+
+
+@noun
+class Where:
+    """Which files: those at ``paths`` or beneath them (all beneath the root if there are none), in one ``language``,
+    and fitted by a ``glob`` of the kind that ``.gitignore`` has."""
+
+    paths: Sequence[str] = ()
+    language: str | None = None
+    glob: str | None = None
+
+
+EVERYWHERE = Where()
+
+
+@noun
+class Op:
+    """What is looked for, and what is put in its place."""
+
+    pattern: str
+    rewrite: str
+
+
+@noun
+class Match:
+    """``captured`` are the metavariables by name, without their ``$``; of ``$$$ARGS`` the source from its first node to
+    its last."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    captured: Mapping[str, str]
+
+
+@noun
+class Replacement:
+    """``op`` is the number of the op, from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    before: str
+    after: str
+    op: int = 0
+
+
+@noun
+class Overlap:
+    """Two replacements that want the same text; ``held``: nothing is changed in this file because of it."""
+
+    path: str
+    first: Replacement
+    second: Replacement
+    held: bool
+
+
+@noun
+class Skipped:
+    """A file, or with a slash at its end a folder, that was not looked into, and why."""
+
+    path: str
+    kind: SkipKind
+    reason: str
+
+
+@noun
+class Skips:
+    """Everything that was left out: how many of each kind, and the first of them by name."""
+
+    counts: Mapping[SkipKind, int]
+    named: tuple[Skipped, ...]
+
+
+@noun
+class Cut:
+    """Where a limit ended it: at which file, and how many more there are (of ``files``: not looked at at all)."""
+
+    limit: Literal["files", "matches"]
+    at: str
+    more: int
+
+
+@noun
+class Found:
+    """``count`` are all matches, those that ``cuts`` left out too; ``files`` those looked at; ``hints`` say what is
+    strange about the pattern."""
+
+    matches: tuple[Match, ...]
+    count: int
+    files: int
+    files_matched: int
+    skipped: Skips
+    cuts: tuple[Cut, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@noun
+class RewrittenFile:
+    path: str
+    language: str
+    replacements: tuple[Replacement, ...]
+    count: int
+
+
+@noun
+class Rewritten:
+    """``changes`` is all that would be written; ``rewritten`` shows it file by file. What ``overlaps`` holds back,
+    ``skipped`` leaves out or ``cuts`` cut off is not in it."""
+
+    changes: ChangeSet
+    rewritten: tuple[RewrittenFile, ...]
+    files: int
+    skipped: Skips
+    overlaps: tuple[Overlap, ...] = ()
+    overlap_count: int = 0
+    cuts: tuple[Cut, ...] = ()
+    hints: tuple[str, ...] = ()

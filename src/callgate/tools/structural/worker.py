@@ -1,0 +1,51 @@
+"""The program that examines files: it reads what is asked and then batches of files, and writes what came of each.
+
+The engine does not let go of Python's lock while it works, so threads would gain nothing, and one large file would
+stop the event loop. A program of its own can also be ended at any moment, and takes nobody with it when it dies.
+
+A frame is its length in eight bytes and a pickle of it.
+"""
+
+import gc
+import pickle
+import struct
+import sys
+from collections.abc import Sequence
+from typing import IO, Any
+
+from callgate.tools.structural.examining import Asked, examine
+from callgate.tools.structural.files import File
+
+_LENGTH = struct.Struct(">Q")
+
+START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.worker import serve; serve()"
+"""What the interpreter is told to run; its arguments are where to find modules."""
+
+
+def serve() -> None:
+    """Work until there is nothing more to read."""
+    gc.disable()  # nothing here is in a circle, so looking for circles is time lost
+    taken, given = sys.stdin.buffer, sys.stdout.buffer
+    asked: Asked | None = receive(taken)
+    while asked is not None:
+        batch: Sequence[File] | None = receive(taken)
+        if batch is None:
+            return
+        send(given, [examine(asked, file) for file in batch])
+
+
+def send(stream: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """None when the other side has ended, in the middle of a frame or before it."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    return pickle.loads(data) if len(data) == length else None

@@ -1,0 +1,82 @@
+"""What is found and what is rewritten is what ast-grep's command line finds and rewrites."""
+
+from pathlib import Path
+
+import pytest
+
+from callgate.tools.structural.examining import Asked, Looked, examine
+from callgate.tools.structural.files import File
+from callgate.tools.structural.languages import LANGUAGES
+from callgate.tools.structural.terms import Limits, Op
+from tests.tools.structural import engine
+from tests.tools.structural.samples import SAMPLES, Sample
+
+ids = [sample.id for sample in SAMPLES]
+
+
+def test_there_is_a_sample_of_every_language() -> None:
+    assert len(set(ids)) == len(ids)
+    assert {sample.language for sample in SAMPLES} == {language.name for language in LANGUAGES}
+
+
+def place(sample: Sample, folder: Path, data: bytes | None = None) -> File:
+    path = folder / f"sample.{sample.ending}"
+    path.write_bytes(sample.source.encode() if data is None else data)
+    return File(path.name, sample.language, path.stat().st_size)
+
+
+def rewrite(sample: Sample, file: File, folder: Path) -> Looked:
+    asked = Asked(str(folder), Limits(), ops=(Op(sample.pattern, sample.rewrite),), nested="outermost")
+    return examine(asked, file)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+def test_matches_are_those_of_the_command_line(sample: Sample, tmp_path: Path) -> None:
+    looked = examine(Asked(str(tmp_path), Limits(), sample.pattern), place(sample, tmp_path))
+    assert looked.skipped is None
+    theirs = engine.matches(tmp_path, sample.pattern)
+    assert len(theirs) == looked.count == sample.matches
+    for ours, other in zip(looked.matches, theirs, strict=True):
+        start, end = other["range"]["start"], other["range"]["end"]
+        assert (ours.line - 1, ours.column - 1) == (start["line"], start["column"])
+        assert (ours.end_line - 1, ours.end_column - 1) == (end["line"], end["column"])
+        assert ours.text == other["text"]
+        variables = other.get("metaVariables", {"single": {}, "multi": {}})
+        single = {name: found["text"] for name, found in variables["single"].items()}
+        several = {name for name, found in variables["multi"].items() if found}
+        assert {name: text for name, text in ours.captured.items() if name not in several} == single
+        assert ours.captured.keys() - single.keys() == several
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+def test_rewritten_bytes_are_those_of_the_command_line(sample: Sample, tmp_path: Path) -> None:
+    file = place(sample, tmp_path)
+    looked = rewrite(sample, file, tmp_path)
+    assert looked.skipped is None
+    assert (looked.after is not None) == (sample.matches > 0)
+    ours = looked.after or sample.source.encode()
+    assert ours == engine.rewritten(tmp_path, sample.pattern, sample.rewrite)[file.path]
+
+
+ENDS = {
+    "crlf": lambda text: text.replace("\n", "\r\n").encode(),
+    "bom": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "no-last-line-end": lambda text: text.rstrip("\n").encode(),
+    "far-in-a-line": lambda text: text.replace("\n", "\n" + " " * 600).encode(),
+    "first-line": lambda text: ("   " + text.lstrip()).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("id", ["javascript-lines", "javascript-nested", "python-lines", "typescript-call", "go-plain"])
+def test_bytes_survive_as_with_the_command_line(id: str, kind: str, tmp_path: Path) -> None:
+    sample = SAMPLES[ids.index(id)]
+    data = ENDS[kind](sample.source)
+    file = place(sample, tmp_path, data)
+    looked = rewrite(sample, file, tmp_path)
+    theirs = engine.rewritten(tmp_path, sample.pattern, sample.rewrite)[file.path]
+    if looked.skipped is None:
+        assert (looked.after or data) == theirs
+    else:
+        assert looked.skipped.kind == "syntax"
+        assert sample.language == "python"
