@@ -227,3 +227,17 @@ def test_after_edits_of_others_it_is_merged_or_named_and_no_byte_is_lost(
         assert found == later
     elif later == new:
         assert found == old
+
+
+def test_something_else_than_a_file_is_a_conflict_and_the_rest_goes_back(stage: Stage) -> None:
+    put(stage.root, "a", b"1")
+    put(stage.root, "b", b"1")
+    first = stage.apply(FileChange("b", b"1", b"2"))
+    second = stage.apply(FileChange("a", b"1", b"2"))
+    (stage.root / "a").unlink()
+    (stage.root / "a").mkdir()
+    found = stage.plan(first, second)
+    assert found.undone == (first,)
+    assert found.conflicts == ("a: is not a regular file",)
+    assert stage.undo(first, second) == found.conflicts
+    assert (stage.root / "b").read_bytes() == b"1"

@@ -153,7 +153,7 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         async with session:
             await session.send(Prompt("go"))
         changes = ChangeSet("write a", (FileChange("a", None, b"1"),), id="a2/call_1")
-        desk.history.save(changes, session.id, now=1.0)
+        desk.history.save(changes, session.id, now=1.0, state="applying")
         with monkeypatch.context() as patch:
             patch.setattr(replacing.Replacement, "commit", commit)
             patch.setattr("callgate.host.applying.applying._Apply._discard", lambda self, folders: None)

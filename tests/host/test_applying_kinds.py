@@ -178,14 +178,17 @@ def test_what_differs_is_shown(root: Path, was: bytes, now: bytes, says: str) ->
 
 # ---- any change, and back -----------------------------------------------------------------------------------------
 
-NAMES = ("a", "b", "f/c", "f/d", "g/h/e")
-CONTENTS = (b"", b"1", b"one\r\ntwo\r\n", b"\xef\xbb\xbfx\n", b"\xff\xfe\0", b"last")
-MODES = (0o644, 0o600, 0o755)
-trees = st.dictionaries(st.sampled_from(NAMES), st.tuples(st.sampled_from(CONTENTS), st.sampled_from(MODES)))
+NAMES: tuple[str, ...] = ("a", "b", "f/c", "f/d", "g/h/e")
+CONTENTS: tuple[bytes, ...] = (b"", b"1", b"one\r\ntwo\r\n", b"\xef\xbb\xbfx\n", b"\xff\xfe\0", b"last")
+MODES: tuple[int, ...] = (0o644, 0o600, 0o755)
+Tree = dict[str, tuple[bytes, int]]
+trees: st.SearchStrategy[Tree] = st.dictionaries(
+    st.sampled_from(NAMES), st.tuples(st.sampled_from(CONTENTS), st.sampled_from(MODES))
+)
 
 
 @st.composite
-def changed(draw: st.DrawFn) -> tuple[dict[str, tuple[bytes, int]], tuple[FileChange, ...]]:
+def changed(draw: st.DrawFn) -> tuple[Tree, tuple[FileChange, ...]]:
     """A tree, and changes of it: files that stay in place, go elsewhere, come and go."""
     tree = draw(trees)
     old = draw(st.permutations(sorted(tree)))

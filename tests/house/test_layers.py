@@ -26,7 +26,7 @@ ROOMS = {
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),
 }
-ROOT_MODULES = ("session", "config", "standalone", "archive", "answering", "gatehouse", "judging")
+ROOT_MODULES = ("session", "config", "standalone", "archive", "answering", "gatehouse", "judging", "undoing")
 INSIDE = ("words", "core", *ROOMS, *ROOT_MODULES)
 DOOR = ("", "words", *ROOT_MODULES)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

@@ -156,12 +156,13 @@ class NotingHost(MemoryHost):
         self.applying: dict[str, float] = {}
         self.applying_now: set[str] = set()  # or given up in the middle of it
 
-    async def apply(self, changes: ChangeSet) -> None:
+    async def apply(self, changes: ChangeSet) -> ChangeSet:
         self.applying_now.add(changes.label)
         await asyncio.sleep(self.applying.get(changes.label, 0.0))
         self.applying_now.discard(changes.label)
-        await super().apply(changes)
+        applied = await super().apply(changes)
         self.notes.append((asyncio.get_running_loop().time(), changes))
+        return applied
 
 
 class SlowJournal(MemoryJournal):

@@ -24,7 +24,8 @@ from callgate.words.errors import JournalError, UsageError
 from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
-State = Literal["staged", "applied", "discarded", "reverted"]
+State = Literal["staged", "applying", "applied", "discarded", "reverted"]
+"""``staged`` waits for somebody's word; ``applying`` was being applied when last heard of."""
 
 LARGE = 1_000_000
 """Bytes; more are not carried along in memory."""

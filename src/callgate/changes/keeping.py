@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from callgate.changes.history import History, Kept, State
-from callgate.changes.reverting import There, Undoing, plan, reader
+from callgate.changes.reverting import Read, Undoing, plan, reader
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
 from callgate.host.applying import Recovered
 from callgate.host.local import LocalHost
 from callgate.host.threads import Threads, in_thread
-from callgate.words.changes import ChangeSet, Content, digest
+from callgate.words.changes import ChangeSet, FileChange, digest
 from callgate.words.errors import JournalError, ToolFailure
 from callgate.words.places import Place
 
@@ -55,7 +55,8 @@ class KeptHost:
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
         try:
-            kept = await self._in_thread(partial(self.history.save, changes, self.session, now=self.clock.now()))
+            save = partial(self.history.save, changes, self.session, now=self.clock.now(), state="applying")
+            kept = await self._in_thread(save)
         except JournalError as error:
             raise ToolFailure(f"Nothing was changed: {error}") from error
         try:
@@ -99,13 +100,20 @@ class KeptHost:
         """Changes that nobody said the end of were applied if the files are as they would be then."""
         read = reader(self.root)
         for kept in self.history.all(self.session):
-            if kept.state == "staged":
-                applied = all(_is(read(each.path), each.after, link=each.link) for each in kept.files)
+            if kept.state == "applying":
+                applied = all(_is(read, each) for each in kept.files)
                 self.history.mark(kept, "applied" if applied else "discarded", now=self.clock.now())
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work, threads=self.threads)
 
 
-def _is(there: There | None, content: Content | None, *, link: bool) -> bool:
-    return there is None if content is None else there is not None and there.sign == (digest(content), link)
+def _is(read: Read, change: FileChange) -> bool:
+    """Whether the file is as the change wanted it."""
+    try:
+        there = read(change.path)
+    except OSError:  # something else than a file
+        return False
+    if there is None or change.after is None:
+        return there is None and change.after is None
+    return there.sign == (digest(change.after), change.link)

@@ -41,7 +41,8 @@ Read = Callable[[str], There | None]
 
 @noun
 class Undoing:
-    """``changes`` takes back ``undone`` from the files as they are now. Each conflict names its file."""
+    """``changes`` takes back ``undone`` from the files as they are now. Each conflict names its file; a change that has
+    one is not undone, though some of its files may be."""
 
     changes: ChangeSet
     undone: tuple[Kept, ...]
@@ -53,11 +54,14 @@ def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "
     newest_first = sorted(wanted, key=lambda kept: (kept.at, kept.number), reverse=True)
     world = _World(read)
     conflicts: list[str] = []
+    undone: list[Kept] = []
     for kept in newest_first:
-        conflicts += world.take_back(history.load(kept).inverse)
+        problems = world.take_back(history.load(kept).inverse)
+        conflicts += problems
+        undone += [] if problems else [kept]
     one = len(newest_first) == 1
     named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
-    return Undoing(ChangeSet(named, world.changes(), UNDO), tuple(newest_first), tuple(dict.fromkeys(conflicts)))
+    return Undoing(ChangeSet(named, world.changes(), UNDO), tuple(undone), tuple(dict.fromkeys(conflicts)))
 
 
 class _World:
@@ -68,10 +72,16 @@ class _World:
         self._first: dict[str, There | None] = {}
         self._now: dict[str, There | None] = {}
         self._stuck: set[str] = set()
+        self._odd: dict[str, str] = {}
 
     def _at(self, path: str) -> There | None:
         if path not in self._first:
-            self._first[path] = self._now[path] = self._read(path)
+            found: There | None = None
+            try:
+                found = self._read(path)
+            except OSError as error:
+                self._odd[path] = error.strerror or str(error)
+            self._first[path] = self._now[path] = found
         return self._now[path]
 
     def take_back(self, inverse: ChangeSet) -> list[str]:
@@ -104,6 +114,9 @@ class _World:
         for path in change.paths:
             if path in self._stuck:
                 return f"{path}: a later change of it could not be taken back"
+            self._at(path)
+            if path in self._odd:
+                return f"{path}: {self._odd[path]}"
         here = change.source or change.path
         now = self._at(here)
         wanted = None if change.after is None else There(change.after, change.mode, change.link)

@@ -58,6 +58,14 @@ def _run(words: list[str]) -> int:
         from callgate.cli.answer import answer  # brings the room of the transcripts, too
 
         return answer(options)
+    if given.command == "changes":
+        from callgate.cli.changes import changes  # brings the room of the changes, too
+
+        return changes(options)
+    if given.command == "undo":
+        from callgate.cli.undo import undo  # brings hosts and asyncio
+
+        return undo(options)
     if given.command.startswith("policy "):
         from callgate.cli.policy.commands import COMMANDS as POLICY  # brings the room of the policies
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from callgate._version import __version__
 from callgate.cli.answering import add_answer, check_answer
+from callgate.cli.changing import add_changes, add_undo, check_changes, check_undo
 from callgate.cli.parsing import USAGE, Group, Parser
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
@@ -42,6 +43,8 @@ def read_arguments(words: list[str]) -> Given | int:
     add_session(commands)
     add_audit(commands)
     add_answer(commands)
+    add_changes(commands)
+    add_undo(commands)
     add_policy(commands)
     add_trust(commands)
     _add_tools(commands)
@@ -64,7 +67,7 @@ def read_arguments(words: list[str]) -> Given | int:
 def _add_demo(commands: Group) -> None:
     demo = commands.command(
         "demo",
-        "watch a scripted session: no key, no network, nothing left behind",
+        "watch a scripted session: no key, no network, no traces",
         "A scripted model works on real files in a temporary folder that is removed at the end. "
         "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
     )
@@ -92,6 +95,10 @@ def _check(path: str, parser: Parser, options: Namespace) -> None:
         options.form = "json" if options.json else "lines" if options.no_color else "screen"
     elif path == "answer":
         check_answer(parser, options)
+    elif path == "changes":
+        check_changes(parser, options)
+    elif path == "undo":
+        check_undo(parser, options)
     elif path.startswith("policy "):
         check_policy(path, parser, options)
     elif path == "tools validate" and not options.jsonl:

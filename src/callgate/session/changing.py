@@ -52,7 +52,7 @@ class Changing:
             await self._host.take_back(found)
         except (CallgateError, OSError) as error:
             return str(error)
-        labels = ", ".join(kept.label for kept in found.undone)
+        labels = ", ".join(kept.label for kept in wanted)
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
@@ -74,7 +74,9 @@ def meant(history: list[Kept], sent: Undo) -> list[Kept]:
     if sent.scope == "session" or not applied:
         return applied
     newest = applied[0]
-    return [kept for kept in applied if kept.turn == newest.turn] if sent.scope == "turn" else [newest]
+    if sent.scope == "call" or not newest.turn:
+        return [newest]
+    return [kept for kept in applied if kept.turn == newest.turn]
 
 
 def _told(each: Recovered) -> str:

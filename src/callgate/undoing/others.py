@@ -1,0 +1,139 @@
+"""What a session did that no history has: calls that changed something in other ways than by a change to files."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from callgate.changes.history import Kept
+from callgate.policy.known import known_traits
+from callgate.transcript.entries import all_entries
+from callgate.transcript.lock import open_log, unreadable
+from callgate.words.calls import Result
+from callgate.words.decisions import Allow, Decision
+from callgate.words.events import (
+    CallArrived,
+    CallDecided,
+    CallSettled,
+    CallStarted,
+    Durable,
+    Forked,
+    QuestionAnswered,
+    SessionOpened,
+)
+from callgate.words.inputs import Undo
+from callgate.words.noun import noun
+
+
+@noun
+class OtherCall:
+    """A call that may have changed something, and has no change in the history. ``what`` is the argument that tells
+    most."""
+
+    id: str
+    message: str
+    tool: str
+    what: str
+
+
+class _Call:
+    """One that arrived, as far as the log was read."""
+
+    def __init__(self, event: CallArrived) -> None:
+        self.message = event.message_id
+        self.id = event.call_id
+        self.tool = event.name
+        self.arguments: Mapping[str, Any] = event.arguments
+        self.decision: Decision | None = None
+        self.started = False
+        self.result: Result | None = None
+
+    @property
+    def only_read(self) -> bool:
+        """Also what changes nothing but the session's own state."""
+        if isinstance(self.decision, Allow) and self.decision.by == "default":
+            return True  # the gate lets nothing else run by itself
+        if self.tool == "resolve" and self.result is not None and self.result.details.get("action") == "discard":
+            return True
+        traits = known_traits(self.tool, self.arguments)
+        return traits.effects == "none" or traits.own_state
+
+    @property
+    def had_effects(self) -> bool:
+        if not self.started or self.only_read:
+            return False
+        return self.result is None or self.result.effects != "none"
+
+
+class Said:
+    """What the whole log says, also of what was rewound: files know nothing of that."""
+
+    def __init__(self, log: Path) -> None:
+        """JournalError for what is no log."""
+        self.workspace = ""
+        self.calls: list[_Call] = []
+        self._latest: dict[str, _Call] = {}
+        for event in _events(log):
+            self._fold(event)
+
+    def _fold(self, event: Durable) -> None:
+        match event:
+            case SessionOpened():
+                self.workspace = event.workspace
+            case Forked():  # what stands before it was done in another session, and is for that one to undo
+                self.calls.clear()
+            case CallArrived():
+                self._latest[event.call_id] = call = _Call(event)
+                self.calls.append(call)
+            case QuestionAnswered():
+                self._edit(event.confirmation.call_id, event.confirmation.arguments)
+            case CallDecided() if event.call_id in self._latest:
+                self._latest[event.call_id].decision = event.decision
+                self._edit(event.call_id, getattr(event.decision, "arguments", None))
+            case CallStarted() if event.call_id in self._latest:
+                self._latest[event.call_id].started = True
+            case CallSettled() if event.call_id in self._latest:
+                self._latest[event.call_id].result = event.result
+            case _:
+                pass
+
+    def _edit(self, call_id: str, arguments: Mapping[str, Any] | None) -> None:
+        if arguments is not None and call_id in self._latest:
+            self._latest[call_id].arguments = arguments
+
+
+def other_calls(said: Said, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo) -> tuple[OtherCall, ...]:
+    """Those of the scope. ``picked`` are the changes that are taken back."""
+    if wanted.change is not None or wanted.scope == "call":
+        return ()
+    calls: Iterable[_Call] = said.calls
+    if wanted.scope == "turn":
+        turn = picked[0].turn if picked else said.calls[-1].message if said.calls else ""
+        calls = (call for call in said.calls if call.message == turn)
+    kept = {each.id for each in history}
+    found = (call for call in calls if call.had_effects and f"{call.message}/{call.id}" not in kept)
+    return tuple(OtherCall(call.id, call.message, call.tool, next(_told(call.arguments), "")) for call in found)
+
+
+def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """What a person knows a call by: its command, else the first text there is."""
+    command = arguments.get("command")
+    if isinstance(command, str):
+        yield command
+    yield from (value for value in arguments.values() if isinstance(value, str))
+
+
+def workspace_of(log: Path) -> str:
+    """The folder that a session works in; JournalError for what is no log."""
+    return next((event.workspace for event in _events(log) if isinstance(event, SessionOpened)), "")
+
+
+def _events(log: Path) -> Iterator[Durable]:
+    try:
+        fd = open_log(log, os.O_RDONLY)
+    except OSError as error:
+        raise unreadable(log, error) from error
+    try:
+        yield from (entry.event for entry in all_entries(fd) if entry.event is not None)
+    finally:
+        os.close(fd)
