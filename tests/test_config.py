@@ -50,7 +50,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_with_nothing_set_everything_has_its_default(desk: Desk) -> None:
-    assert desk.load() == Config(desk.root, desk.home, desk.data)
+    assert desk.load() == Config(desk.root, desk.home, desk.data, folder=desk.home / ".config" / "callgate")
     assert desk.load().limits == LoopLimits()
     assert not desk.data.exists()
 

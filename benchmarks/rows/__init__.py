@@ -4,7 +4,19 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from benchmarks.rows import calls, decisions, gap, imports, latency, memory, previews, record, turns
+from benchmarks.rows import (
+    applying,
+    calls,
+    decisions,
+    gap,
+    imports,
+    latency,
+    memory,
+    previews,
+    record,
+    structural,
+    turns,
+)
 
 ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "calls": calls.rows,
@@ -15,5 +27,7 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "memory": memory.rows,
     "decisions": decisions.rows,
     "previews": previews.rows,
+    "apply": applying.rows,
+    "structural": structural.rows,
     **record.ROWS,
 }

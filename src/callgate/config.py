@@ -66,6 +66,8 @@ class Config:
     notes: tuple[Fault, ...] = ()
     said: tuple[Said, ...] = ()
     own_data: bool = True
+    folder: Path | None = None
+    """The person's own settings and tools; None where nobody said."""
 
     def mode_for(self, recorded: Mode | None) -> Mode:
         """The mode of a session: the one on record, unless a stricter one was asked for since."""
@@ -136,11 +138,12 @@ def load_config(
     state, repository = _repository(place, Trust(data) if has_own_data else None)
     if trust:
         state = Trusted(0.0)
+    folder = _config_folder(environment, place, own)
     spoken_here = spoken("command line", mode=_mode(mode), allow=_rules(allow), ask=_rules(ask), deny=_rules(deny))
     layers = gather(
         (
             read_settings(MANAGED if managed is None else Path(managed), "managed"),
-            read_settings(_config_folder(environment, place, own) / _FILE, "user"),
+            read_settings(folder / _FILE, "user"),
             *repository,
             *_from_environment(environment),
             *(() if settings is None else (_asked_for(Path(settings)),)),
@@ -150,7 +153,7 @@ def load_config(
         tighten=_stricter_mode(environment),
     )
     notes += [Fault(text, Origin("project", str(place))) for text in _about(state)]
-    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data), layers)
+    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder), layers)
     memory = config.memory()
     faults = config.faults if memory is None else (*config.faults, *memory.faults())
     return replace(config, faults=faults, notes=(*config.notes, *notes))

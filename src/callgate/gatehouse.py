@@ -57,7 +57,7 @@ class Gatehouse:
             session=session,
             transcript=transcript,
             functions=functions,
-            trusted=partial(_still_trusted, config, fingerprint(config.root).digest if config.hooks else ""),
+            trusted=partial(still_trusted, config, fingerprint(config.root).digest if config.hooks else ""),
         )
         self.rulebook = Rulebook.of(
             config.rules,
@@ -114,7 +114,7 @@ class Gatehouse:
         return self._judge.concerns(rule, case)
 
 
-def _still_trusted(config: Config, digest: str) -> bool:
+def still_trusted(config: Config, digest: str) -> bool:
     """Whether the folder's own files are as they were when the person trusted them, for good or for this once."""
     store = Trust(config.data)
     if config.own_data and store.knows(config.root):

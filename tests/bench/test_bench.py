@@ -30,6 +30,8 @@ LIMITED: dict[str, set[str]] = {
     "turns": {"turns"},
     "import": {"import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
+    "apply": {"apply"},
+    "structural": {"structural_rewrite"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
     "append": {"append", "append_lag"},

@@ -26,7 +26,9 @@ ROOMS = {
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),
 }
-ROOT_MODULES = ("session", "config", "standalone", "archive", "answering", "gatehouse", "judging", "undoing")
+ROOT_MODULES = (
+    *("session", "config", "standalone", "archive", "answering", "gatehouse", "judging", "undoing", "custom"),
+)
 INSIDE = ("words", "core", *ROOMS, *ROOT_MODULES)
 DOOR = ("", "words", *ROOT_MODULES)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

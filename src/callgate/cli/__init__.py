@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from callgate.cli.arguments import read_arguments
 from callgate.cli.terminal import safe
-from callgate.words.errors import CallgateError
+from callgate.words.errors import CallgateError, UsageError
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -54,6 +54,8 @@ def _run(words: list[str]) -> int:
         return demo(options.speed, options.form)
     if given.command == "tools validate":
         return _validate(options.file)
+    if given.command == "tools new":
+        return _new_tool(options.name)
     if given.command == "answer":
         from callgate.cli.answer import answer  # brings the room of the transcripts, too
 
@@ -77,6 +79,20 @@ def _run(words: list[str]) -> int:
     from callgate.cli.session.commands import COMMANDS  # brings the room of the transcripts
 
     return COMMANDS[given.command](options)
+
+
+def _new_tool(name: str) -> int:
+    from pathlib import Path
+
+    from callgate.cli.tools_new import new_tool
+
+    try:
+        for line in new_tool(name, Path.cwd()):
+            print(safe(line))
+    except UsageError as error:
+        _say(str(error))
+        return USAGE
+    return DONE
 
 
 def _validate(file: str | None) -> int:

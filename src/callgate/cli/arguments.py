@@ -77,7 +77,13 @@ def _add_demo(commands: Group) -> None:
 
 
 def _add_tools(commands: Group) -> None:
-    tools = commands.group("tools", "about tools: validate", "About tools.")
+    tools = commands.group("tools", "about tools: new, validate", "About tools.")
+    new = tools.command(
+        "new",
+        "write a file of tools to begin with",
+        "Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted.",
+    )
+    new.add_argument("name", metavar="NAME", help="of the tool, and of the file")
     validate = tools.command(
         "validate",
         "what would become of a call's arguments",

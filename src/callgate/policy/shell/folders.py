@@ -8,7 +8,7 @@ from callgate.words.noun import noun
 
 MOVES = frozenset(("cd", "pushd", "chdir"))
 _MOST = 8
-_LONGEST = 400
+_LONGEST = 200
 
 
 @noun

@@ -1,0 +1,73 @@
+"""``callgate tools new``: a file of tools to begin with."""
+
+from keyword import iskeyword
+from pathlib import Path
+
+from callgate.words.errors import UsageError
+
+FOLDER = Path(".callgate", "tools")
+_LONGEST = 64
+
+_TEMPLATE = '''"""Tools of this project: every public function with @tool is one."""
+
+from callgate import Run, ToolFailure, reads, tool
+
+
+@tool(effects="none", locks=lambda a: reads(a.path))
+def {name}(path: str, run: Run) -> str:
+    """Say in one sentence, for the model, what this tool does.
+
+    Args:
+        path: a file, relative to the workspace
+    """
+    place = run.host.place(path)
+    if place.fault or not place.inside or place.kind != "file":
+        raise ToolFailure(f"{{path}}: {{place.fault or 'there is no such file in the workspace'}}")
+    with open(place.resolved, encoding="utf-8") as file:
+        return f"{{path}} has {{len(file.readlines())}} lines"
+
+
+# A tool that changes files says effects="mutating" (or leaves it out) and locks=lambda a: writes(a.path).
+# One that is to be looked at first stages its changes, and `resolve` applies them:
+#
+#     def tools(api):
+#         @tool(effects="none")
+#         def {name}(...) -> str:
+#             return api.push_changes("what it does", [FileChange(path, before, after)])
+#         return {name}
+'''
+
+
+def new_tool(name: str, root: Path) -> list[str]:
+    """Write the template and give the lines that say what to do next. UsageError if it cannot be, or is there."""
+    _check(name)
+    shown = (FOLDER / f"{name}.py").as_posix()
+    file = root / shown
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.parent.resolve().is_relative_to(root.resolve()):
+            raise UsageError(f"{FOLDER.as_posix()} leads out of {root}: nothing was written")
+        with open(file, "x", encoding="utf-8", newline="\n") as stream:
+            stream.write(_TEMPLATE.format(name=name))
+    except FileExistsError:
+        if not file.parent.is_dir():
+            raise UsageError(f"{FOLDER.as_posix()} is not a folder: nothing was written") from None
+        raise UsageError(f"{shown} exists already: choose another name, or edit that file") from None
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be written: {error.strerror or error}") from error
+    return [
+        f"wrote {shown}",
+        "next: make it do what you want, then say `callgate trust add`",
+        "nothing in this folder runs before it is trusted, and every change of it asks again",
+    ]
+
+
+def _check(name: str) -> None:
+    """It is the name of a file, of a function and of a tool."""
+    if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:
+        return
+    bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")
+    meant = f": did you mean {bare}?" if bare and bare != name and bare.isidentifier() and not iskeyword(bare) else ""
+    raise UsageError(
+        f"{name[:100]!r} cannot name a tool (a letter, then letters, digits and _, at most {_LONGEST}){meant}"
+    )

@@ -1,0 +1,36 @@
+"""Tools from files of one's own: found, loaded, and given an API.
+
+    files       what lies in the folders, as bytes; of a folder without trust only the names
+    modules     a file as a module under a private name
+    offers      the tools that a module offers: ``@tool``, or a factory ``tools(api)``
+    attempts    all that runs strangers' code, in a thread and within a time
+    installed   entry points ``callgate.tools``
+    discovery   all of it together, looked at again whenever somebody asks
+
+Whose tool counts when two have one name: the person's own, then an installed one, then the repository's. What a person
+is used to under a name, and has written rules about, must not become something else because they opened a folder.
+"""
+
+from callgate.tools.custom.api import Api, Callbacks, PendingAction, PendingStore, answered
+from callgate.tools.custom.discovery import Discovery, Loaded, load_tools
+from callgate.tools.custom.files import Folder
+from callgate.tools.custom.installed import Installed
+from callgate.tools.custom.offers import CustomTool
+from callgate.tools.custom.problems import Layer, Problem, Skipped
+
+__all__ = [
+    "Api",
+    "Callbacks",
+    "CustomTool",
+    "Discovery",
+    "Folder",
+    "Installed",
+    "Layer",
+    "Loaded",
+    "PendingAction",
+    "PendingStore",
+    "Problem",
+    "Skipped",
+    "answered",
+    "load_tools",
+]

@@ -1,0 +1,113 @@
+"""What lies in the folders of tools. Nothing is run here, and in a folder without trust no file is opened."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISREG
+
+from callgate.tools.custom.problems import Layer, Problem, Skipped
+from callgate.words.noun import nothing, noun
+
+LARGEST = 1024 * 1024
+_ENDING = ".py"
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+@noun
+class Folder:
+    """``trusted`` says that code from here may run. ``contents`` are the sha256 of what was shown when it was trusted:
+    any other file is left alone, even if it came a moment ago. None does not ask."""
+
+    path: Path
+    layer: Layer
+    trusted: bool = False
+    contents: frozenset[str] | None = None
+
+
+@noun
+class File:
+    """One file of tools as it was read, or the ``fault`` that kept it from being read. ``beside`` are the files of its
+    folder that begin with ``_``, by their names without ``.py``: no tools, but for it to import as ``from ._name``."""
+
+    path: str
+    layer: Layer
+    data: bytes = b""
+    sha256: str = ""
+    fault: str = ""
+    beside: Mapping[str, "File"] = field(default_factory=nothing)
+
+
+@noun
+class Survey:
+    files: tuple[File, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def survey(folders: Iterable[Folder]) -> Survey:
+    """All folders, each once, in the order given; the files of one by name. Blocks."""
+    files: list[File] = []
+    problems: list[Problem] = []
+    skipped: list[Skipped] = []
+    known: set[str] = set()
+    for folder in folders:
+        real = os.path.realpath(folder.path)
+        if real in known:
+            continue
+        known.add(real)
+        try:
+            names = sorted(name for name in os.listdir(real) if name.endswith(_ENDING) and name[0] != ".")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            text = f"this folder of tools cannot be read: {error.strerror or error}"
+            problems.append(Problem(str(folder.path), None, text, folder.layer))
+            continue
+        if folder.trusted:
+            files += _read(folder, names, skipped)
+        elif names:
+            count = f"{len(names)} file{'' if len(names) == 1 else 's'} of tools"
+            skipped.append(Skipped(str(folder.path), f"not trusted, so {count} did not run", folder.layer))
+    return Survey(tuple(files), tuple(problems), tuple(skipped))
+
+
+def _read(folder: Folder, names: Iterable[str], skipped: list[Skipped]) -> Iterator[File]:
+    found: list[File] = []
+    for name in names:
+        file = _file(os.path.join(os.path.abspath(folder.path), name), folder.layer)
+        if folder.contents is not None and not file.fault and file.sha256 not in folder.contents:
+            skipped.append(Skipped(file.path, "not what was trusted, so it did not run", folder.layer))
+        else:
+            found.append(file)
+    beside = {_stem(file): file for file in found if _stem(file).startswith("_") and not file.fault}
+    return (replace(file, beside=beside) for file in found if not _stem(file).startswith("_"))
+
+
+def _file(path: str, layer: Layer) -> File:
+    try:
+        data = _bytes_of(path)
+    except OSError as error:
+        return File(path, layer, fault=f"it cannot be read: {error.strerror or error}")
+    if data is None:
+        return File(path, layer, fault="it is not a regular file")
+    if len(data) > LARGEST:
+        return File(path, layer, fault=f"it has more than {LARGEST // 1024} KiB: no file of tools has")
+    return File(path, layer, data, sha256(data).hexdigest())
+
+
+def _bytes_of(path: str) -> bytes | None:
+    """None for a folder, a pipe and the like; opening one waits for nobody."""
+    descriptor = os.open(path, _OPEN)
+    try:
+        if not S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as stream:
+            return stream.read(LARGEST + 1)
+    finally:
+        os.close(descriptor)
+
+
+def _stem(file: File) -> str:
+    return os.path.basename(file.path).removesuffix(_ENDING)

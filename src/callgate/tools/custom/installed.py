@@ -1,0 +1,89 @@
+"""Tools of installed packages: entry points of the group ``callgate.tools``.
+
+Each names a module, which is looked at like a file of tools; or in it a tool, a list of tools or a factory.
+"""
+
+import os
+import site
+import sys
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from callgate.policy.layers import is_within
+from callgate.tools.custom.api import Api
+from callgate.tools.custom.offers import BadOffer, CustomTool, given, line_of, offered, taken_in
+from callgate.tools.custom.problems import Problem, Skipped, blamed, reached_in
+from callgate.words.noun import noun
+
+GROUP = "callgate.tools"
+
+
+@noun
+class Installed:
+    """Entry points count, except those that a workspace without trust brings along: with its folder on ``sys.path``, as
+    ``python -m`` puts it there, a repository could pose as an installed package."""
+
+    workspace: Path | None = None
+    trusted: bool = False
+
+
+@noun
+class Entry:
+    """One entry point, and the package it is of."""
+
+    point: EntryPoint
+    file: str
+
+
+def entries(installed: Installed) -> tuple[list[Entry], list[Skipped]]:
+    """Those that count, by name, and those that do not. Imports nothing. Blocks."""
+    found: list[Entry] = []
+    skipped: list[Skipped] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        package = point.dist.name if point.dist is not None else "?"
+        entry = Entry(point, f"entry point {point.name} of {package}")
+        if _is_brought_along(point, installed):
+            skipped.append(Skipped(entry.file, "it lies in the workspace, which is not trusted", "installed"))
+        else:
+            found.append(entry)
+    return found, skipped
+
+
+def load_entry(entry: Entry, api: Api) -> tuple[list[CustomTool], list[Problem]]:
+    """Import it and take in what it offers. Must not raise."""
+    file = entry.file
+    try:
+        value = entry.point.load()
+        file = _file_of(value) or file
+        found = offered(value, api) if isinstance(value, ModuleType) else given(value, api)
+        return taken_in(found, file, "installed")
+    except BaseException as error:
+        at = reached_in(error, entry.point.value.partition(":")[0].partition(".")[0].strip())
+        where, line = (file, None) if at is None else at
+        if isinstance(error, BadOffer):
+            line = line_of(error.about, where)
+        text = blamed(error, where, "installed").text
+        return [], [Problem(where, line, text if where == entry.file else f"{entry.file}: {text}", "installed")]
+
+
+def _file_of(value: object) -> str | None:
+    """Of the module itself, or of the one that a function or tool says it is from."""
+    module = value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", "")))
+    return None if module is None else module.__file__
+
+
+def _is_brought_along(point: EntryPoint, installed: Installed) -> bool:
+    if installed.trusted or installed.workspace is None:
+        return False
+    if point.dist is None:
+        return True
+    place = os.path.realpath(str(point.dist.locate_file("")))
+    inside = is_within(place, os.path.realpath(installed.workspace))
+    # The environment that this very program runs in may lie in a workspace: it is as trusted as the program is.
+    return inside and not any(is_within(place, own) for own in _own_places())
+
+
+def _own_places() -> Iterable[str]:
+    return map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))

@@ -1,0 +1,155 @@
+"""The tools that a module offers.
+
+Every public ``@tool`` at its top level, and what ``tools`` is: a factory, plain or async, that takes the API and gives
+a tool or several, or just a list of them. Plain functions in there become tools.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from inspect import isawaitable, signature, unwrap
+from types import ModuleType
+from typing import Any, TypeGuard, cast
+
+from callgate.core.ports import Run, Tool
+from callgate.tools.custom.api import Api, serving
+from callgate.tools.custom.problems import Layer, Problem, blamed
+from callgate.tools.names import check_aliases, check_name
+from callgate.tools.tool import tool
+from callgate.tools.wrappers import Named
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolDefinitionError
+from callgate.words.model import ToolSpec
+
+FACTORY = "tools"
+_NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
+
+
+class CustomTool(Named):
+    """A tool with the file it is from. What it stages while it runs is known to be its own."""
+
+    def __init__(self, inner: Tool, file: str, line: int | None, layer: Layer) -> None:
+        super().__init__(inner, inner.spec.name, inner.aliases)
+        self.file = file
+        self.line = line
+        self.layer: Layer = layer
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name} of {self.file}>"
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        with serving(self.spec.name, run):
+            return await super().preview(arguments, run)
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        with serving(self.spec.name, run):
+            return await super().run(arguments, run)
+
+
+class BadOffer(ToolDefinitionError):
+    """What is offered cannot be tools; ``about`` is the object to blame."""
+
+    def __init__(self, text: str, about: object = None) -> None:
+        super().__init__(text)
+        self.about = about
+
+
+def offered(module: ModuleType, api: Api) -> list[object]:
+    """What it offers, each once, as it comes. Runs the factory, and raises what that raises."""
+    values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    made = values.pop(FACTORY, None)
+    found: list[object] = [value for value in values.values() if is_tool(value)]
+    if made is not None and not isinstance(made, ModuleType):
+        found += given(made, api)
+    if not found:
+        raise BadOffer("it offers no tool: mark a function with @tool, or define tools(api)", made)
+    return list({id(each): each for each in found}.values())
+
+
+def given(value: Any, api: Api) -> list[object]:
+    """The tools that a value stands for: one, several, or a factory."""
+    if is_tool(value):
+        return [value]
+    if not callable(value):
+        return list(_several(value, None))
+    _check_factory(value)
+    made = value(api)
+    if isawaitable(made) or isinstance(made, AsyncIterator):
+        made = asyncio.run(_awaited(made))
+    return [made] if is_tool(made) or callable(made) else list(_several(made, value))
+
+
+def taken_in(found: Iterable[object], file: str, layer: Layer) -> tuple[list[CustomTool], list[Problem]]:
+    """Each that can be a tool as one; one that cannot does not hinder the others."""
+    tools: list[CustomTool] = []
+    problems: list[Problem] = []
+    for each in found:
+        line = line_of(each, file)
+        try:
+            inner = each if is_tool(each) else tool(_function(each))
+            _check(inner)
+            tools.append(CustomTool(inner, file, line, layer))
+        except Exception as error:
+            at = blamed(error, file, layer)
+            problems.append(Problem(file, at.line or line, at.text, layer))
+    return tools, problems
+
+
+def is_tool(value: object) -> TypeGuard[Tool]:
+    """By what it has; a class is none, its objects may be. Never raises."""
+    with suppress(Exception):
+        return not isinstance(value, type) and isinstance(getattr(value, "spec", None), ToolSpec)
+    return False
+
+
+async def _awaited(made: Any) -> Any:
+    """On a loop of its own, in this thread, which ends with it: what a tool needs a loop for it opens when it runs."""
+    if isinstance(made, AsyncIterator):
+        return [each async for each in cast("AsyncIterator[Any]", made)]
+    return await made
+
+
+def _several(value: Any, about: object) -> Iterator[object]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        kind = "nothing" if value is None else f"a {type(cast(object, value)).__name__}"
+        raise BadOffer(f"what it offers is {kind}: it must be a tool, or a list of tools", about)
+    return iter(cast("Iterable[object]", value))
+
+
+def _check_factory(factory: Callable[..., Any]) -> None:
+    try:
+        signature(factory).bind(None)
+    except TypeError:
+        raise BadOffer("the factory must take one parameter, the API", factory) from None
+    except ValueError:  # one that does not tell what it takes
+        return
+
+
+def _function(value: object) -> Callable[..., Any]:
+    if isinstance(value, type):
+        raise ToolDefinitionError(f"the class {value.__name__} is no tool: offer an object of it")
+    if not callable(value):
+        raise ToolDefinitionError(
+            f"what it offers has a {type(value).__name__} in it, which is no tool and no function"
+        )
+    return value
+
+
+def _check(inner: Tool) -> None:
+    """What ``tool`` has seen to already, for tools that were made by hand."""
+    name = check_name(inner.spec.name)
+    missing = ", ".join(each for each in _NEEDED if not hasattr(inner, each))
+    if missing:
+        raise ToolDefinitionError(f"tool {name!r} is not whole: it lacks {missing}")
+    check_aliases(name, inner.aliases)
+    if any(each.startswith("mcp__") for each in (name, *inner.aliases)):
+        raise ToolDefinitionError(f"tool {name!r}: names that begin with mcp__ are for those of MCP servers")
+
+
+def line_of(value: object, file: str) -> int | None:
+    """Where its function begins, if that is in this file."""
+    with suppress(Exception):
+        code = unwrap(cast("Callable[..., Any]", value)).__code__
+        return code.co_firstlineno if code.co_filename == file else None
+    return None
