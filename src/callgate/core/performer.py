@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from json import dumps
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -89,6 +90,7 @@ class Performer:
         self._outlet = outlet
         self._settings = settings
         self._lineage = lineage
+        self._lock = Lock()
         self._cancel = cancel
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -240,6 +242,7 @@ class Performer:
             (*self._lineage, ticket.id),
             self.loop,
             self._progress,
+            self._lock,
         )
         return run
 

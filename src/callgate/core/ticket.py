@@ -183,6 +183,7 @@ class CallRun:
         lineage: tuple[str, ...],
         loop: AbstractEventLoop,
         sink: Sink,
+        lock: Lock,
     ) -> None:
         self.call_id = call_id
         self.attempt = attempt
@@ -195,7 +196,7 @@ class CallRun:
         self._loop = loop
         self._sink: Sink | None = sink
         self._thread = get_ident()
-        self._lock = Lock()
+        self._lock = lock  # of all runs of an executor: it is held for a moment, and rarely wanted
         self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
     @property
