@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from callgate.core.ports import Case
 from callgate.words.decisions import Allow, Ask, Effect, Mode, Origin, Pattern
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import NOW, book, case_of, decided, hooked, line, outcome, policy, rules, shell
@@ -102,3 +103,22 @@ def test_a_narrow_answer_guards_like_a_narrow_rule() -> None:
 def test_a_tool_that_needs_a_person_asks_in_every_mode(mode: Mode) -> None:
     decision = decided(case_of("AskUserQuestion", mode=mode), rules(allow=["AskUserQuestion"]))
     assert decision == Ask("interaction", "AskUserQuestion needs a person", standing=True)
+
+
+@pytest.mark.parametrize(
+    ("case", "note"),
+    [
+        (shell("gіt push"), "і is cyrillic small letter byelorussian-ukrainian i (U+0456)"),
+        (shell("ls; sudo gіt push"), "і is cyrillic small letter byelorussian-ukrainian i (U+0456)"),
+        (case_of("WebFetch", url="https://gооgle.com/x"), "о is cyrillic small letter o (U+043E)"),
+        (case_of("WebFetch", url="https://google.com/gооgle"), None),
+        (shell("git commit -m 'привет'"), None),
+        (shell("git push"), None),
+    ],
+    ids=["program", "inside another", "host", "path", "text", "plain"],
+)
+@pytest.mark.spec("GATE-4")
+def test_a_name_that_may_be_taken_for_another_is_a_risk(case: Case, note: str | None) -> None:
+    asked = decided(case)
+    assert isinstance(asked, Ask)
+    assert asked.risk is None if note is None else asked.risk == f"some letters look like others: {note}"

@@ -61,6 +61,8 @@ def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
 
 def _risk(subject: Subject, reason: str) -> str | None:
     """What a person should know before saying yes, and is not told yet."""
+    if subject.dressed_up is not None:
+        return subject.dressed_up
     if subject.doubt is not None:
         why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
         return sentence(f"nobody can tell beforehand what the command does{why}")
@@ -200,7 +202,8 @@ class Judge:
             return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
         if host is None:
             return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
-        return Ask("default", f"it fetches from {host}; a rule {FETCH}(domain:{host}) would allow that")
+        reason = f"it fetches from {host}; a rule {FETCH}(domain:{host}) would allow that"
+        return Ask("default", reason, risk=self.subject(case).dressed_up)
 
     def _reading(self, case: Case) -> Allow | Ask:
         subject = self.subject(case)

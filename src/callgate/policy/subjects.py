@@ -18,6 +18,7 @@ from callgate.policy.shell.effects import effects_of, touched
 from callgate.policy.shell.filling import filled
 from callgate.policy.shell.programs.inner import inside
 from callgate.policy.shell.reach import Doubt, doubt
+from callgate.words.display import look_alikes
 from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Effects, Locks
@@ -100,6 +101,15 @@ class Subject:
         runs = [run for run in inside(self.analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
         loads = next((run.name for run in runs if run.name in _RUNS_SETTINGS), None)
         return None if loads is None else f"{loads} runs programs that a repository's own settings name"
+
+    @cached_property
+    def dressed_up(self) -> str | None:
+        """Why the name of a program or a host may be taken for another one, in words for a person."""
+        names = [] if self.analysis is None else [run.name or "" for run in inside(self.analysis).runs]
+        url = self.case.arguments.get("url") if self.case.name == FETCH else None
+        if isinstance(url, str):
+            names.append(url.partition("//")[2].partition("/")[0])
+        return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
 
     @cached_property
     def sweeps(self) -> tuple[Sweep, ...]:
