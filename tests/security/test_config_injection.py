@@ -183,7 +183,7 @@ def test_who_is_asked_to_trust_is_shown_the_exact_effect(base: Path) -> None:
         "runs `<U+001B>]0;x<U+0007>` when the agent is about to stop (hooks.Stop, .callgate/settings.toml:1)",
     )
     assert [effect.split(" (")[0] for effect in effects("con028")] == [
-        "may use .callgate/tools/y.py",
+        "runs the Python code in .callgate/tools/y.py",
         "may use .callgate/workflows/x.py",
     ]
     for name, file in (

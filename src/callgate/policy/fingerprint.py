@@ -36,6 +36,8 @@ _VARIABLE = re.compile(r"\$\{?\w+\}?/")
 _MODULE = re.compile(r"-m\s+([A-Za-z_][\w.]*)")
 _OTHER_FILES = (".mcp.json",)
 
+_TOOL = re.compile(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py")
+
 
 @noun
 class Seen:
@@ -221,7 +223,8 @@ def _effects(settings: Iterable[Settings], files: Iterable[Seen], top: str) -> I
             outside = "" if is_within(real, top) else ", outside the repository: what is there may change unasked"
             yield f"may use {visible(seen.path)}, a link to {visible(seen.text or '')}{outside}"
         else:
-            yield f"may use {visible(seen.path)}" + (f" ({seen.sha256[:12]})" if seen.sha256 else "")
+            does = "runs the Python code in" if _TOOL.fullmatch(seen.path) else "may use"
+            yield f"{does} {visible(seen.path)}" + (f" ({seen.sha256[:12]})" if seen.sha256 else "")
 
 
 def _does(hook: HookLine) -> str:
