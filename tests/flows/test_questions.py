@@ -1,5 +1,6 @@
 """Questions as a person meets them: what they carry, how long they wait, what an answer does, when enough is enough."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ async def test_a_question_carries_everything_a_person_needs() -> None:
         "it is shared",
     )
     assert question.origin == origin
-    assert question.preview == preview
+    assert question.preview == replace(preview, tool="edit", id="a1/call_1")
     assert question.choices[0].label == "exactly these arguments"
     assert proposed in question.choices
     assert question.deadline is None

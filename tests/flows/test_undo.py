@@ -64,10 +64,10 @@ def test_changes_of_a_call_a_turn_and_a_session_are_taken_back(desk: Desk) -> No
         async with session:
             await session.send(Prompt("go"))
             assert desk.files() == {"a": "2", "b": "1"}
-            assert [(kept.id, kept.tool, kept.state) for kept in desk.history.all(session.id)] == [
-                ("a2/call_3", "write", "applied"),
-                ("a1/call_2", "write", "applied"),
+            assert sorted((kept.id, kept.tool, kept.state) for kept in desk.history.all(session.id)) == [
                 ("a1/call_1", "write", "applied"),
+                ("a1/call_2", "write", "applied"),
+                ("a2/call_3", "write", "applied"),
             ]
             await session.send(Undo("call"))
             assert desk.files() == {"a": "1", "b": "1"}
@@ -167,5 +167,25 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         assert told == ["write a was cut short when a program ended; it is finished now"]
         assert desk.files() == {"a": "1"}
         assert [kept.state for kept in desk.history.all()] == ["applied"]
+
+    run(main())
+
+
+def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        (desk.store.folder / "applying").mkdir(parents=True)
+        session, _ = await desk.session(turn(say("hello")))
+        with monkeypatch.context() as patch:
+            patch.setattr("callgate.host.applying.recovering.left_in", broken)
+            async with session:
+                events = [event async for event in session.send(Prompt("go"))]
+        told = [event.text for event in events if isinstance(event, Noted)]
+        assert told == ["it could not be seen whether a change was cut short: OSError: [Errno 24] no room"]
+        assert session.messages[-1].text == "hello"
+
+    def broken(_folder: Path) -> list[Any]:
+        raise OSError(24, "no room")
 
     run(main())

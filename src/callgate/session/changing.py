@@ -10,7 +10,7 @@ from callgate.changes.summary import summary
 from callgate.core.ports import Host
 from callgate.core.record import Record
 from callgate.host.applying import Recovered
-from callgate.words.errors import CallgateError
+from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import MessageAdded, Noted
 from callgate.words.inputs import Undo, UndoScope
 from callgate.words.messages import Message, Text
@@ -31,8 +31,15 @@ class Changing:
         """Before anything else is done: finish or undo what was being applied when a program died. Once."""
         if self._host is None or self._recovered:
             return
+        try:
+            found = await self._host.recover()
+        except (CallgateError, OSError) as error:
+            # Nothing is lost by that: whoever applies something next tries again first.
+            note = f"it could not be seen whether a change was cut short: {in_words(error)}"
+            self._record.write(Noted(self._now(), note, "warning"))
+            return
         self._recovered = True
-        for each in await self._host.recover():
+        for each in found:
             self._record.write(Noted(self._now(), _told(each), "warning" if each.left else "info"))
 
     async def undo(self, sent: Undo) -> str | None:

@@ -1,0 +1,1 @@
+"""Tools that come with Callgate: one file each, its words for the model beside it."""
