@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from callgate.host.applying.journal import Journal, Noted, alone, left_in
-from callgate.host.applying.replacing import Left
+from callgate.host.applying.left import Left
 from callgate.host.beneath import Folder
 from callgate.host.files import sync_folder
 from callgate.words.noun import noun

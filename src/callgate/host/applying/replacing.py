@@ -1,20 +1,16 @@
 """One file on its way from what it was to what it shall be."""
 
-import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
-from hashlib import sha256
-from typing import Any, Literal
+from contextlib import suppress
+from typing import Any
 
+from callgate.host.applying.spot import Spot, hash_of, leads_to, make_folders_in, pieces
 from callgate.host.applying.steps import Parts, Step
 from callgate.host.beneath import Folder
 from callgate.host.files import write_new
 from callgate.words.changes import Content, Stored, digest, size_of
 from callgate.words.noun import noun
-
-State = Literal["old", "new", "foreign"]
 
 _CHUNK = 1 << 20
 _SHOWN = 60
@@ -33,60 +29,6 @@ class _Found:
     @classmethod
     def of(cls, status: os.stat_result) -> "_Found":
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, (status.st_uid, status.st_gid))
-
-
-class Spot:
-    """A name in a folder, and beside it one that holds what it shall be and one that holds what it was."""
-
-    def __init__(self, top: Folder, folder: Parts, name: str, staged: str, backup: str) -> None:
-        self.top = top
-        self.folder = folder
-        self.name = name
-        self.staged = staged
-        self.backup = backup
-
-    def opened(self) -> AbstractContextManager[Folder]:
-        return self.top.below(self.folder)
-
-    def create(self, folder: Folder) -> None:
-        staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
-        try:
-            # Unlike a rename it never replaces a file that appeared meanwhile.
-            os.link(staged, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
-        except FileExistsError:
-            raise
-        except (OSError, NotImplementedError):
-            with suppress(FileNotFoundError):
-                folder.status(self.name)
-                raise
-            _rename(folder, self.staged, self.name)
-
-    def replace(self, folder: Folder) -> None:
-        _rename(folder, self.staged, self.name)
-
-    def put_back(self, folder: Folder) -> None:
-        _rename(folder, self.backup, self.name)
-
-    def remove(self, folder: Folder) -> None:
-        os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
-
-    def discard(self) -> bool:
-        """Whether nothing is beside it any more."""
-        gone = True
-        try:
-            with self.opened() as folder:
-                for name in (self.staged, self.backup):
-                    try:
-                        os.unlink(folder.of(name), dir_fd=folder.descriptor)
-                    except FileNotFoundError:
-                        continue
-                    except OSError:
-                        gone = False
-        except FileNotFoundError:  # nor is the folder
-            return True
-        except OSError:
-            return False
-        return gone
 
 
 class Replacement:
@@ -135,13 +77,13 @@ class Replacement:
             if not stat.S_ISLNK(status.st_mode):
                 return "is no symbolic link"
             self._found = _Found.of(status)
-            return None if _leads_to(folder, step.name) == step.before else "leads elsewhere"
+            return None if leads_to(folder, step.name) == step.before else "leads elsewhere"
         with open(folder.opened(step.name), "rb") as file:
             self._found = found = _Found.of(os.fstat(file.fileno()))
             if step.mode_before is not None and stat.S_IMODE(found.mode) != step.mode_before:
                 return f"has the mode {stat.S_IMODE(found.mode):o}, not {step.mode_before:o}"
             if isinstance(step.before, Stored):
-                same = found.size == step.before.size and _hash_of(file) == step.before.sha256
+                same = found.size == step.before.size and hash_of(file) == step.before.sha256
                 return None if same else f"has other content, {found.size} bytes"
             now = file.read(len(step.before) + _CHUNK)
         return None if now == step.before else _told(step.before, now, found.size)
@@ -166,7 +108,7 @@ class Replacement:
             assert isinstance(content, bytes)
             os.symlink(content, os.fsencode(folder.of(name)), dir_fd=folder.descriptor)
         else:
-            data = _pieces(content) if isinstance(content, Stored) else content
+            data = pieces(content) if isinstance(content, Stored) else content
             write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, dress=self._dress)
 
     def _back_up(self, folder: Folder, before: Content) -> None:
@@ -229,107 +171,6 @@ class Replacement:
             "before": digest(step.before),
             "after": digest(step.after),
         }
-
-
-class Left:
-    """One file of an apply that a crash cut short, as the journal has it."""
-
-    def __init__(self, noted: dict[str, Any], top: Folder) -> None:
-        self.spot = Spot(top, tuple(noted["folder"]), noted["name"], noted["staged"], noted["backup"])
-        self._before: str | None = noted["before"]
-        self._after: str | None = noted["after"]
-
-    @property
-    def path(self) -> str:
-        return "/".join((*self.spot.folder, self.spot.name))
-
-    def state(self) -> State:
-        found = self._hashed(self.spot.name)
-        if self._before == self._after == found:
-            # Only its mode was to change: it is new when what held the new one is gone.
-            return "old" if self._hashed(self.spot.staged) is not None else "new"
-        if found == self._before:
-            return "old"
-        return "new" if found == self._after else "foreign"
-
-    @property
-    def ready(self) -> bool:
-        """What it takes to make it new is there."""
-        return self._after is None or self._hashed(self.spot.staged) == self._after
-
-    def finish(self) -> None:
-        """From old to new."""
-        with self.spot.opened() as folder:
-            if self._after is None:
-                self.spot.remove(folder)
-            elif self._before is None:
-                self.spot.create(folder)
-            else:
-                self.spot.replace(folder)
-
-    def undo(self) -> None:
-        """From new to old."""
-        with self.spot.opened() as folder:
-            if self._before is None and self._hashed(self.spot.staged) == self._after:
-                self.spot.remove(folder)
-            elif self._before is not None and self._hashed(self.spot.backup) == self._before:
-                self.spot.put_back(folder)
-            else:
-                raise OSError(errno.ENOENT, "what it was is not kept any more", self.path)
-
-    def _hashed(self, name: str) -> str | None:
-        """None where there is nothing; other things than files and links have a hash that no file has."""
-        try:
-            with self.spot.opened() as folder:
-                status = folder.status(name)
-                if stat.S_ISLNK(status.st_mode):
-                    return sha256(_leads_to(folder, name)).hexdigest()
-                if not stat.S_ISREG(status.st_mode):
-                    return "not a file"
-                with open(folder.opened(name), "rb") as file:
-                    return _hash_of(file)
-        except FileNotFoundError:
-            return None
-
-
-def make_folders_in(top: Folder, parts: Parts, made: list[Parts]) -> None:
-    """Make the folder and what is missing above it, and note in ``made`` what was not there."""
-    with suppress(FileNotFoundError), top.below(parts):
-        return
-    for depth, name in enumerate(parts):
-        with top.below(parts[:depth]) as above:
-            try:
-                os.mkdir(above.of(name), dir_fd=above.descriptor)
-            except FileExistsError:  # somebody else may be making it too
-                continue
-        made.append(parts[: depth + 1])
-
-
-def _rename(folder: Folder, source: str, target: str) -> None:
-    at = folder.descriptor
-    os.replace(folder.of(source), folder.of(target), src_dir_fd=at, dst_dir_fd=at)
-
-
-def _leads_to(folder: Folder, name: str) -> bytes:
-    return os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor))
-
-
-def _pieces(stored: Stored) -> Iterator[bytes]:
-    """The content, checked on the way; OSError if it is not what it was."""
-    seen = sha256()
-    with open(stored.path, "rb") as file:
-        while piece := file.read(_CHUNK):
-            seen.update(piece)
-            yield piece
-    if seen.hexdigest() != stored.sha256:
-        raise OSError(errno.EIO, f"what was kept of it in {stored.path} is damaged")
-
-
-def _hash_of(file: Any) -> str:
-    seen = sha256()
-    while piece := file.read(_CHUNK):
-        seen.update(piece)
-    return seen.hexdigest()
 
 
 def _told(before: bytes, now: bytes, size: int) -> str:
