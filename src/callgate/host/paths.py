@@ -255,8 +255,6 @@ def _odd_part(part: str) -> str | None:
 
 
 def _called(character: str) -> str:
-    if character == "\0":
-        return "a NUL"
     return f"a character that cannot be seen (U+{ord(character):04X})"
 
 
