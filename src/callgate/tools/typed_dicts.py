@@ -19,11 +19,15 @@ def _swapped(hint: Any, remade: Remade) -> Any:
     if origin is None or origin is Literal:
         return hint
     if origin is Annotated:
-        return Annotated[(_swapped(args[0], remade), *args[1:])]
+        inner = _swapped(args[0], remade)
+        return hint if inner is args[0] else Annotated[(inner, *args[1:])]
     swapped = tuple(_swapped(each, remade) for each in args)
     if all(new is old for new, old in zip(swapped, args, strict=True)):
         return hint
-    return Union[swapped] if origin in (Union, UnionType) else origin[swapped]  # noqa: UP007
+    if origin in (Union, UnionType):
+        return Union[swapped]  # noqa: UP007
+    only, *more = swapped
+    return origin[swapped if more else only]  # NotRequired takes no tuple
 
 
 def _made_anew(kind: Any, remade: Remade) -> Any:
