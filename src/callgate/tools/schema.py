@@ -34,6 +34,7 @@ class Parameters:
         }
         # What the schema has checked needs no second opinion, and scalars need no copy of their own.
         self._plain = all(each.hint in (str, int, bool) for each in takes.parameters)
+        self.refuses = not self._plain
         self._from_python = validator.validate_python
         self._from_json = validator.validate_json
 

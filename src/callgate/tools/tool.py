@@ -60,6 +60,11 @@ class Shape(Protocol):
     @property
     def schema(self) -> dict[str, Any]: ...
 
+    @property
+    def refuses(self) -> bool:
+        """Whether ``convert`` may refuse what the schema has taken."""
+        ...
+
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
         """Keyword arguments, made anew and sharing nothing; or the faults. Must not raise."""
         ...
@@ -88,6 +93,7 @@ class FunctionTool(Generic[P, R]):
         self._call = caller(fn)
         self._run_parameter = shape.takes.run
         self._shape = shape
+        self._refuses = shape.refuses
         self._preview = preview
         traits = {name: value for name, value in options.items() if name in TraitOptions.__optional_keys__}
         self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)))
@@ -109,7 +115,7 @@ class FunctionTool(Generic[P, R]):
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         """Repair and validate; what only the function's own types and validators can refuse is refused here too."""
         outcome = self._arguments.read(raw)
-        if isinstance(outcome, Accepted):
+        if self._refuses and isinstance(outcome, Accepted):
             values = self._shape.convert(outcome.arguments)
             if isinstance(values, Rejected):
                 return values
@@ -206,6 +212,8 @@ def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, An
 
 class _Whole:
     """The shape of a schema tool: one parameter takes everything."""
+
+    refuses = False
 
     def __init__(self, takes: Signature, schema: dict[str, Any], parameter: str) -> None:
         self.takes = takes
