@@ -1,6 +1,6 @@
 """A host that keeps every change it applies, with what it takes to undo it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -61,16 +61,17 @@ class KeptHost:
             raise ToolFailure(f"Nothing was changed: {error}") from error
         try:
             applied = await self._host.apply(changes)
-        except BaseException:
+        except ToolFailure:
             await self._mark(kept, "discarded")
             raise
+        # Whoever gives up waiting for it does not know what became of it: the next start finds out.
         await self._mark(kept, "applied", applied)
         return applied
 
     async def recover(self) -> list[Recovered]:
         """Finish or undo what was being applied when a program died, and see what became of it."""
         found = await self._host.recover()
-        await self._in_thread(self._settle)
+        await self._in_thread(partial(self._settle, {each.id for each in found if each.id}))
         return found
 
     async def changes(self) -> list[Kept]:
@@ -96,11 +97,12 @@ class KeptHost:
             # The files say what became of it: the next start finds out.
             return
 
-    def _settle(self) -> None:
-        """Changes that nobody said the end of were applied if the files are as they would be then."""
+    def _settle(self, recovered: Set[str]) -> None:
+        """Changes that nobody said the end of, or that were given up and finished since, were applied if the files are
+        as they would be then."""
         read = reader(self.root)
         for kept in self.history.all(self.session):
-            if kept.state == "applying":
+            if kept.state == "applying" or (kept.state == "discarded" and kept.id in recovered):
                 applied = all(_is(read, each) for each in kept.files)
                 self.history.mark(kept, "applied" if applied else "discarded", now=self.clock.now())
 
