@@ -7,6 +7,7 @@ import pytest
 
 from callgate.changes.history import History
 from callgate.changes.keeping import KeptHost
+from callgate.host.applying import replacing
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -18,7 +19,8 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "root"
         self.root.mkdir()
-        self.local = LocalHost(self.root, journal=folder / "applying")
+        self.applying = folder / "applying"
+        self.local = LocalHost(self.root, journal=self.applying)
         self.host = KeptHost(self.local, History(folder / "kept"), "s1")
 
     def states(self) -> list[str]:
@@ -43,14 +45,20 @@ def test_what_is_applied_is_kept_and_what_is_refused_is_said_to_be(stage: Stage)
 
 
 @pytest.mark.parametrize(("written", "state"), [(True, "applied"), (False, "discarded")])
-def test_what_was_given_up_is_judged_by_the_files_later(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, written: bool, state: str
+@pytest.mark.parametrize("journal", [True, False])
+def test_what_was_given_up_is_looked_into_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool, state: str, journal: bool
 ) -> None:
-    """Somebody stopped waiting, and the apply may have gone on."""
+    """Somebody stopped waiting, and the apply may have gone on. Its journal knows; without one the files do."""
+    stage = Stage(tmp_path)
+    if not journal:
+        stage.local = LocalHost(stage.root)
+        stage.host = KeptHost(stage.local, stage.host.history, "s1")
+    plain = stage.local.apply
 
-    async def apply(changes: ChangeSet) -> ChangeSet:
+    async def apply(changes: ChangeSet, *, kept: str) -> ChangeSet:
         if written:
-            (stage.root / "a").write_bytes(b"1")
+            await plain(changes, kept=kept)
         raise asyncio.CancelledError
 
     async def main() -> None:
@@ -60,6 +68,61 @@ def test_what_was_given_up_is_judged_by_the_files_later(
         assert stage.states() == ["applying"]
         await stage.host.recover()
         assert stage.states() == [state]
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("CHG-3")
+def test_that_it_was_applied_is_known_whatever_others_do_to_the_files_since(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program died when all files were in place and before that was on record here."""
+
+    async def main() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(stage.host.history, "mark", _dies)
+            with pytest.raises(_Died):
+                await stage.host.apply(CHANGE)
+        (stage.root / "a").write_bytes(b"and then others came")
+        await stage.host.recover()
+        assert stage.states() == ["applied"]
+        assert [file.name for file in stage.applying.iterdir()] == ["lock"]
+
+    asyncio.run(main())
+
+
+class _Died(BaseException):
+    pass
+
+
+def _dies(*_: object, **__: object) -> None:
+    raise _Died
+
+
+@pytest.mark.spec("CHG-3")
+def test_that_another_session_finished_it_is_known_to_its_own(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = ChangeSet("both", (FileChange("a", None, b"1"), FileChange("b", None, b"1")), "Write", "a1/call_1")
+    real = replacing.Replacement.commit
+
+    def commit(self: replacing.Replacement) -> None:
+        if self.step.path == "b":
+            raise _Died
+        real(self)
+
+    async def main() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(replacing.Replacement, "commit", commit)
+            patch.setattr(replacing.Replacement, "undo", lambda self: False)
+            with pytest.raises(_Died):
+                await stage.host.apply(two)
+        assert not (stage.root / "b").exists()
+        other = KeptHost(stage.local, stage.host.history, "s2")
+        await other.apply(ChangeSet("mine", (FileChange("a", b"1", b"2"),), "Write", "a1/call_1"))
+        assert await stage.host.recover() == []
+        assert [(kept.session, kept.state) for kept in stage.host.history.all()] == [
+            ("s2", "applied"),
+            ("s1", "applied"),
+        ]
 
     asyncio.run(main())
 

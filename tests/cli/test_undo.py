@@ -348,12 +348,12 @@ def crash(works: Works, log: Path, *files: FileChange, monkeypatch: pytest.Monke
         real(self)
 
     changes = ChangeSet("half", files, "Edit", "a9/c9")
-    History(log.parent).save(changes, log.stem, now=AT + 1e9, state="applying")
+    kept = History(log.parent).save(changes, log.stem, now=AT + 1e9, state="applying")
     with monkeypatch.context() as patch:
         patch.setattr(replacing.Replacement, "commit", commit)
         patch.setattr(replacing.Replacement, "undo", lambda self: False)
         with pytest.raises(Died):
-            apply_changes(changes, works.root, log.parent / "applying")
+            apply_changes(changes, works.root, log.parent / "applying", kept.name)
 
 
 def test_what_a_crash_cut_short_is_finished_first_and_then_undone(

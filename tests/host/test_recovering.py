@@ -50,13 +50,13 @@ class Stage:
             patch.setattr(replacing.Replacement, "commit", commit)
             patch.setattr(replacing.Replacement, "undo", lambda self: False)
             with pytest.raises(Died):
-                apply_changes(change(FILES), self.root, self.journal)
+                apply_changes(change(FILES), self.root, self.journal, "s1/1")
         if not commits:  # then everything could be put back, and was
             assert not list(self.journal.glob("*.apply"))
 
     def recover(self) -> Recovered:
         (found,) = recover(self.root, self.journal)
-        assert (found.label, found.id) == ("all at once", "change-1")
+        assert (found.label, found.kept) == ("all at once", "s1/1")
         assert recover(self.root, self.journal) == []
         return found
 
@@ -197,3 +197,12 @@ def test_a_host_recovers_what_it_has_a_journal_of(stage: Stage) -> None:
     assert found.outcome == "finished"
     assert run_virtual(LocalHost(stage.root).recover()) == []
     assert applying.recover(stage.root, stage.journal / "none") == []
+
+
+def test_what_was_cut_short_in_another_workspace_is_left_to_who_works_there(stage: Stage, tmp_path: Path) -> None:
+    stage.die_after(2)
+    other = tmp_path / "other"
+    other.mkdir()
+    assert recover(other, stage.journal) == []
+    assert list(stage.journal.glob("*.apply"))
+    assert stage.recover().outcome == "finished"

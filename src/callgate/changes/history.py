@@ -49,6 +49,8 @@ class Kept:
     state: State
     files: tuple[FileChange, ...]
     count: int | None = None
+    staged: bool = False
+    """It was staged first: what cannot be applied then stays so."""
 
     @property
     def name(self) -> str:
@@ -84,16 +86,17 @@ class History:
         files = tuple(pack.packed(change) for change in changes.files)
         kept = Kept(
             *(session, number, changes.id, changes.label, changes.tool, summary(changes)),
-            *(now, state, files, changes.count),
+            *(now, state, files, changes.count, state == "staged"),
         )
         write_new(folder / f"{number:04}.jsonl", _line({"version": _VERSION, **to_json(kept)}), 0o600)
         pack.write()
         sync_folder(folder)
         return kept
 
-    def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None) -> Kept:
-        """What became of it. ``applied`` has the modes that were found on the way."""
-        told: dict[str, Any] = {"state": state, "at": now}
+    def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None, id: str = "") -> Kept:
+        """What became of it. ``applied`` has the modes that were found on the way; ``id`` is that of the call which now
+        takes it on."""
+        told: dict[str, Any] = {"state": state, "at": now, **({"id": id} if id else {})}
         if applied is not None:
             told["modes"] = [change.mode_before for change in applied.files]
         try:
@@ -109,6 +112,11 @@ class History:
     def faults(self, session: str | None = None) -> list[str]:
         """What is in the folder and cannot be read, in words."""
         return [each for each in self._read(session) if isinstance(each, str)]
+
+    def numbered(self, session: str, number: int) -> Kept | None:
+        """None where there is none that can be read."""
+        kept = _kept(self.file(session, number))
+        return kept if isinstance(kept, Kept) else None
 
     def find(self, session: str, change: str) -> Kept | None:
         """The newest with this id."""
@@ -142,8 +150,11 @@ class History:
         """Where those of a session are."""
         return self.folder / session / "changes"
 
+    def file(self, session: str, number: int) -> Path:
+        return self.of(session) / f"{number:04}.jsonl"
+
     def _file(self, kept: Kept) -> Path:
-        return self.of(kept.session) / f"{kept.number:04}.jsonl"
+        return self.file(kept.session, kept.number)
 
     def _read(self, session: str | None) -> Iterator[Kept | str]:
         found: list[tuple[float, str, int, Kept | str]] = []
@@ -258,4 +269,6 @@ def _told(kept: Kept, told: dict[str, Any]) -> Kept:
     files = kept.files
     if "modes" in told:
         files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, told["modes"], strict=True))
+    if "id" in told:
+        kept = replace(kept, id=str(told["id"]), at=float(told["at"]))
     return replace(kept, state=told["state"], files=files)

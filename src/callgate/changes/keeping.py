@@ -1,6 +1,8 @@
 """A host that keeps every change it applies, with what it takes to undo it."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -55,23 +57,80 @@ class KeptHost:
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
         try:
-            save = partial(self.history.save, changes, self.session, now=self.clock.now(), state="applying")
-            kept = await self._in_thread(save)
+            kept = await self._in_thread(partial(self._take_on, changes, self.clock.now()))
         except JournalError as error:
             raise ToolFailure(f"Nothing was changed: {error}") from error
         try:
-            applied = await self._host.apply(changes)
+            applied = await self._host.apply(changes, kept=kept.name)
         except ToolFailure:
-            await self._mark(kept, "discarded")
+            await self._mark(kept, _undone(kept))
             raise
         # Whoever gives up waiting for it does not know what became of it: the next start finds out.
         await self._mark(kept, "applied", applied)
         return applied
 
+    def _take_on(self, changes: ChangeSet, now: float) -> Kept:
+        """Keep it, or go on with what was kept when it was staged."""
+        if changes.staged is None:
+            return self.history.save(changes, self.session, now=now, state="applying")
+        kept = self._staged(changes.staged)
+        return self.history.mark(kept, "applying", now=now, id=changes.id)
+
+    def _staged(self, number: int) -> Kept:
+        kept = self.history.numbered(self.session, number)
+        if kept is None or kept.state != "staged":
+            raise JournalError(f"change {number} is {'gone' if kept is None else kept.state}, and not staged any more")
+        return kept
+
+    async def stage(self, changes: ChangeSet) -> int:
+        """Keep it with all its contents, for somebody's word; its number. JournalError if it cannot be."""
+        kept = await self._in_thread(partial(self.history.save, changes, self.session, now=self.clock.now()))
+        return kept.number
+
+    async def staged(self, number: int) -> ChangeSet:
+        """One that waits; JournalError if there is none."""
+
+        def load() -> ChangeSet:
+            return replace(self.history.load(self._staged(number)), staged=number)
+
+        return await self._in_thread(load)
+
+    async def drop(self, number: int) -> None:
+        """It will not be applied; JournalError if that cannot be kept."""
+
+        def drop() -> None:
+            kept = self.history.numbered(self.session, number)
+            if kept is not None and kept.state == "staged":
+                self.history.mark(kept, "discarded", now=self.clock.now())
+
+        await self._in_thread(drop)
+
+    async def drop_staged_but(self, numbers: Collection[int | None]) -> None:
+        """What was staged when a program died, and is on nobody's record."""
+
+        def drop() -> None:
+            for kept in self.history.all(self.session):
+                if kept.state == "staged" and kept.number not in numbers:
+                    self.history.mark(kept, "discarded", now=self.clock.now())
+
+        with suppress(JournalError, OSError):  # it is in nobody's way
+            await self._in_thread(drop)
+
+    async def state_of(self, number: int) -> State | None:
+        """None where there is none that makes sense; OSError where nobody can tell right now."""
+
+        def look() -> State | None:
+            with suppress(FileNotFoundError), self.history.file(self.session, number).open("rb"):
+                kept = self.history.numbered(self.session, number)
+                return None if kept is None else kept.state
+            return None
+
+        return await self._in_thread(look)
+
     async def recover(self) -> list[Recovered]:
         """Finish or undo what was being applied when a program died, and see what became of it."""
         found = await self._host.recover()
-        await self._in_thread(partial(self._settle, {each.id for each in found if each.id}))
+        await self._in_thread(self._settle)
         return found
 
     async def changes(self) -> list[Kept]:
@@ -90,24 +149,33 @@ class KeptHost:
         return applied
 
     async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> None:
-        mark = partial(self.history.mark, kept, state, now=self.clock.now(), applied=applied)
-        try:
-            await self._in_thread(mark)
-        except JournalError:
-            # The files say what became of it: the next start finds out.
-            return
+        def mark() -> None:
+            self.history.mark(kept, state, now=self.clock.now(), applied=applied)
+            self._host.known(kept.name)
 
-    def _settle(self, recovered: Set[str]) -> None:
-        """Changes that nobody said the end of, or that were given up and finished since, were applied if the files are
-        as they would be then."""
-        read = reader(self.root)
+        with suppress(JournalError):  # the journal of the apply says what became of it: the next start finds out
+            await self._in_thread(mark)
+
+    def _settle(self) -> None:
+        """Changes that nobody said the end of, or that were given up and finished since."""
         for kept in self.history.all(self.session):
-            if kept.state == "applying" or (kept.state == "discarded" and kept.id in recovered):
+            if kept.state not in ("applying", "staged", "discarded"):
+                continue
+            applied = self._host.was_applied(kept.name)
+            if applied is None and kept.state == "applying":  # nothing but the files can tell
+                read = reader(self.root)
                 applied = all(_is(read, each) for each in kept.files)
-                self.history.mark(kept, "applied" if applied else "discarded", now=self.clock.now())
+            if applied or kept.state == "applying":
+                self.history.mark(kept, "applied" if applied else _undone(kept), now=self.clock.now())
+                self._host.known(kept.name)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work, threads=self.threads)
+
+
+def _undone(kept: Kept) -> State:
+    """What it is that was not applied after all."""
+    return "staged" if kept.staged else "discarded"
 
 
 def _is(read: Read, change: FileChange) -> bool:

@@ -9,7 +9,7 @@ from threading import Lock
 
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
-from callgate.host.applying import Recovered, apply_changes, recover
+from callgate.host.applying import Recovered, apply_changes, forget_applied, is_applied, recover
 from callgate.host.clock import LoopClock
 from callgate.host.files import make_folders, write_new
 from callgate.host.paths import Resolver
@@ -68,8 +68,19 @@ class LocalHost:
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self._threads)
 
-    async def apply(self, changes: ChangeSet) -> ChangeSet:
-        return await in_thread(partial(apply_changes, changes, self.root, self._journal), threads=self._threads)
+    async def apply(self, changes: ChangeSet, *, kept: str = "") -> ChangeSet:
+        """``kept`` is the name of the change, if somebody will ask by it whether it was applied."""
+        return await in_thread(partial(apply_changes, changes, self.root, self._journal, kept), threads=self._threads)
+
+    def was_applied(self, kept: str) -> bool | None:
+        """Whether the change of this name was applied, as far as its keeper does not know yet. None where nothing is on
+        record. Blocks."""
+        return None if self._journal is None else is_applied(self._journal, kept)
+
+    def known(self, kept: str) -> None:
+        """Its keeper knows. Blocks."""
+        if self._journal is not None:
+            forget_applied(self._journal, kept)
 
     async def recover(self) -> list[Recovered]:
         """Finish or undo what was being applied when a program died."""

@@ -9,10 +9,12 @@
 
 Each step opens the file's folder anew, beneath the workspace and over no link: a folder that is swapped for a link
 meanwhile makes the step fail. The journal is in a private folder, not in the workspace: whoever wrote the files there
-must not tell us what to do with them. One lock beside it makes those who apply wait for each other.
+must not tell us what to do with them. One lock beside it, and locks on the folders themselves, make those who apply
+wait for each other.
 """
 
 from callgate.host.applying.applying import apply_changes
+from callgate.host.applying.journal import forget_applied, is_applied
 from callgate.host.applying.recovering import Recovered, recover
 
-__all__ = ["Recovered", "apply_changes", "recover"]
+__all__ = ["Recovered", "apply_changes", "forget_applied", "is_applied", "recover"]

@@ -6,6 +6,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from callgate.host.applying.guarding import alone_in
 from callgate.host.applying.journal import Journal, alone
 from callgate.host.applying.recovering import recover_alone
 from callgate.host.applying.replacing import Replacement
@@ -17,31 +18,31 @@ from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
 
-def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None) -> ChangeSet:
+def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, kept: str = "") -> ChangeSet:
     """Make the files what the change set says, and give it back with the modes that were found: what it takes to undo
     it. Raises ToolFailure, and has then changed nothing. Blocks.
 
-    ``journal`` is a private folder. Without one, a program that dies in the middle leaves it half done.
+    ``journal`` is a private folder. Without one, a program that dies in the middle leaves it half done. ``kept`` is the
+    name under which somebody keeps the change: the journal says that it is applied until they say that they know.
     """
     resolver = Resolver(root)
     steps = steps_of(changes, resolver)
-    with nullcontext() if journal is None else alone(journal):
+    with nullcontext() if journal is None else alone(journal), alone_in(resolver.root):
         try:
             if journal is not None:
                 recover_alone(resolver.root, journal)
             with Folder.held(resolver.root) as top:
-                return _Apply(changes, steps, top, journal).run()
+                return _Apply(changes, steps, top, Journal(journal, os.urandom(8).hex(), kept)).run()
         except OSError as error:
             raise ToolFailure(f"The workspace {resolver.root} cannot be opened: {error.strerror}") from error
 
 
 class _Apply:
-    def __init__(self, changes: ChangeSet, steps: list[Step], top: Folder, journal: Path | None) -> None:
+    def __init__(self, changes: ChangeSet, steps: list[Step], top: Folder, journal: Journal) -> None:
         self._changes = changes
         self._top = top
-        token = os.urandom(8).hex()
-        self._journal = Journal(journal, token)
-        self._work = [Replacement(step, top, f"{token}-{number}") for number, step in enumerate(steps)]
+        self._journal = journal
+        self._work = [Replacement(step, top, f"{journal.token}-{number}") for number, step in enumerate(steps)]
         by_place = {(each.step.folder, each.step.name): each for each in self._work}
         for each in self._work:
             if each.step.like is not None:
@@ -58,7 +59,7 @@ class _Apply:
         current: Replacement | None = None
         try:
             self._journal.begin(
-                self._changes.label, self._changes.id, (each.noted() for each in self._work), self._missing()
+                self._top.path, self._changes.label, (each.noted() for each in self._work), self._missing()
             )
             for current in self._work:
                 current.stage(made)
@@ -77,7 +78,7 @@ class _Apply:
             after = f"; could not put back {_few(left)}" if left else "; nothing was changed"
             raise ToolFailure(f"Could not write {where}: {error.strerror or error}{after}") from error
         self._sync()
-        self._discard([])
+        self._discard([], applied=True)
         return self._as_found()
 
     def _missing(self) -> list[Parts]:
@@ -99,13 +100,13 @@ class _Apply:
             with suppress(OSError), self._top.below(parts) as folder:
                 sync_folder(folder.of("."), dir_fd=folder.descriptor)
 
-    def _discard(self, folders: Iterable[Parts]) -> None:
+    def _discard(self, folders: Iterable[Parts], *, applied: bool = False) -> None:
         """Remove what only the applying needed. What cannot be removed is litter, not a failure."""
         litter = [each for each in self._work if not each.spot.discard()]
         for parts in reversed(list(folders)):
             with suppress(OSError), self._top.below(parts[:-1]) as above:
                 os.rmdir(above.of(parts[-1]), dir_fd=above.descriptor)
-        self._journal.end(clean=not litter)
+        self._journal.end(applied=applied, clean=not litter)
 
     def _as_found(self) -> ChangeSet:
         modes = {each.step.path: each.mode for each in self._work}

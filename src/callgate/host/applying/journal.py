@@ -13,6 +13,7 @@ from callgate.words.noun import noun
 
 _LOCK = "lock"
 _ENDING = ".apply"
+_APPLIED = ".applied"
 _READY, _DONE = b"ready", b"done"
 
 State = Literal["staging", "ready", "done"]
@@ -24,8 +25,9 @@ class Noted:
     may be something to tidy up."""
 
     file: Path
+    root: str
     label: str
-    id: str
+    kept: str
     steps: tuple[dict[str, Any], ...]
     folders: tuple[tuple[str, ...], ...]
     state: State
@@ -55,33 +57,42 @@ def _lock(descriptor: int) -> None:
 
 
 class Journal:
-    """One apply on record. Without a folder nothing is on record."""
+    """One apply on record. Without a folder nothing is on record. ``kept`` is the name of the change, if somebody wants
+    to know that it was applied."""
 
-    def __init__(self, folder: Path | None, token: str) -> None:
+    def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
+        self.token = token
         self._folder = folder
+        self._kept = kept
         self._file = None if folder is None else folder / f"{token}{_ENDING}"
 
-    def begin(self, label: str, kept: str, steps: Iterable[dict[str, Any]], folders: Iterable[tuple[str, ...]]) -> None:
+    def begin(self, root: str, label: str, steps: Iterable[dict[str, Any]], folders: Iterable[tuple[str, ...]]) -> None:
         if self._file is not None and self._folder is not None:
-            told = {"label": label, "id": kept, "steps": list(steps), "folders": [list(each) for each in folders]}
+            told = {"root": root, "label": label, "kept": self._kept}
+            told |= {"steps": list(steps), "folders": [list(each) for each in folders]}
             write_new(self._file, json.dumps(told).encode() + b"\n", 0o600)
             sync_folder(self._folder)
 
     def ready(self) -> None:
         self._add(_READY)
 
-    def end(self, *, clean: bool = True) -> None:
+    def end(self, *, applied: bool = False, clean: bool = True) -> None:
         """It is over. ``clean``: nothing is left to be removed.
 
         Must not come back after a power cut as if it were under way: by then the files may have gone their own way.
         """
         if self._file is None or self._folder is None:
             return
+        told = self._folder / _applied_name(self._kept) if applied and self._kept else None
         try:
-            if clean:
-                os.unlink(self._file)
-            else:
+            if not clean:
                 self._add(_DONE)
+                if told is not None:
+                    write_new(told, b"", 0o600)
+            elif told is not None:
+                os.replace(self._file, told)
+            else:
+                os.unlink(self._file)
         except OSError:
             with suppress(OSError):
                 self._add(_DONE)
@@ -93,9 +104,25 @@ class Journal:
             add_to(self._file, line + b"\n")
 
 
-def left_in(folder: Path) -> list[Noted]:
-    """What was being applied when a program died; whoever asks holds the lock."""
-    return [_read(folder / name) for name in sorted(os.listdir(folder)) if name.endswith(_ENDING)]
+def left_in(folder: Path, root: str) -> list[Noted]:
+    """What was being applied in this workspace when a program died; whoever asks holds the lock."""
+    found = [_read(folder / name) for name in sorted(os.listdir(folder)) if name.endswith(_ENDING)]
+    return [each for each in found if each.root in ("", root)]
+
+
+def is_applied(folder: Path, kept: str) -> bool:
+    """Whether this change was applied, and nobody said yet that they know."""
+    return (folder / _applied_name(kept)).exists()
+
+
+def forget_applied(folder: Path, kept: str) -> None:
+    """Somebody knows, and has it on record."""
+    with suppress(OSError):
+        os.unlink(folder / _applied_name(kept))
+
+
+def _applied_name(kept: str) -> str:
+    return f"{kept.replace('/', '.')}{_APPLIED}"
 
 
 def _read(file: Path) -> Noted:
@@ -105,6 +132,6 @@ def _read(file: Path) -> Noted:
         told = cast("dict[str, Any]", json.loads(lines[0]))
         folders = tuple(tuple(map(str, each)) for each in told["folders"])
         state: State = "done" if _DONE in lines else "ready" if _READY in lines else "staging"
-        return Noted(file, told["label"], told["id"], tuple(told["steps"]), folders, state)
+        return Noted(file, told["root"], told["label"], told["kept"], tuple(told["steps"]), folders, state)
     except (ValueError, KeyError, TypeError, IndexError):
-        return Noted(file, "", "", (), (), "staging")
+        return Noted(file, "", "", "", (), (), "staging")

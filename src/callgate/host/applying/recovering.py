@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from callgate.host.applying.guarding import alone_in
 from callgate.host.applying.journal import Journal, Noted, alone, left_in
 from callgate.host.applying.left import Left
 from callgate.host.beneath import Folder
@@ -17,7 +18,7 @@ class Recovered:
     """``left`` are files that could be brought neither to the old nor to the new state, each with the reason."""
 
     label: str
-    id: str
+    kept: str
     outcome: Literal["finished", "undone"]
     paths: tuple[str, ...]
     left: tuple[str, ...] = ()
@@ -27,12 +28,14 @@ def recover(root: Path | str, journal: Path) -> list[Recovered]:
     """Finish or undo what was being applied when a program died. Blocks."""
     if not journal.is_dir():
         return []
-    with alone(journal):
-        return recover_alone(os.path.realpath(root), journal)
+    real = os.path.realpath(root)
+    with alone(journal), alone_in(real):
+        return recover_alone(real, journal)
 
 
 def recover_alone(root: str, journal: Path) -> list[Recovered]:
-    found = left_in(journal)
+    """What was being applied in this workspace; whoever asks is alone there."""
+    found = left_in(journal, root)
     if not found:
         return []
     with Folder.held(root) as top:
@@ -51,8 +54,8 @@ def _recovered(noted: Noted, top: Folder, journal: Path) -> Recovered:
     for parts in {each.spot.folder for each in files}:
         with suppress(OSError), top.below(parts) as folder:
             sync_folder(folder.of("."), dir_fd=folder.descriptor)
-    Journal(journal, noted.file.stem).end(clean=not litter)
-    return Recovered(noted.label, noted.id, outcome, tuple(each.path for each in files), tuple(left))
+    Journal(journal, noted.file.stem, noted.kept).end(applied=outcome == "finished", clean=not litter)
+    return Recovered(noted.label, noted.kept, outcome, tuple(each.path for each in files), tuple(left))
 
 
 def _settled(files: list[Left]) -> tuple[Literal["finished", "undone"], list[str]]:
