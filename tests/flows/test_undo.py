@@ -153,12 +153,12 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         async with session:
             await session.send(Prompt("go"))
         changes = ChangeSet("write a", (FileChange("a", None, b"1"),), id="a2/call_1")
-        desk.history.save(changes, session.id, now=1.0, state="applying")
+        kept = desk.history.save(changes, session.id, now=1.0, state="applying")
         with monkeypatch.context() as patch:
             patch.setattr(replacing.Replacement, "commit", commit)
-            patch.setattr("callgate.host.applying.applying._Apply._discard", lambda self, folders: None)
+            patch.setattr("callgate.host.applying.applying._Apply._discard", lambda self, folders, applied=False: None)
             with pytest.raises(Died):
-                apply_changes(changes, desk.root, desk.store.folder / "applying")
+                apply_changes(changes, desk.root, desk.store.folder / "applying", kept.name)
         assert not (desk.root / "a").exists()
         session, _ = await desk.session(turn(say("done")), journal=await desk.store.open())
         async with session:
@@ -185,7 +185,7 @@ def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
         assert told == ["it could not be seen whether a change was cut short: OSError: [Errno 24] no room"]
         assert session.messages[-1].text == "hello"
 
-    def broken(_folder: Path) -> list[Any]:
+    def broken(_folder: Path, _root: str) -> list[Any]:
         raise OSError(24, "no room")
 
     run(main())

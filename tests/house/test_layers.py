@@ -28,6 +28,7 @@ ROOMS = {
 }
 ROOT_MODULES = (
     *("session", "config", "standalone", "archive", "answering", "gatehouse", "judging", "undoing", "custom"),
+    "builtin",
 )
 INSIDE = ("words", "core", *ROOMS, *ROOT_MODULES)
 DOOR = ("", "words", *ROOT_MODULES)

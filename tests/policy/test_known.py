@@ -11,13 +11,13 @@ from callgate.words.errors import ToolFailure
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes
 
 
-@pytest.mark.parametrize("name", ["AstGrep", "Glob", "Grep", "LS", "Read"])
+@pytest.mark.parametrize("name", ["AstEdit", "AstGrep", "Glob", "Grep", "LS", "Read"])
 def test_a_reader_reads_the_path_in_its_arguments(name: str) -> None:
     assert stand_in(name).traits({"file_path": "a", "path": "b"}) == Traits("none", reads("a", "b"))
     assert stand_in(name).traits({"path": 3}).declared_locks == (reads(".") if name in FOLDER_READERS else None)
 
 
-@pytest.mark.parametrize("name", ["ApplyPatch", "AstEdit", "Edit", "MultiEdit", "NotebookEdit", "Write"])
+@pytest.mark.parametrize("name", ["ApplyPatch", "Edit", "MultiEdit", "NotebookEdit", "Write"])
 def test_a_writer_writes_the_path_in_its_arguments_and_shows_it_first(name: str) -> None:
     tool = stand_in(name)
     assert tool.previews

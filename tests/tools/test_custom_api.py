@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from callgate.tools.custom import Api, Callbacks, PendingAction, PendingStore, answered
+from callgate.changes.pending import called
+from callgate.tools.builtin.resolve import produced
+from callgate.tools.custom import Api, Callbacks, PendingAction, PendingStore
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure, UsageError
@@ -128,7 +130,7 @@ def test_labels_may_be_in_any_language(api: Api, store: Noting) -> None:
 
 
 def call(callback: Any, extra: Any = None) -> Result | None:
-    return asyncio.run(answered(callback, "because", extra, "tidy"))
+    return produced(asyncio.run(called(callback, "because", extra)), "tidy")
 
 
 def test_a_plain_callback_runs_in_a_thread_and_an_async_one_on_the_loop() -> None:

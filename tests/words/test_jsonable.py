@@ -29,10 +29,11 @@ from callgate.words.decisions import (
     Question,
 )
 from callgate.words.errors import UsageError
-from callgate.words.inputs import Answer, Close, Input, Interrupt, Prompt, Rewind, SetMode, Steer
+from callgate.words.inputs import Answer, Close, Input, Interrupt, Prompt, Resolve, Rewind, SetMode, Steer
 from callgate.words.jsonable import from_json, to_json, to_sparse
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.noun import noun
+from callgate.words.pending import Staged
 from callgate.words.traits import Locks, exclusive, reads, writes
 
 CHANGES = ChangeSet("Edit a", (FileChange("a", None, b"\x00\xff"), FileChange("b", b"", None)), "Edit")
@@ -129,7 +130,8 @@ def test_where_several_classes_are_possible_the_right_one_comes_back(decision: D
         Answer(CONFIRMATION),
         SetMode("plan"),
         Rewind("m1"),
-        Close("bye"),
+        Resolve("apply", "why", "pending-action:t:1", {"x": 1}),
+        Close("bye", "discard"),
     ],
 )
 def test_inputs_come_back_equal(sent: object) -> None:
@@ -143,6 +145,8 @@ EVENTS: list[Any] = [
     facts.TurnEnded(1.0, 1, "calls", "detail"),
     facts.RunEnded(1.0, "done"),
     facts.Paused(1.0, "3 calls in a row were denied"),
+    facts.ActionStaged(1.0, Staged("pending-action:t:1", "l", "t", "t", "m1", "c1", "1 file", ("a",), {"x": 1}, 3)),
+    facts.ActionResolved(1.0, "id-1", "l", "discarded", "why", "person"),
     facts.CallArrived(1.0, "c1", "Bash", {"x": 1}, 0, "m1", "raw", (Repair("$", "fence"),), "Extra"),
     facts.CallDecided(1.0, "c1", Deny("rule"), "hash"),
     facts.QuestionAsked(1.0, QUESTION),

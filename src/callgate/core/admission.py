@@ -235,7 +235,7 @@ class Admission:
         return Case(
             ticket.id,
             ticket.tool,
-            ticket.name,
+            ticket.traits.judged_as or ticket.name,
             ticket.arguments,
             ticket.hashed,
             ticket.traits,

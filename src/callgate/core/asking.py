@@ -157,7 +157,7 @@ class Asking:
         now, patience = self._clock.now(), self._patience
         ticket.question = question = Question(
             ticket.id,
-            ticket.name,
+            case.name,
             ticket.arguments,
             case.arguments_hash,
             ask.by,
@@ -169,6 +169,7 @@ class Asking:
             self._path,
             ask.origin,
             None if patience is None else now + patience,
+            "" if case.name == ticket.name else ticket.name,
         )
         self._tickets.to(ticket, PREVIEWING)
         asked = QuestionAsked(question.asked_at, question)
@@ -225,8 +226,8 @@ class Asking:
             except (TypeError, ValueError) as error:
                 return f"the changed arguments are not JSON: {error}"
         if confirmation.always is not None:
-            if confirmation.always.tool != ticket.name:
-                return f"the policy is for {confirmation.always.tool}, the question was about {ticket.name}"
+            if confirmation.always.tool != ticket.case.name:
+                return f"the policy is for {confirmation.always.tool}, the question was about {ticket.case.name}"
             wrong = policy_fault(confirmation.always)
             if wrong is not None:
                 return wrong
@@ -303,7 +304,9 @@ class Asking:
             case = replace(case, arguments_hash=arguments_hash(ticket.name, given))
             if policy is not None and policy.pattern == Pattern("exact", ticket.case.arguments_hash):
                 policy = replace(policy, pattern=Pattern("exact", case.arguments_hash))
-        policy = policy or ApprovalPolicy("allow", ticket.name, self._choices(case)[0].pattern)
+        policy = policy or ApprovalPolicy("allow", case.name, self._choices(case)[0].pattern)
+        if ticket.traits.judged_as and policy.pattern is not None and policy.pattern.kind == "exact":
+            policy = replace(policy, scope="session")  # the arguments name something that only this session has
         return replace(
             policy,
             created_at=policy.created_at or self._clock.now(),

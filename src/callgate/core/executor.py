@@ -6,7 +6,7 @@ Admission decides about a call, Starter says when it begins, Performer runs its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -39,6 +39,7 @@ from callgate.words.events import (
 )
 from callgate.words.jsonable import plain_json
 from callgate.words.model import WHOLE
+from callgate.words.traits import Traits
 
 Released = ToolCall | CallProgressed
 
@@ -64,6 +65,7 @@ class Executor:
         confirmations: Iterable[Confirmation] = (),
         resumable: bool = False,
         path: tuple[str, ...] = (),
+        skip: Callable[[str, Traits], Result | None] | None = None,
     ) -> None:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
@@ -106,6 +108,7 @@ class Executor:
         self._front = 0  # every ticket before it has settled and left
         self._closed = self._discarded = False
         self._resumable = resumable
+        self._skip = skip  # why a call of this name, with these traits, is not to be run now
         self._fallen: tuple[str, str] | None = None  # why later arrivals do not start either
         self.stopped = False  # a person rejected a call with "stop": the turn is over
 
@@ -134,6 +137,8 @@ class Executor:
             self._admission.arrive(ticket, call.arguments, call.raw_arguments)
         if refused is None and self._fallen is not None:
             refused = outcomes.not_started(*self._fallen)
+        if refused is None and self._skip is not None:
+            refused = self._skip(ticket.name, ticket.traits)
         if refused is None:
             self._admission.decide(ticket)
         else:
@@ -258,7 +263,7 @@ class Executor:
             self._fall("discarded", "The message was discarded.")
         await self._tasks_done()
         self._record.deliver()
-        return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered if _had_effects(ticket))
+        return tuple(self._ledger.call(ticket.id) for ticket in self._tickets.ordered if ticket.had_effects)
 
     def apply_updates(self) -> None:
         """The batch pauses here: take the context updates of what has settled, although calls before it still wait.
@@ -488,10 +493,3 @@ class Executor:
         while self._tickets.tasks:
             self._tickets.changed.clear()
             await self._tickets.changed.wait()
-
-
-def _had_effects(ticket: Ticket) -> bool:
-    result = ticket.result
-    if result is None or ticket.started is None or ticket.traits.effects == "none":
-        return False
-    return not result.is_error or result.effects in ("done", "unknown")

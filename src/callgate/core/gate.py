@@ -182,7 +182,7 @@ def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
         return replace(
             case,
             arguments=read.arguments,
-            arguments_hash=arguments_hash(case.name, read.arguments),
+            arguments_hash=arguments_hash(case.tool.spec.name, read.arguments),
             traits=case.tool.traits(read.arguments),
             hooked=hooked,
         )

@@ -153,6 +153,9 @@ class Performer:
         try:
             run.changes = await self._host.apply(changes)
         except ToolFailure as failure:
+            refused = getattr(ticket.tool, "refused", None)
+            if refused is not None:
+                return _sound(ticket.name, refused(ticket.arguments, failure))
             return outcomes.failed(str(failure), "none")
         return None
 
@@ -170,7 +173,8 @@ class Performer:
             stopped = outcomes.stopped("discarded", ticket.because, effects)
             return replace(stopped, details={**stopped.details, "effects": "done"}) if done else stopped
         if not result.content or result.is_error:
-            return outcomes.stopped(ticket.reason, ticket.because, effects, result.text)
+            known = "none" if result.effects == "none" else effects
+            return outcomes.stopped(ticket.reason, ticket.because, known, result.text)
         return outcomes.too_late(ticket.because, result, effects) if ticket.reason == "timed_out" else result
 
     def finish(self, ticket: Ticket, result: Result) -> Result | Awaitable[Result]:

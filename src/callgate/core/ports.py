@@ -261,6 +261,18 @@ class Gate(Protocol):
         ...
 
 
+class Pending(Protocol):
+    """What waits to be applied or discarded, as turns need it; where it is kept is another's affair."""
+
+    def message_over(self, message_id: str, *, whole: bool) -> None:
+        """The message has ended: what its calls stage counts from now on, or not at all."""
+        ...
+
+    async def give_up(self, action_id: str, reason: str) -> None:
+        """Discard it, whatever its author says to that. Must not raise."""
+        ...
+
+
 Drafted = tuple[tuple[int, str], ...]
 """Pieces of text of a message, each with the number of calls before it."""
 

@@ -109,6 +109,14 @@ class Ticket:
         line = value.split("\n", 1)[0]
         return f"{self.name}({line[:40]}{'…' if len(line) > 40 or line != value else ''})"
 
+    @property
+    def had_effects(self) -> bool:
+        """Or may have had some."""
+        result = self.result
+        if result is None or self.started is None or self.traits.effects == "none":
+            return False
+        return not result.is_error or result.effects in ("done", "unknown")
+
     def stop_timer(self) -> None:
         if self.timer is not None:
             self.timer.cancel()

@@ -14,12 +14,12 @@ from dataclasses import field
 from functools import partial
 from typing import Any, cast
 
-from callgate.core import outcomes
+from callgate.core import outcomes, pending
 from callgate.core.draft import Draft, with_text
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
-from callgate.core.ports import Gate, Host, Model, Target, Toolbox
+from callgate.core.ports import Gate, Host, Model, Pending, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import Confirmation, Question, arguments_hash
@@ -60,6 +60,8 @@ class Equipment:
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
     """The record outlives the program: what is not done when it ends can be left open there."""
+    pending: Pending | None = None
+    """Where calls stage what is to be resolved later."""
 
 
 class Turn:
@@ -69,7 +71,6 @@ class Turn:
         self,
         equipment: Equipment,
         *,
-        tool_choice: ToolChoice | None = None,
         waiting: Callable[[], None] = lambda: None,
         going: Callable[[], None] = lambda: None,
     ) -> None:
@@ -77,7 +78,6 @@ class Turn:
         self._record = equipment.record
         self._ledger = equipment.record.ledger
         self._clock = equipment.host.clock
-        self._tool_choice = tool_choice or ToolChoice()
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
@@ -96,6 +96,7 @@ class Turn:
             confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
             resumable=equipment.resumable,
             path=equipment.path,
+            skip=partial(pending.skipped, self._ledger, self._message_id) if self._ledger.pending else None,
         )
         self._left = False
         self.resumed = opened is not None
@@ -106,6 +107,8 @@ class Turn:
         async with self._executor as executor:
             stop = await (self._resumed() if self.resumed else self._fresh())
             executor.close(stop)
+            if self._kit.pending is not None:
+                self._kit.pending.message_over(self._message_id, whole=stop in WHOLE)
             await self._settled()
         if not executor.settled:
             return None
@@ -174,13 +177,15 @@ class Turn:
 
     async def _fresh(self) -> StopReason:
         message_id = self._message_id
-        written = self._record.write_first(TurnStarted(self._clock.now(), self._number, message_id))
+        wanted = pending.choice(self._ledger)
+        started = TurnStarted(self._clock.now(), self._number, message_id, forced=wanted.kind == "named")
+        written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
             if self._interrupted:
                 return "cut_off"
         intake = Intake(message_id, self._ledger)
-        self._reader = asyncio.get_running_loop().create_task(self._read(intake))
+        self._reader = asyncio.get_running_loop().create_task(self._read(intake, self._request(wanted)))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -201,11 +206,11 @@ class Turn:
                 await written
         return stop
 
-    async def _read(self, intake: Intake) -> None:
+    async def _read(self, intake: Intake, request: Request) -> None:
         """Feed the stream through; calls start while it is still going."""
         executor, room = self._executor, self._record.room
         draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
-        stream = self._kit.model.stream(self._request())
+        stream = self._kit.model.stream(request)
         try:
             if not hasattr(stream, "__aiter__"):
                 raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
@@ -241,18 +246,11 @@ class Turn:
         elif seen.text:
             self._record.tell(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
 
-    def _request(self) -> Request:
+    def _request(self, wanted: ToolChoice) -> Request:
         kit = self._kit
         specs = tuple(tool.spec for tool in kit.toolbox.tools())
-        return Request(kit.system, self._ledger.history(), specs, self._forced(), kit.limits, kit.cache)
-
-    def _forced(self) -> ToolChoice:
-        """The wanted tool choice, or the nearest the model can be held to."""
-        able = self._kit.model.abilities.force
-        if self._tool_choice.kind in able:
-            return self._tool_choice
-        nearest = "required" if self._tool_choice.kind == "named" and "required" in able else "auto"
-        return ToolChoice(nearest)
+        able = pending.nearest(wanted, kit.model.abilities)
+        return Request(kit.system, self._ledger.history(), specs, able, kit.limits, kit.cache)
 
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 

@@ -23,11 +23,11 @@ from callgate.words.traits import Effects, Locks, Traits, exclusive, reads, shar
 SHELL = "Bash"
 FETCH = "WebFetch"
 AGENT = "Agent"
-READERS = frozenset({"Read", "Glob", "Grep", "LS", "AstGrep"})
-WRITERS = frozenset({"Edit", "Write", "MultiEdit", "ApplyPatch", "NotebookEdit", "AstEdit"})
+READERS = frozenset({"Read", "Glob", "Grep", "LS", "AstGrep", "AstEdit"})
+WRITERS = frozenset({"Edit", "Write", "MultiEdit", "ApplyPatch", "NotebookEdit"})
 NETWORK = frozenset({FETCH, "WebSearch"})
-FOLDER_READERS = frozenset({"Glob", "Grep", "LS", "AstGrep"})
-"""Readers that read the whole workspace when no path is given."""
+FOLDER_READERS = frozenset({"Glob", "Grep", "LS", "AstGrep", "AstEdit"})
+"""Readers that read the whole workspace when no path is given. AstEdit only stages: its change is judged as an Edit."""
 
 _OWN_STATE = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate"})
 _WITHOUT_EFFECTS = frozenset(
@@ -61,6 +61,9 @@ def locks_of(name: str, arguments: Mapping[str, Any]) -> Locks | None:
     if name not in READERS and name not in WRITERS:
         return None
     paths = [value for field in _PATH_FIELDS if isinstance(value := arguments.get(field), str)]
+    listed = arguments.get("paths")
+    if isinstance(listed, list):
+        paths += [each for each in cast("list[object]", listed) if isinstance(each, str)]
     for field in _PATCH_FIELDS if name == "ApplyPatch" else ():
         if isinstance(text := arguments.get(field), str):
             paths += patched(text)

@@ -9,9 +9,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from secrets import token_hex
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from callgate.config import Config
 from callgate.core.executor import ExecutorSettings
@@ -26,6 +27,8 @@ from callgate.policy.hooks.runners import Function
 from callgate.session.between import Between
 from callgate.session.changing import Changing
 from callgate.session.company import Company
+from callgate.session.desk import Desk
+from callgate.session.doing import Doing
 from callgate.session.family import Family
 from callgate.standalone import (
     Tools,
@@ -44,7 +47,6 @@ from callgate.words.errors import JournalError, StateError
 from callgate.words.events import (
     Event,
     InputRefused,
-    MetadataSet,
     ModelSet,
     ModeSet,
     PolicyAdded,
@@ -61,6 +63,7 @@ from callgate.words.inputs import (
     Input,
     Interrupt,
     Prompt,
+    Resolve,
     Rewind,
     SetMode,
     SetModel,
@@ -73,6 +76,7 @@ from callgate.words.inputs import (
 )
 from callgate.words.messages import Message, Part, Usage
 from callgate.words.model import CacheHints, RequestLimits
+from callgate.words.pending import Staged
 
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 
@@ -125,23 +129,27 @@ class Session:
         self._record = Record(journal, Ledger(journal.read(), context=context))
         house = None if config is None else opened(config, host, journal, self._record.write, functions)
         self._family = Family(None if parent is None else (parent.family, parent), label)
+        # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
+        lineage = (*lineage, journal.session or f"~{token_hex(8)}")
+        chosen = as_gate(gate) if house is None else house.gate
+        self._desk = Desk(as_toolbox(tools), host, chosen, self._record, lineage)
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
             model=self._models.get(self._ledger.model or "", model),
-            toolbox=as_toolbox(tools),
-            gate=as_gate(gate) if house is None else house.gate,
+            toolbox=self._desk.toolbox,
+            gate=chosen,
             host=host,
             record=self._record,
             system=system,
             settings=settings_from_environment(settings),
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
-            # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
-            lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
+            lineage=lineage,
             path=self._family.path,
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
+            pending=self._desk.stack,
         )
         self._company = company = Company(
             self._record,
@@ -157,14 +165,19 @@ class Session:
             mode = config.mode_for(None if not self._ledger.added else self._ledger.mode)
         if mode is not None and check_mode(mode) != self._ledger.mode:
             self._record.write(ModeSet(self._now(), mode))
-        self._between = Between(self._record, journal, company.fresh, self._now, summarize, company.compacting)
-        self._changing = Changing(host, self._record, self._now)
-        self._status: SessionStatus = self._resting()
+        self._between = Between(
+            *(self._record, journal, company.fresh, self._now, summarize, company.compacting),
+            leaving=partial(self._desk.stack.clear, "the conversation went on from another place"),
+        )
+        self._changing = Changing(host, self._record, self._now, self._desk.stack)
+        self._doing = Doing(self._resting(), lambda now: self._record.tell(StatusChanged(self._now(), now)))
+        self._be = self._doing.be
         self._loop: Loop | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._prompts: deque[tuple[Part, ...]] = deque()
         self._failure: Exception | None = None
+        self._leaving = False  # for another session
         self._continues = False  # a person said that a paused agent may go on
         self._family.join(self)
         if parent is not None or config is not None or journal.session:
@@ -201,7 +214,7 @@ class Session:
     @property
     def status(self) -> SessionStatus:
         """``paused`` means that a turn on record was left unfinished: send Continue, or a new Prompt."""
-        return self._status
+        return self._doing.status
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -217,6 +230,11 @@ class Session:
         """What a person is being asked right now, by this session and those inside it."""
         own = () if self._loop is None else self._loop.questions
         return (*own, *self._family.questions)
+
+    @property
+    def pending(self) -> tuple[Staged, ...]:
+        """What was staged and waits to be applied or discarded, newest first."""
+        return tuple(self._desk.stack.newest())
 
     @property
     def context(self) -> Mapping[str, Any]:
@@ -246,9 +264,10 @@ class Session:
 
     def post(self, sent: Input) -> None:
         """Send an input without listening. What cannot be done is answered by an InputRefused event."""
-        if self._status == "closed":
+        if self._doing.status == "closed":
             raise StateError("the session is closed")
-        refusal = self._take(sent)
+        known = isinstance(sent, Input)
+        refusal = self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._between.touched()
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
@@ -276,6 +295,9 @@ class Session:
                 end = self._loop.leave if self._equipment.resumable else self._loop.interrupt
                 end("The session was closed.")
             await asyncio.wait((self._task,))
+        await self._doing.through()
+        if self._leaving:
+            await self._desk.stack.clear("the session was left for another one")
         await self._company.aclose()
         self.deliver()
         try:
@@ -296,7 +318,7 @@ class Session:
                     self._record.tell(PromptQueued(self._now(), len(self._prompts)))
                 self._start()
             case Continue():
-                if self._status != "paused":
+                if self._doing.status != "paused":
                     return "nothing was left unfinished"
                 self._continues = True
                 self._start()
@@ -312,33 +334,30 @@ class Session:
                 self._loop.interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
                 return self.take_answer(sent.confirmation)
-            case SetMode():
-                if sent.mode not in get_args(Mode):
-                    return f"there is no mode {sent.mode!r}; there are {', '.join(get_args(Mode))}"
-                self._record.write(ModeSet(self._now(), sent.mode))
             case SetModel():
                 return self._set_model(sent.model)
-            case SetTitle():
-                self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))
-            case SetTags():
-                if isinstance(sent.tags, str):
-                    return "tags are a tuple of texts"
-                self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
-            case Snip():
-                return self._between.snip(sent.message_ids)
-            case Trim():
-                return self._between.trim(sent)
+            case SetMode() | SetTitle() | SetTags() | Snip() | Trim():
+                return self._between.settle(sent)
             case Rewind() | Branch():
                 return self._aside(sent, self._between.move(sent))
             case Compact():
                 return self._aside(sent, self._between.compact(sent))
             case Undo():
                 return self._aside(sent, self._changing.undo(sent))
+            case Resolve():
+                return self._resolve(sent)
             case Close():
                 self._be("working")
+                self._leaving = sent.pending == "discard"
                 self._begin_to_end()
-            case _:
-                return f"this session has nothing that handles {type(sent).__name__}"
+        return None
+
+    def _resolve(self, sent: Resolve) -> str | None:
+        """Between two turns, or beside the one under way."""
+        work = self._desk.resolve(sent, self._equipment.settings, self._changing.recover)
+        if self._task is None:
+            return self._aside(sent, work)
+        self._doing.beside(self._do_beside(type(sent).__name__, work))
         return None
 
     def _set_model(self, name: str) -> str | None:
@@ -395,14 +414,18 @@ class Session:
 
     async def _do_aside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
         try:
+            await self._do_beside(name, work)
+        finally:
+            self._task = None
+            self._settle_down()
+
+    async def _do_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
+        try:
             refusal = await work
             if refusal is not None:
                 self._record.tell(InputRefused(self._now(), name, refusal))
         except Exception as error:
             self._failure = error
-        finally:
-            self._task = None
-            self._settle_down()
 
     def deliver(self) -> None:
         """Let listeners hear what has happened so far, now instead of at the loop's next turn."""
@@ -466,11 +489,6 @@ class Session:
 
     def _resting(self) -> SessionStatus:
         return "paused" if self._ledger.running or self._ledger.paused else "idle"
-
-    def _be(self, status: SessionStatus) -> None:
-        if status != self._status:
-            self._status = status
-            self._record.tell(StatusChanged(self._now(), status))
 
     def _now(self) -> float:
         return self._equipment.host.clock.now()

@@ -6,14 +6,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
+from typing import get_args
 
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Journal
 from callgate.core.record import Record
 from callgate.transcript.compact import Summarize, kept_from, trimmed
+from callgate.words.decisions import Mode
 from callgate.words.errors import in_words
-from callgate.words.events import Branched, Compacted, Durable, Rewound, Snipped
-from callgate.words.inputs import Branch, Compact, Rewind, Trim
+from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
+from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.jsonable import plain_json
 
 BeforeCompact = Callable[[str, str], Awaitable[str | None]]
@@ -21,7 +23,8 @@ BeforeCompact = Callable[[str, str], Awaitable[str | None]]
 
 
 class Between:
-    """Each of its works answers why it could not be done, or None. ``fresh`` makes the state out of a log."""
+    """Each of its works answers why it could not be done, or None. ``fresh`` makes the state out of a log;
+    ``leaving`` is called before the conversation goes on from another place."""
 
     def __init__(
         self,
@@ -31,6 +34,8 @@ class Between:
         now: Callable[[], float],
         summarize: Summarize | None,
         hooked: BeforeCompact | None = None,
+        *,
+        leaving: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._record = record
         self._journal = journal
@@ -38,6 +43,7 @@ class Between:
         self._now = now
         self._summarize = summarize
         self._hooked = hooked
+        self._leaving = leaving
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
         self._summarizing: asyncio.Future[str] | None = None
@@ -56,7 +62,26 @@ class Between:
         self._summarizing.cancel()
         return None
 
-    def snip(self, message_ids: tuple[str, ...]) -> str | None:
+    def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
+        """What takes no time, and may be done while a turn is under way."""
+        match sent:
+            case SetMode():
+                if sent.mode not in get_args(Mode):
+                    return f"there is no mode {sent.mode!r}; there are {', '.join(get_args(Mode))}"
+                self._record.write(ModeSet(self._now(), sent.mode))
+            case SetTitle():
+                self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))
+            case SetTags():
+                if isinstance(sent.tags, str):
+                    return "tags are a tuple of texts"
+                self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
+            case Snip():
+                return self._snip(sent.message_ids)
+            case Trim():
+                return self._trim(sent)
+        return None
+
+    def _snip(self, message_ids: tuple[str, ...]) -> str | None:
         known = {message.id for message in self._ledger.messages}
         unknown = [each for each in message_ids if each not in known]
         if unknown or not message_ids:
@@ -65,7 +90,7 @@ class Between:
             self._record.write(Snipped(self._now(), (each,)))
         return None
 
-    def trim(self, sent: Trim) -> str | None:
+    def _trim(self, sent: Trim) -> str | None:
         if sent.over < 1 or sent.keep < 0:
             return "over is a number of characters, keep a number of messages"
         view = self._ledger.view
@@ -81,18 +106,14 @@ class Between:
         message = message or await self._journal.recall(sent.message_id)
         if message is None:
             return f"there is no message {sent.message_id!r}"
-        counted = self._ledger.counted
-        if isinstance(sent, Rewind):
-            if message.role == "tool":
-                return f"{message.id} holds results: a call and its result go together, so name the message before it"
-            moved = Rewound(self._now(), message.id, counted)
-        else:
-            if message.calls:
-                return (
-                    f"{message.id} has calls: a call and its result go together, so name the message with the results"
-                )
-            moved = Branched(self._now(), message.id, counted)
-        self._record.write(moved)
+        if isinstance(sent, Rewind) and message.role == "tool":
+            return f"{message.id} holds results: a call and its result go together, so name the message before it"
+        if isinstance(sent, Branch) and message.calls:
+            return f"{message.id} has calls: a call and its result go together, so name the message with the results"
+        if self._leaving is not None:
+            await self._leaving()
+        kind = Rewound if isinstance(sent, Rewind) else Branched
+        self._record.write(kind(self._now(), message.id, self._ledger.counted))
         self._moved = True
         await self.read_again()
         return None
@@ -138,8 +159,8 @@ class Between:
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         kept = kept_from(ledger.messages, sent.keep)
         running, context = ledger.running, plain_json(dict(ledger.context))
-        counted, paused = ledger.counted, ledger.paused
-        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused))
+        counted, paused, untold = ledger.counted, ledger.paused, tuple(ledger.untold)
+        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused, untold))
         if self._hooked is not None:
             await self._hooked("PostCompact", summary)
         return None

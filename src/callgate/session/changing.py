@@ -6,29 +6,36 @@ from typing import get_args
 from callgate.changes.history import Kept
 from callgate.changes.keeping import KeptHost
 from callgate.changes.reverting import UNDO
+from callgate.changes.stack import Stack
 from callgate.changes.summary import summary
+from callgate.core.loop import remind
 from callgate.core.ports import Host
 from callgate.core.record import Record
 from callgate.host.applying import Recovered
 from callgate.words.errors import CallgateError, in_words
-from callgate.words.events import MessageAdded, Noted
+from callgate.words.events import Noted
 from callgate.words.inputs import Undo, UndoScope
-from callgate.words.messages import Message, Text
 
 _NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
 
 
 class Changing:
-    """``now`` is the time of day for what is put on record."""
+    """``now`` is the time of day for what is put on record; ``stack`` is what waits to be applied."""
 
-    def __init__(self, host: Host, record: Record, now: Callable[[], float]) -> None:
+    def __init__(self, host: Host, record: Record, now: Callable[[], float], stack: Stack) -> None:
         self._host = host if isinstance(host, KeptHost) else None
         self._record = record
         self._now = now
+        self._stack = stack
         self._recovered = False
 
     async def recover(self) -> None:
-        """Before anything else is done: finish or undo what was being applied when a program died. Once."""
+        """Before anything else is done: finish or undo what was being applied when a program died, and see what became
+        of what was pending then. Once."""
+        await self._recover()
+        await self._stack.reconcile()
+
+    async def _recover(self) -> None:
         if self._host is None or self._recovered:
             return
         try:
@@ -63,14 +70,10 @@ class Changing:
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
-        self._remind(f"The user took back these changes of yours: {labels}. The files are as they were before{left}.")
+        # The model would go on as if its changes were there.
+        told = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
+        remind(self._record, told, "undo", self._now())
         return None
-
-    def _remind(self, text: str) -> None:
-        """The model would go on as if its changes were there."""
-        reminder = Text(f"<system-reminder>\n{text}\n</system-reminder>")
-        number = self._record.ledger.added + 1
-        self._record.write(MessageAdded(self._now(), Message(f"u{number}", "user", (reminder,))))
 
 
 def meant(history: list[Kept], sent: Undo) -> list[Kept]:

@@ -79,7 +79,11 @@ class Shape(Protocol):
 
 
 class FunctionTool(Generic[P, R]):
-    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
+    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``.
+
+    ``stages``: it may push pending actions while it runs."""
+
+    stages: bool = False
 
     def __init__(
         self, fn: Callable[P, R], spec: ToolSpec, shape: Shape, options: CommonOptions, preview: Preview | None

@@ -132,7 +132,7 @@ def _why_not(session: str, questions: Questions, answer: Confirmation) -> tuple[
 
 def _is_exact(question: Question) -> bool:
     try:
-        return arguments_hash(question.tool, question.arguments) == question.arguments_hash
+        return arguments_hash(question.through or question.tool, question.arguments) == question.arguments_hash
     except (ValueError, RecursionError):
         return False
 

@@ -90,13 +90,14 @@ class FileChange:
 @noun
 class ChangeSet:
     """Changes that are applied together or not at all. ``id`` is what it goes by once it is kept; ``count`` is how many
-    replacements a tool made in it, if it counted them."""
+    replacements a tool made in it, if it counted them; ``staged`` is its number in the history, if it waits there."""
 
     label: str
     files: tuple[FileChange, ...]
     tool: str = ""
     id: str = ""
     count: int | None = None
+    staged: int | None = None
 
     @property
     def paths(self) -> Iterator[str]:

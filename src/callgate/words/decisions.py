@@ -144,7 +144,8 @@ class ApprovalPolicy:
 @noun
 class Question:
     """Everything a person needs to decide. ``path`` labels the nested agents it came through. Where nobody has answered
-    by ``deadline`` (seconds since the epoch), the answer is no."""
+    by ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, where what it
+    would do goes by the name of another."""
 
     call_id: str
     tool: str
@@ -159,6 +160,7 @@ class Question:
     path: tuple[str, ...] = ()
     origin: Origin | None = None
     deadline: float | None = None
+    through: str = ""
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that runs it, with other arguments if given."""

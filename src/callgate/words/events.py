@@ -15,6 +15,7 @@ from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mod
 from callgate.words.messages import Content, Message, Usage
 from callgate.words.model import StopReason
 from callgate.words.noun import nothing, noun
+from callgate.words.pending import Ended, Staged
 
 RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "cut_off", "closed"]
 """Why the agent stopped working; see the loop."""
@@ -30,18 +31,23 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 
 @noun
 class MessageAdded:
-    """A message joined the history. A partial assistant message has a stop reason that is not a whole one."""
+    """A message joined the history. A partial assistant message has a stop reason that is not a whole one. ``about`` is
+    what the model is reminded of, a pending action for one: then nobody said it, and no work comes of it."""
 
     at: float
     message: Message
     stop_reason: StopReason | None = None
+    about: str | None = None
 
 
 @noun
 class TurnStarted:
+    """``forced``: the model is held to resolve what is pending."""
+
     at: float
     turn: int
     message_id: str
+    forced: bool = False
 
 
 @noun
@@ -153,6 +159,26 @@ class PolicyAdded:
 
 
 @noun
+class ActionStaged:
+    """Something waits to be applied or discarded."""
+
+    at: float
+    action: Staged
+
+
+@noun
+class ActionResolved:
+    """It waits no longer. ``by``: ``model``, ``person``, or ``callgate`` where nobody said so."""
+
+    at: float
+    id: str
+    label: str
+    ended: Ended
+    reason: str = ""
+    by: str = "model"
+
+
+@noun
 class Paused:
     """The agent stops and waits for a person, in the middle of its work: send Continue, or say something."""
 
@@ -217,7 +243,8 @@ class Branched:
 @noun
 class Compacted:
     """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
-    what calls before it had left behind, ``running`` whether the work went on after it."""
+    what calls before it had left behind, ``running`` whether the work went on after it, ``untold`` are actions
+    whose end the model had not heard of."""
 
     at: float
     summary: str
@@ -227,6 +254,7 @@ class Compacted:
     context: Mapping[str, Any] = field(default_factory=nothing)
     counted: Counted = field(default_factory=Counted)
     paused: bool = False
+    untold: tuple[str, ...] = ()
 
 
 @noun
@@ -353,6 +381,8 @@ Durable = (
     | CallSettled
     | ContextUpdated
     | PolicyAdded
+    | ActionStaged
+    | ActionResolved
     | Paused
     | StrayFound
     | StrayEnded

@@ -1,10 +1,11 @@
 """What a door may send into a session. Imperatives; the session answers with events."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from callgate.words.decisions import Confirmation, Mode
 from callgate.words.messages import Part, Text
 from callgate.words.noun import noun
+from callgate.words.pending import Word
 
 
 @noun
@@ -44,9 +45,12 @@ class Answer:
 
 @noun
 class Resolve:
-    action: str
+    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to whoever staged it."""
+
+    action: Word
     reason: str
     id: str | None = None
+    extra: Any = None
 
 
 @noun
@@ -122,7 +126,11 @@ class Undo:
 
 @noun
 class Close:
+    """End the session. What is pending stays so for whoever resumes it, unless it is left for another one: then
+    ``pending`` is ``discard``."""
+
     reason: str = ""
+    pending: Literal["keep", "discard"] = "keep"
 
 
 Input = (

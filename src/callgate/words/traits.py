@@ -57,6 +57,8 @@ class Traits:
     choices_for_always: tuple[Choice, ...] = ()
     own_state: bool = False
     """All it changes is the session's own: its to-do list, its plan. Plan mode lets that be."""
+    judged_as: str = ""
+    """The name by which rules, modes, hooks and people know what the call does, where that is not the tool's own."""
 
     @property
     def locks(self) -> Locks:

@@ -1,15 +1,17 @@
 """AstGrep: structural search. The engine is ``tools/structural``; this says what a model gets to read of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from callgate.changes.diff import quoted
 from callgate.core.ports import Run
+from callgate.tools.builtin.structural_words import first_lines, left_out, many, not_looked_at
 from callgate.tools.structural.searching import search
-from callgate.tools.structural.terms import Found, Limits, Match, SkipKind, Where
+from callgate.tools.structural.terms import Found, Limits, Match, Where
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
@@ -19,14 +21,6 @@ MOST = 200
 """Matches that a model is shown unless it asks for more; a thousand is all there is."""
 _LINES = 6
 """Of one match; the rest is counted."""
-
-_SAID: Mapping[SkipKind, str] = {
-    "size": "too large",
-    "encoding": "not text",
-    "unreadable": "cannot be read",
-    "crashed": "the engine failed on it",
-    "pattern": "the pattern does not parse in its language",
-}
 
 
 def ast_grep() -> FunctionTool[..., Any]:
@@ -60,6 +54,7 @@ def ast_grep() -> FunctionTool[..., Any]:
     return tool(
         ast_grep,
         name="AstGrep",
+        aliases=["ast_grep"],
         description=described,
         effects="none",
         locks=lambda a: reads(*(a.paths or ["."])),
@@ -74,34 +69,24 @@ def _tell(run: Run, done: int, total: int) -> None:
 def _lines(found: Found) -> Iterator[str]:
     for match in found.matches:
         yield from _shown(match)
-    matched = f"{_many(found.count, 'match', 'matches')} in {_many(found.files_matched, 'file', 'files')}"
-    yield f"{matched}; {_many(found.files, 'file', 'files')} looked at."
+    matched = f"{many(found.count, 'match', 'matches')} in {many(found.files_matched, 'file', 'files')}"
+    yield f"{matched}; {many(found.files, 'file', 'files')} looked at."
     for cut in found.cuts:
         if cut.limit == "matches":
-            yield f"{cut.more} more not shown, from {cut.at} on: narrow it by paths or glob, or raise max_matches."
+            more = f"{cut.more} more not shown, from {quoted(cut.at)} on"
+            yield f"{more}: narrow it by paths or glob, or raise max_matches."
         else:
-            yield f"{cut.more} files were not looked at, from {cut.at} on: name fewer paths."
-    for kind, words in _SAID.items():
-        count = found.skipped.counts.get(kind, 0)
-        if count:
-            named = [each.path for each in found.skipped.named if each.kind == kind]
-            more = f" and {count - len(named)} more" if count > len(named) else ""
-            yield f"Left out, {words}: {', '.join(named)}{more}"
+            yield f"{not_looked_at(cut)}: name fewer paths."
+    yield from left_out(found.skipped, unsaid=["ignored"])
     yield from found.hints
 
 
 def _shown(match: Match) -> Iterator[str]:
-    first, *rest = match.text.split("\n")
-    yield f"{match.path}:{match.line}:{match.column}: {first}"
-    yield from (f"    {line}" for line in rest[: _LINES - 1])
-    if len(rest) >= _LINES:
-        yield f"    … {len(rest) - _LINES + 1} more lines"
+    first, *rest = first_lines(match.text, _LINES)
+    yield f"{quoted(match.path)}:{match.line}:{match.column}: {first}"
+    yield from (f"    {line}" for line in rest)
 
 
 def _display(found: Found) -> Display:
     rows = [[f"{match.path}:{match.line}", match.text.partition("\n")[0]] for match in found.matches]
-    return Display("table", {"columns": ["where", "match"], "rows": rows}, _many(found.count, "match", "matches"))
-
-
-def _many(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
+    return Display("table", {"columns": ["where", "match"], "rows": rows}, many(found.count, "match", "matches"))

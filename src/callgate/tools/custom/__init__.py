@@ -11,7 +11,8 @@ Whose tool counts when two have one name: the person's own, then an installed on
 is used to under a name, and has written rules about, must not become something else because they opened a folder.
 """
 
-from callgate.tools.custom.api import Api, Callbacks, PendingAction, PendingStore, answered
+from callgate.changes.pending import Callbacks, PendingAction, PendingStore
+from callgate.tools.custom.api import Api
 from callgate.tools.custom.discovery import Discovery, Loaded, load_tools
 from callgate.tools.custom.files import Folder
 from callgate.tools.custom.installed import Installed
@@ -31,6 +32,5 @@ __all__ = [
     "PendingStore",
     "Problem",
     "Skipped",
-    "answered",
     "load_tools",
 ]

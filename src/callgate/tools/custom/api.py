@@ -1,66 +1,22 @@
 """What a factory of custom tools is given: where it is, and a way to stage what a person or the model resolves."""
 
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import partial
+from collections.abc import Iterable
 from hashlib import sha256
-from inspect import isawaitable, iscoroutinefunction, signature
+from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from callgate.core.ports import Run
+from callgate.changes.pending import Callback, Callbacks, PendingStore
 from callgate.host.paths import Resolver
-from callgate.host.threads import Threads, in_thread
-from callgate.tools.signature import code_of
-from callgate.tools.values import plain, to_result
-from callgate.words.calls import Result
+from callgate.tools.staging import stage
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure, UsageError
-from callgate.words.noun import noun
 
-UNAVAILABLE = "Pending action store unavailable for custom tools in this runtime."
 LARGE = 1_000_000
 """Content of more bytes is not carried along."""
 
-Callback = Callable[[str, Any], Any]
-"""Called with the reason and the extra of a ``resolve``; a plain function or an async one."""
-
 _CHUNK = 1 << 20
-
-
-@noun
-class Callbacks:
-    """An action that only its author's functions can finish. It ends with the program."""
-
-    apply: Callback
-    reject: Callback | None = None
-
-
-@noun
-class PendingAction:
-    """What was staged. ``details`` are JSON, for the result. ``source_tool_name`` is what the author says; ``tool`` is
-    the tool that was really running, by whose rules the action is to be judged, and ``lineage`` its call. Both are
-    empty for an action that was pushed outside of any call."""
-
-    label: str
-    act: Callbacks | ChangeSet
-    source_tool_name: str
-    details: Any = None
-    tool: str = ""
-    lineage: tuple[str, ...] = ()
-
-    @property
-    def call_id(self) -> str:
-        return self.lineage[-1] if self.lineage else ""
-
-
-class PendingStore(Protocol):
-    def push(self, action: PendingAction) -> str:
-        """Put it on the stack and give its id. Called from any thread; must not block. Contents of a ChangeSet may be
-        ``Stored`` in the very files it changes: who keeps it for longer copies them."""
-        ...
 
 
 class Api:
@@ -106,8 +62,6 @@ class Api:
     ) -> str:
         """Stage changes to files as data and give the id: what is shown is what is applied, also after a restart."""
         changes = ChangeSet(label, tuple(files), source_tool_name, count=count)
-        if not changes.files:
-            raise ToolFailure(f"{label}: there is nothing to change")
         return self._push(label, changes, details, source_tool_name)
 
     def content(self, path: str) -> Content:
@@ -124,42 +78,9 @@ class Api:
             raise ToolFailure(f"{path} cannot be read: {error.strerror or error}") from error
 
     def _push(self, label: str, act: Callbacks | ChangeSet, details: Any, source_tool_name: str) -> str:
-        if self._store is None:
-            raise ToolFailure(UNAVAILABLE)
         if not label.strip() or not source_tool_name.strip():
             raise UsageError("a pending action needs a label, and the name of its tool, that are not blank")
-        if details is not None:
-            details = plain(details, source_tool_name)
-        served = _served.get()
-        tool, lineage = ("", ()) if served is None else (served[0], tuple(served[1].lineage))
-        return self._store.push(PendingAction(label, act, source_tool_name, details, tool, lineage))
-
-
-# The spec's call has no parameter for it, and tools that share one API may run at once.
-_served: ContextVar[tuple[str, Run] | None] = ContextVar("callgate_served", default=None)
-
-
-@contextmanager
-def serving(tool: str, run: Run) -> Generator[None]:
-    """What is pushed inside was pushed by this call."""
-    token = _served.set((tool, run))
-    try:
-        yield
-    finally:
-        _served.reset(token)
-
-
-async def answered(
-    callback: Callback, reason: str, extra: Any, tool: str, *, threads: Threads | None = None
-) -> Result | None:
-    """Call back, a plain function in a thread, and give what it returned as a Result; None if that was nothing.
-    What it raises passes."""
-    if iscoroutinefunction(code_of(callback)):
-        value = await callback(reason, extra)
-    else:
-        value = await in_thread(partial(callback, reason, extra), threads=threads)
-        value = await value if isawaitable(value) else value
-    return None if value is None else to_result(value, tool)
+        return stage(label, act, source_tool_name=source_tool_name, details=details, store=self._store)
 
 
 def _check_callback(name: str, callback: Any) -> None:

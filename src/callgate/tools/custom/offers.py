@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import Any, TypeGuard, cast
 
 from callgate.core.ports import Run, Tool
-from callgate.tools.custom.api import Api, serving
+from callgate.tools.custom.api import Api
 from callgate.tools.custom.problems import Layer, Problem, blamed
 from callgate.tools.names import check_aliases, check_name
+from callgate.tools.staging import serving
 from callgate.tools.tool import tool
 from callgate.tools.wrappers import Named
 from callgate.words.calls import Result
@@ -28,6 +29,8 @@ _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
 
 class CustomTool(Named):
     """A tool with the file it is from. What it stages while it runs is known to be its own."""
+
+    stages = True
 
     def __init__(self, inner: Tool, file: str, line: int | None, layer: Layer) -> None:
         super().__init__(inner, inner.spec.name, inner.aliases)

@@ -1,0 +1,244 @@
+"""The pending actions of one session: a stack, on record, newest first.
+
+A call pushes while it runs; what it pushed is staged when it has ended well and its message is known to be whole. What
+is on the stack is the fold of the record; here is what it takes to finish it: changes to files in the history, or in
+memory where nothing is kept, and callbacks in memory.
+"""
+
+from asyncio import Future, get_running_loop
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Lock
+
+from callgate.changes.keeping import KeptHost
+from callgate.changes.pending import Callbacks, PendingAction, called
+from callgate.changes.summary import summary
+from callgate.core.ports import Host
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import CallgateError, JournalError, ToolFailure, in_words
+from callgate.words.events import ActionResolved, ActionStaged, Durable, Noted
+from callgate.words.pending import Ended, Staged
+
+Pushed = list[tuple[str, PendingAction]]
+
+
+class Stack:
+    """``pending`` is what is on record as staged, oldest first; ``number`` how many there have been before."""
+
+    def __init__(
+        self,
+        host: Host,
+        pending: Callable[[], Mapping[str, Staged]],
+        write: Callable[[Durable], None],
+        *,
+        number: int = 0,
+    ) -> None:
+        self._host = host
+        self._pending = pending
+        self._write = write
+        self._number = number
+        self._acts: dict[str, Callbacks | ChangeSet] = {}
+        self._pushed: dict[str, Pushed] = {}  # by the calls that are at it
+        self._lock = Lock()
+        self._busy: set[str] = set()
+        self._claims: set[str] = set()  # a person is at it
+        self._ended: dict[str, ActionResolved] = {}  # in this program
+        self._over: dict[str, Future[bool]] = {}  # the message under way
+        self._reconciled = False
+
+    # ---- stage --------------------------------------------------------------------------------------------------
+
+    def push(self, action: PendingAction) -> str:
+        with self._lock:
+            pushed = self._pushed.get(action.call_id)
+            if pushed is None:
+                raise ToolFailure(f"{action.label} cannot be staged: the call that wants to is over.")
+            before = self._before(action.call_id)
+            if len(pushed) < len(before):
+                action_id = before[len(pushed)]
+            else:
+                self._number += 1
+                action_id = f"pending-action:{action.source_tool_name}:{self._number}"
+            pushed.append((action_id, action))
+        return action_id
+
+    def _before(self, call_id: str) -> list[str]:
+        """What a call had staged when the program ended in the middle of it: it runs again, and stages it again."""
+        return [each.id for each in self._pending().values() if each.call_id == call_id]
+
+    @contextmanager
+    def taking(self, call_id: str) -> Generator[Pushed]:
+        """What is pushed by this call inside."""
+        pushed: Pushed = []
+        self._pushed[call_id] = pushed
+        try:
+            yield pushed
+        finally:
+            with self._lock:
+                del self._pushed[call_id]
+
+    async def whole(self, message_id: str) -> bool:
+        """Wait for the end of the message under way: whether it came as it should."""
+        return await self._end_of(message_id)
+
+    def message_over(self, message_id: str, *, whole: bool) -> None:
+        end = self._end_of(message_id)
+        if not end.done():
+            end.set_result(whole)
+
+    def _end_of(self, message_id: str) -> Future[bool]:
+        if message_id not in self._over:
+            self._over = {message_id: get_running_loop().create_future()}
+        return self._over[message_id]
+
+    async def stage(self, pushed: Pushed, message_id: str) -> list[Staged]:
+        """All of it, or nothing: then ToolFailure says why."""
+        staged: list[Staged] = []
+        try:
+            for action_id, action in pushed:
+                staged.append(await self._kept(action_id, action, message_id))
+        except (CallgateError, OSError) as error:
+            for each in staged:
+                await self._drop(each)
+            raise ToolFailure(f"Nothing was staged: {error}") from error
+        for each, (action_id, action) in zip(staged, pushed, strict=True):
+            if action_id in self._pending():
+                await self._drop(self._pending()[action_id])
+            if each.change is None:
+                self._acts[action_id] = action.act
+            self._write(ActionStaged(self._host.clock.now(), each))
+        return staged
+
+    async def _kept(self, action_id: str, action: PendingAction, message_id: str) -> Staged:
+        act, change, paths, summed = action.act, None, (), ""
+        if isinstance(act, ChangeSet):
+            paths, summed = tuple(dict.fromkeys(act.paths)), summary(act)
+            if isinstance(self._host, KeptHost):
+                change = await self._host.stage(act)
+        return Staged(
+            *(action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id),
+            *(summed, paths, action.details, change),
+        )
+
+    # ---- look ---------------------------------------------------------------------------------------------------
+
+    def newest(self) -> Iterator[Staged]:
+        return reversed(list(self._pending().values()))
+
+    def get(self, action_id: str) -> Staged | None:
+        return self._pending().get(action_id)
+
+    def ended(self, action_id: str) -> ActionResolved | None:
+        """What became of one that is not pending any more, since the program began."""
+        return self._ended.get(action_id)
+
+    def busy(self, action_id: str) -> bool:
+        """Whether somebody is finishing it right now."""
+        return action_id in self._busy or action_id in self._claims
+
+    @contextmanager
+    def claimed(self, staged: Staged) -> Generator[None]:
+        """A person is at it, from the question to the end."""
+        self._claims.add(staged.id)
+        try:
+            yield
+        finally:
+            self._claims.discard(staged.id)
+
+    def callbacks(self, staged: Staged) -> Callbacks | None:
+        act = self._acts.get(staged.id)
+        return act if isinstance(act, Callbacks) else None
+
+    async def changes(self, staged: Staged) -> ChangeSet:
+        """What it would change; ToolFailure if that cannot be read any more."""
+        act = self._acts.get(staged.id)
+        if isinstance(act, ChangeSet):
+            return act
+        if staged.change is None or not isinstance(self._host, KeptHost):
+            raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
+        try:
+            return await self._host.staged(staged.change)
+        except JournalError as error:
+            raise ToolFailure(f"{staged.label} cannot be read any more: {error}") from error
+
+    # ---- finish -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def resolving(self, staged: Staged) -> Generator[None]:
+        """ToolFailure if it is not there any more, or somebody else is at it."""
+        if staged.id not in self._pending():
+            raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
+        if staged.id in self._busy:
+            raise ToolFailure(f"{staged.label} ({staged.id}) is being resolved right now.")
+        self._busy.add(staged.id)
+        try:
+            yield
+        finally:
+            self._busy.discard(staged.id)
+
+    def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
+        """It waits no longer."""
+        self._acts.pop(staged.id, None)
+        if staged.id in self._pending():
+            fact = ActionResolved(self._host.clock.now(), staged.id, staged.label, ended, reason, by)
+            self._ended[staged.id] = fact
+            self._write(fact)
+
+    async def discarded(self, staged: Staged, reason: str, by: str) -> None:
+        await self._drop(staged)
+        self.resolved(staged, "discarded", reason, by)
+
+    async def give_up(self, action_id: str, reason: str) -> None:
+        staged = self.get(action_id)
+        if staged is None or self.busy(action_id):  # then somebody else sees to its end
+            return
+        act = self.callbacks(staged)
+        if act is not None and act.reject is not None:
+            try:
+                await called(act.reject, reason, None)
+            except Exception as error:
+                note = f"{staged.label}: whoever staged it failed to take that it is discarded: {in_words(error)}"
+                self._write(Noted(self._host.clock.now(), note, "warning"))
+        await self.discarded(staged, reason, "callgate")
+
+    async def clear(self, reason: str) -> None:
+        """Nothing is pending any more: the session is left, or goes on from another place."""
+        for staged in [*self.newest()]:
+            await self.give_up(staged.id, reason)
+
+    async def _drop(self, staged: Staged) -> None:
+        if staged.change is not None and isinstance(self._host, KeptHost):
+            with suppress(JournalError):  # what is on record counts
+                await self._host.drop(staged.change)
+
+    # ---- after a restart ----------------------------------------------------------------------------------------
+
+    async def reconcile(self) -> None:
+        """Once, before anything else: what became of actions that were pending when the program ended."""
+        if self._reconciled:
+            return
+        self._reconciled = True
+        if isinstance(self._host, KeptHost):
+            await self._host.drop_staged_but({each.change for each in self._pending().values()})
+        for staged in [each for each in self._pending().values() if each.id not in self._acts]:
+            try:
+                ended, text = await self._became(staged)
+            except OSError:  # nobody can tell right now: the next who asks tries again
+                self._reconciled = False
+                continue
+            if ended is not None:
+                self.resolved(staged, ended, text, "callgate")
+                level = "info" if ended == "applied" else "warning"
+                self._write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
+
+    async def _became(self, staged: Staged) -> tuple[Ended | None, str]:
+        if staged.change is None or not isinstance(self._host, KeptHost):
+            return "lost", "it ended with the program that had staged it"
+        state = await self._host.state_of(staged.change)
+        if state == "staged":
+            return None, ""
+        if state in ("applied", "reverted"):
+            return "applied", "it was being applied when the program ended, and it is applied"
+        if state == "discarded":
+            return "discarded", "it was being discarded when the program ended"
+        return "lost", "it cannot be read any more"

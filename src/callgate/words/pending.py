@@ -1,0 +1,30 @@
+"""What was staged and waits for somebody's word: applied or discarded, and until then neither."""
+
+from typing import Any, Literal
+
+from callgate.words.noun import noun
+
+Word = Literal["apply", "discard"]
+"""What a ``resolve`` may say."""
+
+Ended = Literal["applied", "discarded", "lost"]
+"""What becomes of a pending action. ``lost``: it ended with the program that had staged it."""
+
+
+@noun
+class Staged:
+    """A pending action as it is on record. ``source`` is the tool its author names, ``tool`` the one that was running,
+    by whose rules it is judged; ``message_id`` and ``call_id`` say where it was staged. ``paths`` are the
+    files it would change, if that is all it does; ``change`` is its number among the changes of the session, without
+    which only the program that staged it can finish it."""
+
+    id: str
+    label: str
+    source: str
+    tool: str = ""
+    message_id: str = ""
+    call_id: str = ""
+    summary: str = ""
+    paths: tuple[str, ...] = ()
+    details: Any = None
+    change: int | None = None
