@@ -68,7 +68,8 @@ install() {
     add $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])') || return
     case $level in
         dev) add --no-build-isolation --editable '.[dev]' ;;
-        *) add --no-build-isolation --editable . ;;
+        # The demo rewrites code by its syntax, so it needs that extra.
+        *) add --no-build-isolation --editable '.[edit]' ;;
     esac
 }
 

@@ -58,7 +58,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
 
 
 def prompts(events: list[Event]) -> list[int]:
-    return [n for n, e in enumerate(events) if isinstance(e, MessageAdded) and e.message.role == "user"]
+    """Where somebody says something: with each the next session begins."""
+    said = (n for n, e in enumerate(events) if isinstance(e, MessageAdded) and e.message.role == "user" and not e.about)
+    return list(said)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,13 @@ def events(printed: list[Event]) -> list[Event]:
 @pytest.fixture(scope="module")
 def killed(printed: list[Event]) -> list[Event]:
     """Those of the session that is killed and taken up again."""
-    return printed[prompts(printed)[1] :]
+    return printed[prompts(printed)[1] : prompts(printed)[2]]
+
+
+@pytest.fixture(scope="module")
+def changed(printed: list[Event]) -> list[Event]:
+    """Those of the session that rewrites code."""
+    return printed[prompts(printed)[2] :]
 
 
 @dataclass(frozen=True)
@@ -198,6 +206,13 @@ def test_a_killed_session_has_one_result_for_each_call(killed: list[Event]) -> N
     assert asked.call_id == again.call_id == arrived[4].call_id
     assert asked.preview == again.preview
     assert sum(isinstance(event, QuestionAnswered) for event in killed) == 1
+
+
+def test_the_act_about_changes_is_there_with_all_its_calls(changed: list[Event]) -> None:
+    arrived = [event.name for event in changed if isinstance(event, CallArrived)]
+    codes = [event.result.code for event in changed if isinstance(event, CallSettled)]
+    assert arrived == ["AstEdit", "resolve", "resolve", "AstEdit", "resolve"]
+    assert sorted(codes) == ["ok", "ok", "ok", "ok", "tool_error"]
 
 
 @pytest.fixture(scope="module")
@@ -372,7 +387,7 @@ def test_on_a_terminal_the_live_part_is_redrawn_and_the_rest_stays(tmp_path: Pat
     for number, title in TITLES.items():
         first = f"{number}. {title}"[: columns // 2].rpartition(" ")[0]
         assert sum(line.startswith(first) for line in seen) == 1, title
-    assert sum(line.startswith("✓") for line in seen) == 18
+    assert sum(line.startswith("✓") for line in seen) == 23
     assert not any(line.startswith("✗") for line in seen)
     assert "● executing" in written
     if columns >= 60:

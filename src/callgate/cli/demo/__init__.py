@@ -14,6 +14,8 @@ from typing import TextIO, cast
 from callgate import CallgateError, Prompt, Session
 from callgate.cli.arguments import Form
 from callgate.cli.demo.board import Board
+from callgate.cli.demo.changed.play import play_changed
+from callgate.cli.demo.changed.story import facts_of_changes
 from callgate.cli.demo.facts import Fact, World, facts
 from callgate.cli.demo.killed.facts import facts_of_lives
 from callgate.cli.demo.killed.play import play_killed
@@ -53,13 +55,14 @@ async def _play(speed: float, form: Form, out: TextIO) -> list[Fact]:
     board = Board(traits_in(tools))
     view = view_for(form, board, out, speed)
     show = Show(board, view, speed)
-    async with _ends_on_sigterm(), asyncio.timeout(45 + 25 / speed):
+    async with _ends_on_sigterm(), asyncio.timeout(70 + 35 / speed):
         view.opened()
         async with Session(stage.model(), tools.values(), gate=rules()) as session:
             await show.play(session, Prompt(PROMPT))
         lives = await play_killed(stage, form, out, calls=len(board.rows))
-    found = [*facts(board, World(show.files, processes)), *facts_of_lives(lives)]
-    view.closed(found, board.heard + lives.board.heard)
+        story = await play_changed(stage, form, out)
+    found = [*facts(board, World(show.files, processes)), *facts_of_lives(lives), *facts_of_changes(story)]
+    view.closed(found, board.heard + lives.board.heard + len(story.events))
     return [fact for fact in found if not fact.holds]
 
 

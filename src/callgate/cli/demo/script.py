@@ -32,7 +32,7 @@ GUARDED = "settings.toml"
 CUT = "checks.py"
 """What the cut-off message wanted to change."""
 
-OVERLAP, PARALLEL, BEHIND, APPROVAL, CASCADE, UNKNOWN, TRUNCATED, END, KILLED = range(1, 10)
+OVERLAP, PARALLEL, BEHIND, APPROVAL, CASCADE, UNKNOWN, TRUNCATED, END, KILLED, CHANGED = range(1, 11)
 TITLES: Mapping[int, str] = {
     OVERLAP: "Three reads overlap while the text still streams",
     PARALLEL: "Two edits wait for the whole message, then run side by side",
@@ -43,6 +43,7 @@ TITLES: Mapping[int, str] = {
     TRUNCATED: "A message that is cut off changes nothing",
     END: "The model is done",
     KILLED: "Killed in the middle of a batch, and what is known afterwards",
+    CHANGED: "A rewrite is shown, refused, applied, killed half-way, finished, and taken back",
 }
 
 
