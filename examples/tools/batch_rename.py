@@ -30,12 +30,12 @@ def tools(api: Api) -> Tool:
         renames = planned(pattern, replacement, top(run, folder), api.root)
         files = [FileChange(new, data, data, source=old) for old, new in renames for data in [api.content(old)]]
         label = f"rename {len(files)} file{'' if len(files) == 1 else 's'} in {folder}"
-        staged = api.push_changes(
+        api.push_changes(
             label, files, count=len(files), details={"renames": dict(renames)}, source_tool_name="batch_rename"
         )
         listed = [f"{old} → {os.path.basename(new)}" for old, new in renames[:SHOWN]]
         more = [f"… and {len(renames) - SHOWN} more"] if len(renames) > SHOWN else []
-        return "\n".join([f"Staged as {staged}: {label}", *listed, *more])
+        return "\n".join([f"{label}:", *listed, *more])
 
     return batch_rename
 

@@ -69,7 +69,7 @@ def test_renames_are_staged_and_nothing_is_changed(work: Workspace) -> None:
     before = work.listed()
     result = work.rename(r"^IMG_(\d+)", r"photo-\1")
     assert result.text == (
-        "Staged as pending-action:batch_rename:1: rename 2 files in .\n"
+        "rename 2 files in .:\n"
         "IMG_1.jpg → photo-1.jpg\n"
         "trip/IMG_22.jpg → photo-22.jpg"
     )
