@@ -35,7 +35,7 @@ from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
 from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
-from callgate.transcript.share.unfinished import Draft, open_questions, unfinished
+from callgate.transcript.share.unfinished import Draft, open_questions, still_pending, unfinished
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import Fault, Verified, verify
@@ -43,6 +43,7 @@ from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
 from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, SessionOpened
 from callgate.words.noun import noun
+from callgate.words.pending import Staged
 
 __all__ = [
     "Archive",
@@ -78,8 +79,8 @@ _SUFFIX = ".jsonl"
 @noun
 class Shown:
     """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
-    ``questions`` wait for an answer; ``missing``: whole lines are gone; ``draft`` is what was kept of a message that
-    never came."""
+    ``questions`` wait for an answer, ``pending`` actions for somebody to resolve them; ``missing``: whole lines are
+    gone; ``draft`` is what was kept of a message that never came."""
 
     session: str
     named: str
@@ -90,6 +91,7 @@ class Shown:
     questions: tuple[Question, ...]
     missing: bool
     draft: Draft | None
+    pending: tuple[Staged, ...] = ()
 
     def page(self) -> Sequence[Said | Mark]:
         """As people read it."""
@@ -215,8 +217,8 @@ class Archive:
             else:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
-        questions, draft = open_questions(events), unfinished(log, events)
-        return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft)
+        questions, draft, waiting = open_questions(events), unfinished(log, events), still_pending(events)
+        return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft, waiting)
 
     def audit(self, which: str | None) -> Audited:
         """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not

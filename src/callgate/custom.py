@@ -13,6 +13,7 @@ from callgate.config import Config
 from callgate.gatehouse import still_trusted
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trusted
+from callgate.tools.builtin.resolve import RESOLVE
 from callgate.tools.custom import Api, CustomTool, Discovery, Folder, Installed, Loaded, PendingStore, Problem, Skipped
 
 __all__ = ["Api", "CustomTool", "Discovery", "Loaded", "Problem", "Skipped", "custom_tools", "discovery"]
@@ -43,7 +44,7 @@ def discovery(
 
     trusted = isinstance(config.trust, Trusted)
     api = Api(config.root, session, store)
-    return Discovery(folders, api, installed=Installed(config.root, trusted=trusted), taken=tuple(taken))
+    return Discovery(folders, api, installed=Installed(config.root, trusted=trusted), taken=(RESOLVE, *taken))
 
 
 class _Repository:

@@ -1,5 +1,6 @@
 """``callgate session show``: what was said and done, readable and harmless."""
 
+import asyncio
 import fcntl
 import json
 import os
@@ -14,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from callgate import ChangeSet, FileChange, Session, tool
+from callgate.builtin import stage
 from callgate.cli.terminal import width
+from callgate.core.loop import LoopLimits
+from callgate.testing import ScriptedModel, call, turn
 from callgate.transcript.drafts import write_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (
@@ -98,6 +103,30 @@ def test_results_do_not_run_over_the_edge(columns: int, desk: Desk) -> None:
     desk.wide(columns)
     shown = desk.good("session", "show").lines
     assert max(width(line) for line in shown if line.startswith("        ")) <= columns
+
+
+@pytest.mark.spec("RES-12")
+def test_what_is_pending_is_said_at_the_top(desk: Desk) -> None:
+    @tool(effects="none")
+    def plan() -> str:
+        """Stage something."""
+        for label in ("tidy up", "tidy more"):
+            stage(label, ChangeSet(label, (FileChange(f"{label}.txt", None, b"1"),)), source_tool_name="plan")
+        return "shown"
+
+    plan.stages = True
+    discards = call("resolve", action="discard", reason="one is enough")
+
+    async def main() -> None:
+        model = ScriptedModel(turn(call("plan")), turn(discards))
+        limits = LoopLimits(max_turns=2)
+        journal = await desk.store.create()
+        async with Session(model, [plan], root=desk.store.workspace, journal=journal, limits=limits) as session:
+            await session.send(Prompt("Go."))
+
+    asyncio.run(main())
+    told = [line for line in desk.good("session", "show").lines if line.startswith("! pending:")]
+    assert told == ["! pending: tidy up (1 file, +1 −0), staged by plan; resume the session to apply or discard it"]
 
 
 @pytest.mark.spec("TRS-10")

@@ -41,6 +41,9 @@ def _warnings(shown: Shown) -> Iterator[str]:
     """What one should know before reading on."""
     for question in shown.questions:
         yield f"a question waits: may {question.tool} run? {question.reason}".rstrip()
+    for staged in shown.pending:
+        what = f"{staged.label} ({staged.summary})" if staged.summary else staged.label
+        yield f"pending: {what}, staged by {staged.source}; resume the session to apply or discard it"
     if shown.about.unfinished and not shown.questions:
         yield "the last turn was left unfinished; the session goes on from there when it is resumed"
     if shown.damages:
