@@ -202,7 +202,7 @@ class _Pack:
         if size_of(content) > LARGE:
             self._blob(name, content)
             return Stored(name, size_of(content), "blob")
-        data = content if isinstance(content, bytes) else Path(content.path).read_bytes()
+        data = content if isinstance(content, bytes) else b"".join(_checked(content))
         if name not in self._at:
             self._at[name] = self._size
             self._pieces.append(data)
@@ -214,7 +214,12 @@ class _Pack:
         half = self._blobs / f".{name}-{os.urandom(4).hex()}"
         if (self._blobs / name).exists():
             return
-        write_new(half, content if isinstance(content, bytes) else _streamed(content.path), 0o600)
+        try:
+            write_new(half, content if isinstance(content, bytes) else _checked(content), 0o600)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(half)
+            raise
         os.replace(half, self._blobs / name)
         sync_folder(self._blobs)
 
@@ -236,6 +241,16 @@ def stored_in(folder: Path, source: Path) -> Stored:
     os.replace(half, blobs / seen.hexdigest())
     sync_folder(blobs)
     return Stored(seen.hexdigest(), size, str(blobs / seen.hexdigest()))
+
+
+def _checked(content: Stored) -> Iterator[bytes]:
+    """What lies there, as long as it is what it is said to be: somebody may have written to the file since."""
+    seen = sha256()
+    for piece in _streamed(content.path):
+        seen.update(piece)
+        yield piece
+    if seen.hexdigest() != content.sha256:
+        raise JournalError(f"{content.path} has changed since it was looked at, so it cannot be kept as it was")
 
 
 def _streamed(path: str) -> Iterator[bytes]:

@@ -5,17 +5,20 @@ is on the stack is the fold of the record; here is what it takes to finish it: c
 memory where nothing is kept, and callbacks in memory.
 """
 
-from asyncio import Future, get_running_loop
-from collections.abc import Callable, Generator, Iterator, Mapping
+from asyncio import FIRST_COMPLETED, Event, Future, ensure_future, get_running_loop, wait
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from threading import Lock
 
 from callgate.changes.keeping import KeptHost
-from callgate.changes.pending import Callbacks, PendingAction, called
+from callgate.changes.pending import Callback, Callbacks, PendingAction, called
 from callgate.changes.summary import summary
 from callgate.core.ports import Host
+from callgate.host.threads import in_thread
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import CallgateError, JournalError, ToolFailure, in_words
+from callgate.words.errors import JournalError, ToolFailure, in_words
 from callgate.words.events import ActionResolved, ActionStaged, Durable, Noted
 from callgate.words.pending import Ended, Staged
 
@@ -23,7 +26,8 @@ Pushed = list[tuple[str, PendingAction]]
 
 
 class Stack:
-    """``pending`` is what is on record as staged, oldest first; ``number`` how many there have been before."""
+    """``pending`` is what is on record as staged, oldest first, ``number`` the highest there has been; ``message`` is
+    the message under way. ``grace`` is how long an author's function may take that nobody waits for."""
 
     def __init__(
         self,
@@ -31,9 +35,13 @@ class Stack:
         pending: Callable[[], Mapping[str, Staged]],
         write: Callable[[Durable], None],
         *,
+        message: Callable[[], str],
         number: int = 0,
+        grace: float = 5.0,
     ) -> None:
         self._host = host
+        self._message = message
+        self._grace = grace
         self._pending = pending
         self._write = write
         self._number = number
@@ -43,7 +51,7 @@ class Stack:
         self._busy: set[str] = set()
         self._claims: set[str] = set()  # a person is at it
         self._ended: dict[str, ActionResolved] = {}  # in this program
-        self._over: dict[str, Future[bool]] = {}  # the message under way
+        self._over: tuple[str, Future[bool]] | None = None  # of the message under way, or of the last one
         self._reconciled = False
 
     # ---- stage --------------------------------------------------------------------------------------------------
@@ -53,7 +61,7 @@ class Stack:
             pushed = self._pushed.get(action.call_id)
             if pushed is None:
                 raise ToolFailure(f"{action.label} cannot be staged: the call that wants to is over.")
-            before = self._before(action.call_id)
+            before = self._before(action)
             if len(pushed) < len(before):
                 action_id = before[len(pushed)]
             else:
@@ -62,9 +70,10 @@ class Stack:
             pushed.append((action_id, action))
         return action_id
 
-    def _before(self, call_id: str) -> list[str]:
+    def _before(self, action: PendingAction) -> list[str]:
         """What a call had staged when the program ended in the middle of it: it runs again, and stages it again."""
-        return [each.id for each in self._pending().values() if each.call_id == call_id]
+        call = action.lineage[-2:]
+        return [each.id for each in self._pending().values() if (each.message_id, each.call_id) == call]
 
     @contextmanager
     def taking(self, call_id: str) -> Generator[Pushed]:
@@ -78,8 +87,9 @@ class Stack:
                 del self._pushed[call_id]
 
     async def whole(self, message_id: str) -> bool:
-        """Wait for the end of the message under way: whether it came as it should."""
-        return await self._end_of(message_id)
+        """Wait for the end of the message under way: whether it came as it should. Of any other message it is too late
+        for that: its calls have settled."""
+        return message_id == self._message() and await self._end_of(message_id)
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
         end = self._end_of(message_id)
@@ -87,17 +97,17 @@ class Stack:
             end.set_result(whole)
 
     def _end_of(self, message_id: str) -> Future[bool]:
-        if message_id not in self._over:
-            self._over = {message_id: get_running_loop().create_future()}
-        return self._over[message_id]
+        if self._over is None or self._over[0] != message_id:
+            self._over = (message_id, get_running_loop().create_future())
+        return self._over[1]
 
-    async def stage(self, pushed: Pushed, message_id: str) -> list[Staged]:
-        """All of it, or nothing: then ToolFailure says why."""
+    async def stage(self, pushed: Pushed, message_id: str, aliases: Sequence[str] = ()) -> list[Staged]:
+        """All of it, or nothing: then ToolFailure says why. ``aliases`` are those of the tool."""
         staged: list[Staged] = []
         try:
             for action_id, action in pushed:
-                staged.append(await self._kept(action_id, action, message_id))
-        except (CallgateError, OSError) as error:
+                staged.append(replace(await self._kept(action_id, action, message_id), aliases=tuple(aliases)))
+        except Exception as error:
             for each in staged:
                 await self._drop(each)
             raise ToolFailure(f"Nothing was staged: {error}") from error
@@ -110,15 +120,16 @@ class Stack:
         return staged
 
     async def _kept(self, action_id: str, action: PendingAction, message_id: str) -> Staged:
-        act, change, paths, summed = action.act, None, (), ""
-        if isinstance(act, ChangeSet):
-            paths, summed = tuple(dict.fromkeys(act.paths)), summary(act)
-            if isinstance(self._host, KeptHost):
-                change = await self._host.stage(act)
-        return Staged(
-            *(action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id),
-            *(summed, paths, action.details, change),
+        act, told = (
+            action.act,
+            (action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id),
         )
+        if not isinstance(act, ChangeSet):
+            return Staged(*told, details=action.details)
+        summed = await in_thread(partial(summary, act))
+        change = await self._host.stage(act) if isinstance(self._host, KeptHost) else None
+        careful = any(each.link or (each.mode or 0) & ~0o777 for each in act.files)
+        return Staged(*told, summed, tuple(dict.fromkeys(act.paths)), action.details, change, careful=careful)
 
     # ---- look ---------------------------------------------------------------------------------------------------
 
@@ -194,12 +205,30 @@ class Stack:
             return
         act = self.callbacks(staged)
         if act is not None and act.reject is not None:
-            try:
-                await called(act.reject, reason, None)
-            except Exception as error:
-                note = f"{staged.label}: whoever staged it failed to take that it is discarded: {in_words(error)}"
+            fault = await self._told(act.reject, reason)
+            if fault:
+                note = f"{staged.label}: whoever staged it failed to take that it is discarded: {fault}"
                 self._write(Noted(self._host.clock.now(), note, "warning"))
         await self.discarded(staged, reason, "callgate")
+
+    async def _told(self, reject: Callback, reason: str) -> str:
+        """Why it could not be told, if so. Who does not answer in time is left behind."""
+        telling = ensure_future(called(reject, reason, None))
+        late = Event()
+        waiting = ensure_future(late.wait())
+        timer = self._host.clock.call_later(self._grace, late.set)
+        try:
+            await wait((telling, waiting), return_when=FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            waiting.cancel()
+        if not telling.done():
+            telling.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return f"it did not answer within {self._grace:g} s"
+        if telling.cancelled():
+            return "it was cancelled"
+        error = telling.exception()
+        return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:
         """Nothing is pending any more: the session is left, or goes on from another place."""

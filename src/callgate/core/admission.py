@@ -133,6 +133,8 @@ class Admission:
         before, question = ticket.call.decision, ticket.call.question
         if before is None or isinstance(before, Deny):
             return before
+        if self._ledger.calls[ticket.id].hashed != ticket.hashed:
+            return None
         asked_about = question is None or question.arguments_hash == ticket.hashed
         return before if asked_about or before.arguments == ticket.arguments else None
 

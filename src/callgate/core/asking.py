@@ -10,8 +10,9 @@ that makes a policy releases every other question it matches.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
+from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.gate import choices_for, going_down, policy_fault, refused
@@ -20,6 +21,7 @@ from callgate.core.record import Record
 from callgate.core.ticket import ASKED, DECIDING, HELD, PREVIEWING, CallRun, Ticket, Tickets, previewed
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
 from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
@@ -74,9 +76,14 @@ class Asking:
 
     def ask(self, ticket: Ticket) -> None:
         """Nothing earlier is in the way: the question can be put, unless it has its answer already."""
-        for confirmation in [each for each in self._confirmations if each.call_id == ticket.id]:
-            ticket.question = ticket.call.question
-            ticket.preview = ticket.question and ticket.question.preview
+        given = [each for each in self._confirmations if each.call_id == ticket.id]
+        if given:
+            ticket.question = question = ticket.call.question
+            ticket.preview = ticket.preview or (question and question.whole_preview)
+            if question is not None and question.preview is not None and ticket.preview is None:
+                self._start(ticket, self._see_again(ticket, question))
+                return
+        for confirmation in given:
             self._confirmations.remove(confirmation)
             refusal = self.take(ticket, confirmation)
             if refusal is None:  # the first that fits wins
@@ -86,11 +93,30 @@ class Asking:
             return
         pending = None if ticket.requested else self._requested(ticket)
         if pending is not None:
-            self._tickets.to(ticket, PREVIEWING)
-            task = ticket.task = asyncio.get_running_loop().create_task(self._answered_for(ticket, pending))
-            self._tickets.watch(task)
+            self._start(ticket, self._answered_for(ticket, pending))
         else:
             self._prepare(ticket)
+
+    def _start(self, ticket: Ticket, work: Coroutine[Any, Any, None]) -> None:
+        """Something that takes its time before a person can be asked."""
+        self._tickets.to(ticket, PREVIEWING)
+        task = ticket.task = asyncio.get_running_loop().create_task(work)
+        self._tickets.watch(task)
+
+    async def _see_again(self, ticket: Ticket, question: Question) -> None:
+        """The answer is on record, and the preview it was about is not, or not whole: it is made again. If it comes to
+        something else, that is another question."""
+        shown = await self._previewed(ticket)
+        if shown is None:
+            return
+        if shown.fingerprint == question.shown:
+            ticket.preview = shown
+        else:
+            stale = [each for each in self._confirmations if each.call_id == ticket.id]
+            self.refused += [(each, "what it would change is not what was shown any more") for each in stale]
+            self._confirmations = [each for each in self._confirmations if each.call_id != ticket.id]
+        self._tickets.to(ticket, HELD)
+        self.ask(ticket)
 
     def _requested(self, ticket: Ticket) -> Awaitable[Decision | None] | None:
         ask = ticket.decision
@@ -133,23 +159,28 @@ class Asking:
     def _prepare(self, ticket: Ticket) -> None:
         """Everything a person has to see."""
         if ticket.tool.previews:
-            self._tickets.to(ticket, PREVIEWING)
-            task = ticket.task = asyncio.get_running_loop().create_task(self._preview(ticket))
-            self._tickets.watch(task)
+            self._start(ticket, self._preview(ticket))
         else:
             self._put(ticket)
 
     async def _preview(self, ticket: Ticket) -> None:
+        shown = await self._previewed(ticket)
+        if shown is not None:
+            ticket.preview = shown
+            if not self._allowed_by_policy(ticket):
+                self._put(ticket)
+
+    async def _previewed(self, ticket: Ticket) -> ChangeSet | None:
+        """None when the call has ended over it."""
         try:
-            ticket.preview = await previewed(ticket, self._make_run(ticket))
+            shown = await previewed(ticket, self._make_run(ticket))
         except BaseException as error:
             if ticket.stage is PREVIEWING:
                 self._settle(ticket, outcomes.from_exception(error, "none"))
             if going_down(error):
                 raise
-            return
-        if ticket.stage is PREVIEWING and not self._allowed_by_policy(ticket):
-            self._put(ticket)
+            return None
+        return shown if ticket.stage is PREVIEWING else None
 
     def _put(self, ticket: Ticket) -> None:
         ask, case = ticket.decision, ticket.case
@@ -170,6 +201,7 @@ class Asking:
             ask.origin,
             None if patience is None else now + patience,
             "" if case.name == ticket.name else ticket.name,
+            "" if ticket.preview is None else ticket.preview.fingerprint,
         )
         self._tickets.to(ticket, PREVIEWING)
         asked = QuestionAsked(question.asked_at, question)

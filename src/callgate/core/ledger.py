@@ -160,7 +160,7 @@ class Ledger:
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.pending: dict[str, Staged] = {}  # what was staged, oldest first
-        self.staged = 0  # how many there have been
+        self.staged = 0  # the highest number that one of them had
         self.untold: dict[str, ActionResolved] = {}  # what became of others, if no result says it
         self.reminded: str | None = None  # the one the model was last told of
         self.faced: str | None = None  # the newest when the turn began
@@ -335,7 +335,7 @@ def _staged(ledger: Ledger, event: ActionStaged) -> None:
     """Calls of one message stage in any order; the newest is what the last of them staged."""
     action = event.action
     ledger.pending[action.id] = action
-    ledger.staged += 1
+    ledger.staged = max(ledger.staged, action.number)
     own = _index(ledger, action)
     for each in [each for each in ledger.pending.values() if each.message_id == action.message_id]:
         if _index(ledger, each) > own:

@@ -1,5 +1,7 @@
 """What pending actions mean for the next request: a reminder, a tool choice, and what has to wait."""
 
+import re
+
 from callgate.core import outcomes
 from callgate.core.ledger import RESOLVE, Ledger
 from callgate.words.calls import Result
@@ -12,11 +14,12 @@ MOST_FORCED = 3
 """Requests that force a resolution; then the action is discarded."""
 
 _TAG = "system-reminder"
+_END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
 
 
 def reminder(text: str) -> str:
     """Text for the model that nobody said. What comes from elsewhere cannot end it early."""
-    return f"<{_TAG}>\n{text.replace(f'</{_TAG}', f'‹/{_TAG}')}\n</{_TAG}>"
+    return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
 
 
 def head(ledger: Ledger) -> Staged | None:

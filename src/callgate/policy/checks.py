@@ -113,9 +113,20 @@ class Judge:
             return None
         found = self._against(case, "deny")
         if found is None:
-            return None
+            return self._uncompared(case)
         rule, why = found
         reason = rule.note or sentence(f"denied by {rule.text}: {why}; nothing allows it while that rule stands")
+        return Deny(rule.text, reason, origin=rule.origin)
+
+    def _uncompared(self, case: Case) -> Verdict:
+        """So many files that nobody can say whether a deny rule is about one of them."""
+        if case.traits.declared_locks is None or not self.subject(case).overfull:
+            return None
+        denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
+        rule = next((rule for rule in denies if isinstance(rule.content, Path)), None)
+        if rule is None:
+            return None
+        reason = sentence(f"{rule.text} may be about one of its files: it names more than can be compared")
         return Deny(rule.text, reason, origin=rule.origin)
 
     def plan_mode(self, case: Case) -> Verdict:

@@ -28,7 +28,9 @@ Way = Literal["read", "write", "remove"]
 _AGENT_FIELDS = ("type", "subagent_type", "agent")
 _USUAL_AGENT = "general"
 _MOST_PLACES = 400
-"""How many places are looked at: to look at one takes a while, and one command may name thousands."""
+"""How many places of a command are looked at: to look at one takes a while, and one command may name thousands."""
+_MOST_DECLARED = 10_000
+"""How many of those that a tool declares: a change to many files must not get past a rule on one of them."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _RUNS_SETTINGS = frozenset({"git", "hg", "jj", "sl"})
@@ -124,18 +126,32 @@ class Subject:
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
         """Every place the call is known to read, write or remove; only the first ones where it is ``crowded``."""
-        return tuple(Touch(self.case.place(path), way) for path, way in self._named[:_MOST_PLACES])
+        named = (*self._declared[:_MOST_DECLARED], *self._guessed[:_MOST_PLACES])
+        return tuple(Touch(self.case.place(path), way) for path, way in dict.fromkeys(named))
 
     @cached_property
     def crowded(self) -> bool:
         """It names more places than are looked at."""
-        paths = [path for path, _ in self._named]
+        paths = [path for path, _ in self._guessed]
         patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
         long = sum(map(len, paths)) > _MOST_CHARACTERS
-        return len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
+        return self.overfull or len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
+
+    @property
+    def overfull(self) -> bool:
+        """It declares more places than are compared with rules."""
+        return len(self._declared) > _MOST_DECLARED
 
     @cached_property
-    def _named(self) -> tuple[tuple[str, Way], ...]:
+    def _declared(self) -> tuple[tuple[str, Way], ...]:
+        if self.locks is None:
+            return ()
+        ways: tuple[tuple[Way, tuple[str, ...]], ...] = (("read", self.locks.reads), ("write", self.locks.writes))
+        return tuple(dict.fromkeys((path, way) for way, paths in ways for path in paths))
+
+    @cached_property
+    def _guessed(self) -> tuple[tuple[str, Way], ...]:
+        """Those in a command."""
         found: dict[tuple[str, Way], None] = {}
         for analysis in self._readings():
             seen = touched(analysis)
@@ -143,9 +159,6 @@ class Subject:
             ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
             for way, paths in ways:
                 found.update(((self._in_shell(path), way), None) for path in paths if path != "/dev/null")
-        if self.locks is not None:
-            found.update(((path, "read"), None) for path in self.locks.reads)
-            found.update(((path, "write"), None) for path in self.locks.writes)
         return tuple(found)
 
     def _readings(self) -> tuple[Analysis, ...]:

@@ -39,6 +39,7 @@ from callgate.standalone import (
     check_model_shape,
     settings_from_environment,
 )
+from callgate.tools.staging import unserved
 from callgate.transcript.compact import Summarize
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
@@ -132,7 +133,8 @@ class Session:
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")
         chosen = as_gate(gate) if house is None else house.gate
-        self._desk = Desk(as_toolbox(tools), host, chosen, self._record, lineage)
+        settings = settings_from_environment(settings)
+        self._desk = Desk(as_toolbox(tools), host, chosen, self._record, lineage, settings.grace)
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
@@ -142,7 +144,7 @@ class Session:
             host=host,
             record=self._record,
             system=system,
-            settings=settings_from_environment(settings),
+            settings=settings,
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
             lineage=lineage,
@@ -288,6 +290,7 @@ class Session:
         self._shutting = True
         await self._company.shut()
         self._company.interrupt()
+        self._desk.interrupt("The session was closed.")
         if self._task is not None and not self._task.done():
             if self._loop is None:
                 self._between.interrupt()
@@ -323,15 +326,9 @@ class Session:
                 self._continues = True
                 self._start()
             case Steer():
-                if self._loop is None:
-                    return self._take(Prompt(sent.text))
-                self._loop.steer(sent.text)
+                return self._take(Prompt(sent.text)) if self._loop is None else self._loop.steer(sent.text)
             case Interrupt():
-                self._company.interrupt()
-                if self._loop is None:
-                    return self._between.interrupt()
-                self._be("working")
-                self._loop.interrupt(sent.reason or "Interrupted by the user.")
+                return self._interrupt(sent.reason or "Interrupted by the user.")
             case Answer():
                 return self.take_answer(sent.confirmation)
             case SetModel():
@@ -350,6 +347,15 @@ class Session:
                 self._be("working")
                 self._leaving = sent.pending == "discard"
                 self._begin_to_end()
+        return None
+
+    def _interrupt(self, because: str) -> str | None:
+        self._company.interrupt()
+        stopped = self._desk.interrupt(because)
+        if self._loop is None:
+            return None if stopped else self._between.interrupt()
+        self._be("working")
+        self._loop.interrupt(because)
         return None
 
     def _resolve(self, sent: Resolve) -> str | None:
@@ -440,7 +446,7 @@ class Session:
         if self._task is None:
             self._be("working")
             self._loop = self._new_loop()
-            self._task = asyncio.get_running_loop().create_task(self._work(self._loop))
+            self._task = asyncio.get_running_loop().create_task(self._work(self._loop), context=unserved())
 
     def _new_loop(self) -> Loop:
         return Loop(

@@ -22,12 +22,20 @@ from callgate.words.pending import Staged, Word
 class Desk:
     """``toolbox`` is the session's own with ``resolve`` in it."""
 
-    def __init__(self, box: Toolbox, host: Host, gate: Gate, record: Record, lineage: tuple[str, ...]) -> None:
+    def __init__(
+        self, box: Toolbox, host: Host, gate: Gate, record: Record, lineage: tuple[str, ...], grace: float
+    ) -> None:
         self._host = host
         self._gate = gate
         self._record = record
         self._lineage = lineage
-        self.stack = Stack(host, lambda: record.ledger.pending, record.write, number=record.ledger.staged)
+        self._at_work: set[Executor] = set()
+        self.stack = Stack(
+            *(host, lambda: record.ledger.pending, record.write),
+            message=self._message,
+            number=record.ledger.staged,
+            grace=grace,
+        )
         self.toolbox = WithResolve(
             box, self.stack, message=self._message, claimed=self._claimed, planning=_Planning(record, host.clock.now)
         )
@@ -74,7 +82,8 @@ class Desk:
     async def _done(self, staged: Staged, call: ToolCall, action: Word, settings: ExecutorSettings) -> Result:
         """Through an executor of its own: decided, locked, seen through and put into words like a call of the model,
         but for the question, which has its answer."""
-        ledger = Ledger(mode=self._record.ledger.mode)
+        mode = self._record.ledger.mode
+        ledger = Ledger(mode="default" if mode == "dont_ask" else mode)  # who asks for it need not be asked
         ledger.policies = self._record.ledger.policies
         tool = bound(resolve_spec(), self.stack, staged, action, by="person")
         executor = Executor(
@@ -85,13 +94,23 @@ class Desk:
             settings=replace(settings, patience=None),
             lineage=(*self._lineage, f"p{staged.id.rpartition(':')[2]}"),
         )
-        async with executor:
-            executor.add(call)
-            executor.close()
-            async for released in executor.remaining():
-                if isinstance(released, ToolCall) and released.result is not None:
-                    return released.result
+        self._at_work.add(executor)
+        try:
+            async with executor:
+                executor.add(call)
+                executor.close()
+                async for released in executor.remaining():
+                    if isinstance(released, ToolCall) and released.result is not None:
+                        return released.result
+        finally:
+            self._at_work.discard(executor)
         raise AssertionError("a call left no result")
+
+    def interrupt(self, because: str) -> bool:
+        """Stop what people are having done. Whether there is something."""
+        for executor in self._at_work:
+            executor.interrupt(because)
+        return bool(self._at_work)
 
 
 class _Answered:
@@ -105,7 +124,8 @@ class _Answered:
         return _yes(decision) if isinstance(decision, Allow | Ask | Deny) else _when(decision)
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        return self._gate.judge_again(case)
+        again = self._gate.judge_again(case)
+        return _no_question(again) if again is None or isinstance(again, Deny | Ask) else _when_again(again)
 
     def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
         return None
@@ -121,7 +141,20 @@ class _Answered:
 
 
 def _yes(decision: Decision) -> Decision:
-    return Allow("person", decision.reason) if isinstance(decision, Ask) else decision
+    if not isinstance(decision, Ask):
+        return decision
+    return Allow(
+        *("person", decision.reason, decision.arguments, decision.origin, decision.context),
+        decision.changed_by or decision.by,
+    )
+
+
+def _no_question(again: Deny | Ask | None) -> Deny | None:
+    return again if isinstance(again, Deny) else None
+
+
+async def _when_again(again: Awaitable[Deny | Ask | None]) -> Deny | None:
+    return _no_question(await again)
 
 
 async def _when(decision: Awaitable[Decision]) -> Decision:

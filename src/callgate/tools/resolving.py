@@ -66,11 +66,17 @@ class WithResolve:
         found = self._box.resolve(name, raw)
         if isinstance(found, Unknown):
             return unknown(name, self.tools())
-        if getattr(found.tool, "stages", False):
-            self._stages = self._message()
-            return Target(Staging(found.tool, self._stack), found.raw)
+        return self._lent(found) if getattr(found.tool, "stages", False) else found
+
+    def _lent(self, found: Target) -> Target:
+        """The tool with what it needs of the session: the stack, or its mode."""
         seated = getattr(found.tool, "seated", None)
-        return found if seated is None else Target(seated(self._planning), found.raw)
+        if seated is not None:
+            mine, spec = seated(self._planning), found.tool.spec
+            same = mine.spec.name == spec.name
+            return Target(mine if same else Named(mine, spec.name, found.tool.aliases), found.raw)
+        self._stages = self._message()
+        return Target(Staging(found.tool, self._stack), found.raw)
 
     def _meant(self, raw: Raw) -> Resolution:
         """Which action a call is about is settled here, by what the model has seen when it wrote the message."""
@@ -100,6 +106,8 @@ class WithResolve:
         if staged is not None:
             return self._why_not(staged) or staged
         there = [each.id for each in self._stack.newest()]
+        if not action_id:
+            return NOTHING
         return f"There is no pending action {action_id!r}. Pending: {', '.join(there)}." if there else None
 
     def _why_not(self, staged: Staged) -> str | None:
@@ -126,7 +134,7 @@ class Staging(Named):
         if not await self._stack.whole(message_id):
             text = "Nothing was staged: the message was cut off before its end. Send the call again."
             return Result.failed("not_run_truncated", text, effects="none")
-        return _with_staged(result, await self._stack.stage(pushed, message_id))
+        return _with_staged(result, await self._stack.stage(pushed, message_id, self.aliases))
 
 
 def _with_staged(result: Result, staged: Sequence[Staged]) -> Result:

@@ -2,14 +2,17 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
+from inspect import signature
 from typing import Any
 
 from callgate.changes.pending import UNAVAILABLE, Callbacks, PendingAction, PendingStore
 from callgate.core.ports import Run
 from callgate.tools.values import plain
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import ToolFailure
+from callgate.words.errors import ToolFailure, UsageError
+
+LONGEST_LABEL = 200
 
 # A tool may serve several sessions at once, and what an author calls to stage has no parameter for the call.
 _served: ContextVar[tuple[str, Run] | None] = ContextVar("callgate_served", default=None)
@@ -28,6 +31,14 @@ def serving(tool: str, run: Run, store: PendingStore | None = None) -> Generator
         _served.reset(served)
 
 
+def unserved() -> Context:
+    """A context for a session of its own: what its calls push is not pushed by the call around it."""
+    context = copy_context()
+    context.run(_served.set, None)
+    context.run(_store.set, None)
+    return context
+
+
 def stage(
     label: str,
     act: Callbacks | ChangeSet,
@@ -38,8 +49,7 @@ def stage(
 ) -> str:
     """Push an action onto the stack of the session that runs this call, or else onto ``store``; gives its id.
     ToolFailure where there is neither."""
-    if isinstance(act, ChangeSet) and not act.files:
-        raise ToolFailure(f"{label}: there is nothing to change")
+    _check(label, act, source_tool_name)
     to = _store.get() or store
     if to is None:
         raise ToolFailure(UNAVAILABLE)
@@ -47,4 +57,31 @@ def stage(
         details = plain(details, source_tool_name)
     served = _served.get()
     tool, lineage = ("", ()) if served is None else (served[0], tuple(served[1].lineage))
-    return to.push(PendingAction(label, act, source_tool_name, details, tool, lineage))
+    shown = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+    return to.push(PendingAction(shown, act, source_tool_name, details, tool, lineage))
+
+
+def _check(label: Any, act: Any, source_tool_name: Any) -> None:
+    for text in (label, source_tool_name):
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError("a pending action needs a label, and the name of its tool, that are not blank")
+    if isinstance(act, Callbacks):
+        _check_callback("apply", act.apply)
+        if act.reject is not None:
+            _check_callback("reject", act.reject)
+    elif not isinstance(act, ChangeSet):
+        raise UsageError(f"what is staged is a ChangeSet or Callbacks, not {type(act).__name__}")
+    elif not act.files:
+        raise ToolFailure(f"{label}: there is nothing to change")
+
+
+def _check_callback(name: str, callback: Any) -> None:
+    """Now, and not when somebody has looked at it and said yes."""
+    if not callable(callback):
+        raise UsageError(f"{name} must be a function of (reason, extra), not {callback!r}")
+    try:
+        signature(callback).bind("reason", None)
+    except TypeError as error:
+        raise UsageError(f"{name} must be a function of (reason, extra): {error}") from error
+    except ValueError:  # one that does not tell what it takes
+        return

@@ -100,6 +100,16 @@ class ChangeSet:
     staged: int | None = None
 
     @property
+    def fingerprint(self) -> str:
+        """The same for the same changes to the same files."""
+        seen = sha256()
+        for each in self.files:
+            content = (digest(each.before), digest(each.after))
+            row = (each.path, each.source, *content, each.mode, each.mode_before, each.link)
+            seen.update(repr(row).encode("utf-8", "surrogatepass"))
+        return seen.hexdigest()
+
+    @property
     def paths(self) -> Iterator[str]:
         return (path for change in self.files for path in change.paths)
 

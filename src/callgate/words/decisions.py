@@ -145,7 +145,8 @@ class ApprovalPolicy:
 class Question:
     """Everything a person needs to decide. ``path`` labels the nested agents it came through. Where nobody has answered
     by ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, where what it
-    would do goes by the name of another."""
+    would do goes by the name of another; ``shown`` is the fingerprint of the preview, from which it can be told
+    whether the one on record is whole: there, secrets are masked."""
 
     call_id: str
     tool: str
@@ -161,6 +162,12 @@ class Question:
     origin: Origin | None = None
     deadline: float | None = None
     through: str = ""
+    shown: str = ""
+
+    @property
+    def whole_preview(self) -> ChangeSet | None:
+        """The preview, if it is the one that was shown."""
+        return self.preview if self.preview is not None and self.shown in ("", self.preview.fingerprint) else None
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that runs it, with other arguments if given."""

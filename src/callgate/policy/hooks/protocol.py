@@ -68,9 +68,18 @@ def facts_of_call(case: Case) -> dict[str, Any]:
     return {
         "permission_mode": case.mode,
         "tool_name": case.name,
-        "tool_input": case.arguments,
+        "tool_input": _input(case),
         "tool_use_id": case.call_id,
     }
+
+
+def _input(case: Case) -> Mapping[str, Any]:
+    """Who goes by the name of another tool says in its arguments which files that would be."""
+    locks = case.traits.declared_locks
+    if not case.traits.judged_as or locks is None or not locks.writes:
+        return case.arguments
+    one = {"file_path": locks.writes[0]} if len(locks.writes) == 1 else {}
+    return {**case.arguments, **one, "paths": list(locks.writes)}
 
 
 def facts_of_ask(ask: Ask) -> dict[str, Any]:

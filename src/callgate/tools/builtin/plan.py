@@ -43,10 +43,11 @@ class Planning(Protocol):
 
 
 class _PlanTool:
-    """``seated`` makes the tool of one session out of it."""
+    """``seated`` makes the tool of one session out of it; ``stages`` says that it wants something of the session."""
 
     aliases: tuple[str, ...] = ()
     previews = False
+    stages = True
 
     def __init__(self, name: str, parameters: Mapping[str, Any], prompt: str) -> None:
         described = files("callgate.tools.builtin").joinpath(prompt).read_text(encoding="utf-8").strip()

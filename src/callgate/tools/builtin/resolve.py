@@ -56,12 +56,15 @@ def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
 class Resolution:
     """One call of ``resolve``. Each kind says what it means to do it."""
 
-    aliases: tuple[str, ...] = ()
     previews = False
     always_loaded = True
 
     def __init__(self, spec: ToolSpec) -> None:
         self.spec = spec
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return ()
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         return read(raw)
@@ -82,6 +85,14 @@ class Refusal(Resolution):
     def __init__(self, spec: ToolSpec, why: str = NOTHING) -> None:
         super().__init__(spec)
         self._why = why
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        """That it is about nothing goes on record: it must not become about something when it is resumed."""
+        found = read(raw)
+        if isinstance(found, Rejected) or "id" in found.arguments:
+            return found
+        filled = Repair("$.id", "put in that it is about no pending action")
+        return Accepted({**found.arguments, "id": ""}, (*found.repairs, filled))
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         raise ToolFailure(self._why)
@@ -150,7 +161,8 @@ class Change(_Bound):
     previews = True
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("mutating", writes(*self._staged.paths), judged_as=EDITS)
+        staged = self._staged
+        return Traits("mutating", writes(*staged.paths), requires_interaction=staged.careful, judged_as=EDITS)
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         with self._stack.resolving(self._staged):
@@ -169,6 +181,10 @@ class Change(_Bound):
 
 class Act(_Bound):
     """Apply what only its author's function can. It is judged as a call of the tool that staged it."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        return self._staged.aliases
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("mutating", judged_as=self._staged.tool)
@@ -196,7 +212,7 @@ class Act(_Bound):
 
 
 class Discard(_Bound):
-    """Drop it. That changes nothing but the session's own state, and needs nobody's word."""
+    """Drop it, and let its author know. Nothing is done to the world, so it needs nobody's word."""
 
     word = "discard"
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable
 from hashlib import sha256
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from callgate.changes.pending import Callback, Callbacks, PendingStore
 from callgate.host.paths import Resolver
 from callgate.tools.staging import stage
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
-from callgate.words.errors import ToolFailure, UsageError
+from callgate.words.errors import ToolFailure
 
 LARGE = 1_000_000
 """Content of more bytes is not carried along."""
@@ -46,9 +45,6 @@ class Api:
     ) -> str:
         """Stage an action and give its id: ``apply(reason, extra)`` does it, ``reject(reason, extra)`` is told that it
         will not be done. It is lost when the program ends; ``push_changes`` is not."""
-        _check_callback("apply", apply)
-        if reject is not None:
-            _check_callback("reject", reject)
         return self._push(label, Callbacks(apply, reject), details, source_tool_name)
 
     def push_changes(
@@ -78,21 +74,7 @@ class Api:
             raise ToolFailure(f"{path} cannot be read: {error.strerror or error}") from error
 
     def _push(self, label: str, act: Callbacks | ChangeSet, details: Any, source_tool_name: str) -> str:
-        if not label.strip() or not source_tool_name.strip():
-            raise UsageError("a pending action needs a label, and the name of its tool, that are not blank")
         return stage(label, act, source_tool_name=source_tool_name, details=details, store=self._store)
-
-
-def _check_callback(name: str, callback: Any) -> None:
-    """Now, and not when somebody has looked at it and said yes."""
-    if not callable(callback):
-        raise UsageError(f"{name} must be a function of (reason, extra), not {callback!r}")
-    try:
-        signature(callback).bind("reason", None)
-    except TypeError as error:
-        raise UsageError(f"{name} must be a function of (reason, extra): {error}") from error
-    except ValueError:  # one that does not tell what it takes
-        return
 
 
 def _content(file: str) -> Content:
