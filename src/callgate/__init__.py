@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Deny, Question
     from callgate.words.errors import CallgateError, JournalError, ToolFailure
     from callgate.words.events import Event, QuestionAsked
-    from callgate.words.inputs import Answer, Continue, Interrupt, Prompt, SetMode, Steer
+    from callgate.words.inputs import Answer, Close, Continue, Interrupt, Prompt, Resolve, SetMode, Steer, Undo
     from callgate.words.jsonable import from_json, to_json
     from callgate.words.traits import exclusive, reads, shared, writes
 
@@ -43,7 +43,9 @@ _HOMES = {
     "callgate.words.decisions": ("Allow", "ApprovalPolicy", "Ask", "Confirmation", "Deny", "Question"),
     "callgate.words.errors": ("CallgateError", "JournalError", "ToolFailure"),
     "callgate.words.events": ("Event", "QuestionAsked"),
-    "callgate.words.inputs": ("Answer", "Continue", "Interrupt", "Prompt", "SetMode", "Steer"),
+    "callgate.words.inputs": (
+        *("Answer", "Close", "Continue", "Interrupt", "Prompt", "Resolve", "SetMode", "Steer", "Undo"),
+    ),
     "callgate.words.jsonable": ("from_json", "to_json"),
     "callgate.words.traits": ("exclusive", "reads", "shared", "writes"),
 }
@@ -58,6 +60,7 @@ __all__ = [
     "Case",
     "ChangeSet",
     "Check",
+    "Close",
     "Config",
     "Confirmation",
     "Continue",
@@ -73,6 +76,7 @@ __all__ = [
     "Prompt",
     "Question",
     "QuestionAsked",
+    "Resolve",
     "Result",
     "Run",
     "RunOutcome",
@@ -85,6 +89,7 @@ __all__ = [
     "ToolCallRunner",
     "ToolFailure",
     "Toolbox",
+    "Undo",
     "__version__",
     "default_checks",
     "exclusive",

@@ -2,7 +2,7 @@
 
     session = Session(model, [ast_grep(), ast_edit(), *plan_tools()], config=config)
 
-``resolve`` is in every session by itself. A tool of one's own stages with ``stage``; it says so by ``stages = True``.
+``resolve`` is in every session by itself. A tool of one's own stages with ``stage``; it says ``@tool(stages=True)``.
 """
 
 from callgate.changes.pending import Callbacks

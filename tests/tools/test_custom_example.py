@@ -68,11 +68,7 @@ def test_renames_are_staged_and_nothing_is_changed(work: Workspace) -> None:
     work.files("IMG_1.jpg", "trip/IMG_22.jpg", "notes.txt", ".git/IMG_3", "trip/.cache/IMG_4")
     before = work.listed()
     result = work.rename(r"^IMG_(\d+)", r"photo-\1")
-    assert result.text == (
-        "rename 2 files in .:\n"
-        "IMG_1.jpg → photo-1.jpg\n"
-        "trip/IMG_22.jpg → photo-22.jpg"
-    )
+    assert result.text == ("rename 2 files in .:\nIMG_1.jpg → photo-1.jpg\ntrip/IMG_22.jpg → photo-22.jpg")
     assert work.listed() == before
     assert work.staged() == ChangeSet(
         "rename 2 files in .",

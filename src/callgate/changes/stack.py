@@ -6,7 +6,7 @@ memory where nothing is kept, and callbacks in memory.
 """
 
 from asyncio import FIRST_COMPLETED, Event, Future, ensure_future, get_running_loop, wait
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -27,29 +27,35 @@ Pushed = list[tuple[str, PendingAction]]
 
 class Stack:
     """``pending`` is what is on record as staged, oldest first, ``number`` the highest there has been; ``message`` is
-    the message under way. ``grace`` is how long an author's function may take that nobody waits for."""
+    the message under way, ``telling`` what its calls were to tell when a program ended. ``grace`` is how long an
+    author's function may take that nobody waits for; ``write_first`` lets doors hear of what is durable."""
 
     def __init__(
         self,
         host: Host,
         pending: Callable[[], Mapping[str, Staged]],
         write: Callable[[Durable], None],
+        write_first: Callable[[Durable], Awaitable[None] | None],
         *,
         message: Callable[[], str],
+        telling: Callable[[], Mapping[str, ActionResolved]],
         number: int = 0,
         grace: float = 5.0,
     ) -> None:
         self._host = host
         self._message = message
+        self._telling = telling
         self._grace = grace
         self._pending = pending
         self._write = write
+        self._write_first = write_first
         self._number = number
         self._acts: dict[str, Callbacks | ChangeSet] = {}
         self._pushed: dict[str, Pushed] = {}  # by the calls that are at it
         self._lock = Lock()
         self._busy: set[str] = set()
         self._claims: set[str] = set()  # a person is at it
+        self._waiting: list[Future[None]] = []  # until one of those is free
         self._ended: dict[str, ActionResolved] = {}  # in this program
         self._over: tuple[str, Future[bool]] | None = None  # of the message under way, or of the last one
         self._reconciled = False
@@ -116,7 +122,9 @@ class Stack:
                 await self._drop(self._pending()[action_id])
             if each.change is None:
                 self._acts[action_id] = action.act
-            self._write(ActionStaged(self._host.clock.now(), each))
+            on_record = self._write_first(ActionStaged(self._host.clock.now(), each))
+            if on_record is not None:  # nobody sees what may still be lost
+                await on_record
         return staged
 
     async def _kept(self, action_id: str, action: PendingAction, message_id: str) -> Staged:
@@ -140,8 +148,8 @@ class Stack:
         return self._pending().get(action_id)
 
     def ended(self, action_id: str) -> ActionResolved | None:
-        """What became of one that is not pending any more, since the program began."""
-        return self._ended.get(action_id)
+        """What became of one that is not pending any more, as far as that is known here."""
+        return self._ended.get(action_id) or self._telling().get(action_id)
 
     def busy(self, action_id: str) -> bool:
         """Whether somebody is finishing it right now."""
@@ -155,6 +163,7 @@ class Stack:
             yield
         finally:
             self._claims.discard(staged.id)
+            self._freed()
 
     def callbacks(self, staged: Staged) -> Callbacks | None:
         act = self._acts.get(staged.id)
@@ -186,6 +195,13 @@ class Stack:
             yield
         finally:
             self._busy.discard(staged.id)
+            self._freed()
+
+    def _freed(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
         """It waits no longer."""
@@ -199,10 +215,14 @@ class Stack:
         await self._drop(staged)
         self.resolved(staged, "discarded", reason, by)
 
-    async def give_up(self, action_id: str, reason: str) -> None:
+    async def give_up(self, action_id: str, reason: str) -> bool:
+        while self.busy(action_id):  # somebody else may see to its end
+            freed = get_running_loop().create_future()
+            self._waiting.append(freed)
+            await freed
         staged = self.get(action_id)
-        if staged is None or self.busy(action_id):  # then somebody else sees to its end
-            return
+        if staged is None:
+            return False
         act = self.callbacks(staged)
         if act is not None and act.reject is not None:
             fault = await self._told(act.reject, reason)
@@ -210,6 +230,7 @@ class Stack:
                 note = f"{staged.label}: whoever staged it failed to take that it is discarded: {fault}"
                 self._write(Noted(self._host.clock.now(), note, "warning"))
         await self.discarded(staged, reason, "callgate")
+        return True
 
     async def _told(self, reject: Callback, reason: str) -> str:
         """Why it could not be told, if so. Who does not answer in time is left behind."""

@@ -18,7 +18,8 @@ def add_changes(commands: Group) -> None:
         "changes",
         "what a session did to files: list it, show a diff",
         "The changes that a session made to files, newest first, and what became of them: applied, reverted, discarded "
-        f"(it could not be applied) or staged (nobody has said yet). show prints the diff of one. {DATA_FOLDER}",
+        "(it was not wanted, or could not be applied) or staged (nobody has said yet). show prints the diff of one. "
+        f"{DATA_FOLDER}",
         more="exit codes: 0 shown; 1 failed, or some of it cannot be read",
     )
     parser.usage = "callgate changes [WHICH | --all] [--json]\n       callgate changes show NUMBER [WHICH] [--patch]"

@@ -28,12 +28,14 @@ def {name}(path: str, run: Run) -> str:
 
 
 # A tool that changes files says effects="mutating" (or leaves it out) and locks=lambda a: writes(a.path).
-# One that is to be looked at first stages its changes, and `resolve` applies them:
+# One that is to be looked at first stages its changes, and `resolve` applies them (FileChange is in callgate too):
 #
 #     def tools(api):
 #         @tool(effects="none")
-#         def {name}(...) -> str:
-#             return api.push_changes("what it does", [FileChange(path, before, after)])
+#         def {name}(path: str) -> str:
+#             before = api.content(path)                # bytes; of a file over 1 MB, where it lies and its hash
+#             api.push_changes("what it does", [FileChange(path, before, b"after")])
+#             return "what it would do, for the model"
 #         return {name}
 '''
 
@@ -64,6 +66,8 @@ def new_tool(name: str, root: Path) -> list[str]:
 
 def _check(name: str) -> None:
     """It is the name of a file, of a function and of a tool."""
+    if name == "resolve":
+        raise UsageError("'resolve' is the tool that finishes what is pending: choose another name")
     if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:
         return
     bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")

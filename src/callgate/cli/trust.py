@@ -1,4 +1,4 @@
-"""``callgate trust list``, ``show``, ``add`` and ``revoke``: whose hooks may run."""
+"""``callgate trust list``, ``show``, ``add`` and ``revoke``: whose hooks and tools may run."""
 
 import os
 import sys

@@ -162,6 +162,7 @@ class Ledger:
         self.pending: dict[str, Staged] = {}  # what was staged, oldest first
         self.staged = 0  # the highest number that one of them had
         self.untold: dict[str, ActionResolved] = {}  # what became of others, if no result says it
+        self.telling: dict[str, ActionResolved] = {}  # and where the result of an open call may say it
         self.reminded: str | None = None  # the one the model was last told of
         self.faced: str | None = None  # the newest when the turn began
         self.detour = False  # the last message did not resolve what was pending before it
@@ -322,8 +323,12 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
     entry.ended_at = event.at
     entry.duration_ms = event.duration_ms
     code = event.result.code
-    if event.result.is_error and entry.name == RESOLVE:
-        ledger.reminded = None  # it is to hear of it again
+    if entry.name == RESOLVE:
+        told = ledger.telling.pop(str(entry.arguments.get("id")), None)
+        if event.result.is_error:
+            ledger.reminded = None  # it is to hear of it again
+            if told is not None:
+                ledger.untold[told.id] = told
     if code == "ok":
         ledger.denied_in_a_row = 0
     elif code in ("denied", "blocked_by_hook"):
@@ -350,8 +355,8 @@ def _index(ledger: Ledger, action: Staged) -> int:
 def _resolved(ledger: Ledger, event: ActionResolved) -> None:
     ledger.pending.pop(event.id, None)
     entries = (entry for entry in ledger.calls.values() if entry.name == RESOLVE and entry.result is None)
-    if all(entry.arguments.get("id") != event.id for entry in entries):
-        ledger.untold[event.id] = event  # no result will say it
+    named = any(entry.arguments.get("id") == event.id for entry in entries)
+    (ledger.telling if named else ledger.untold)[event.id] = event
     ledger.detour, ledger.forced = False, 0
 
 
@@ -384,6 +389,7 @@ def _model(ledger: Ledger, event: ModelSet) -> None:
 def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
     """Which messages are live is for the journal to say; here are the totals that a fold of those cannot know."""
     ledger.untold.clear()
+    ledger.telling.clear()
     _count(ledger, event.counted)
 
 

@@ -167,9 +167,9 @@ class Loop:
             return
         if ledger.forced >= pending.MOST_FORCED:
             why = f"it was not resolved, although that was asked for {pending.MOST_FORCED} times"
-            await stack.give_up(asked_for.id, why)
-            note = f"Discarded: {asked_for.label}. Reason: {why}"
-            self._record.write(Noted(self.equipment.host.clock.now(), note, "warning"))
+            if await stack.give_up(asked_for.id, why):
+                note = f"Discarded: {asked_for.label}. Reason: {why}"
+                self._record.write(Noted(self.equipment.host.clock.now(), note, "warning"))
 
     async def _goes_on(self) -> bool:
         """Whether somebody has something for the agent to do before it ends; not for ever."""

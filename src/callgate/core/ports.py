@@ -268,8 +268,9 @@ class Pending(Protocol):
         """The message has ended: what its calls stage counts from now on, or not at all."""
         ...
 
-    async def give_up(self, action_id: str, reason: str) -> None:
-        """Discard it, whatever its author says to that. Must not raise."""
+    async def give_up(self, action_id: str, reason: str) -> bool:
+        """Discard it, whatever its author says to that; but whoever is finishing it just now may. Whether it was
+        discarded. Must not raise."""
         ...
 
 

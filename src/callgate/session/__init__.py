@@ -30,6 +30,7 @@ from callgate.session.company import Company
 from callgate.session.desk import Desk
 from callgate.session.doing import Doing
 from callgate.session.family import Family
+from callgate.session.seen import Seen
 from callgate.standalone import (
     Tools,
     as_gate,
@@ -41,8 +42,6 @@ from callgate.standalone import (
 )
 from callgate.tools.staging import unserved
 from callgate.transcript.compact import Summarize
-from callgate.transcript.summary import tags_of
-from callgate.words.calls import ToolCall
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Mode, Question, check_mode
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import (
@@ -75,14 +74,14 @@ from callgate.words.inputs import (
     Trim,
     Undo,
 )
-from callgate.words.messages import Message, Part, Usage
+from callgate.words.messages import Part
 from callgate.words.model import CacheHints, RequestLimits
 from callgate.words.pending import Staged
 
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 
 
-class Session:
+class Session(Seen):
     """One conversation with a model that may call tools.
 
         async with Session(model=…, tools=[…]) as session:
@@ -198,34 +197,9 @@ class Session:
         return self._journal.session
 
     @property
-    def title(self) -> str:
-        return str(self._ledger.metadata.get("title") or "")
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return tags_of(self._ledger.metadata.get("tags"))
-
-    @property
-    def mode(self) -> Mode:
-        return self._ledger.mode
-
-    @property
-    def _ledger(self) -> Ledger:
-        return self._record.ledger
-
-    @property
     def status(self) -> SessionStatus:
         """``paused`` means that a turn on record was left unfinished: send Continue, or a new Prompt."""
         return self._doing.status
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        return tuple(self._ledger.messages)
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the turn under way."""
-        return tuple(entry.snapshot() for entry in self._ledger.calls.values())
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -237,14 +211,6 @@ class Session:
     def pending(self) -> tuple[Staged, ...]:
         """What was staged and waits to be applied or discarded, newest first."""
         return tuple(self._desk.stack.newest())
-
-    @property
-    def context(self) -> Mapping[str, Any]:
-        return self._ledger.context
-
-    @property
-    def usage(self) -> Usage:
-        return self._ledger.usage
 
     def send(self, sent: Input, *, until: Literal["rest", "idle"] = "rest") -> Reply:
         """Send an input and hear what follows: iterate over the reply, or await it.
@@ -344,9 +310,7 @@ class Session:
             case Resolve():
                 return self._resolve(sent)
             case Close():
-                self._be("working")
-                self._leaving = sent.pending == "discard"
-                self._begin_to_end()
+                return self._close(sent)
         return None
 
     def _interrupt(self, because: str) -> str | None:
@@ -364,6 +328,14 @@ class Session:
         if self._task is None:
             return self._aside(sent, work)
         self._doing.beside(self._do_beside(type(sent).__name__, work))
+        return None
+
+    def _close(self, sent: Close) -> str | None:
+        if sent.pending not in ("keep", "discard"):
+            return f"pending is keep or discard, not {sent.pending!r}"
+        self._be("working")
+        self._leaving = sent.pending == "discard"
+        self._begin_to_end()
         return None
 
     def _set_model(self, name: str) -> str | None:
@@ -415,7 +387,8 @@ class Session:
             work.close()
             return "interrupt the work under way first"
         self._be("working")
-        self._task = asyncio.get_running_loop().create_task(self._do_aside(type(sent).__name__, work))
+        doing = self._do_aside(type(sent).__name__, work)
+        self._task = asyncio.get_running_loop().create_task(doing, context=unserved())
         return None
 
     async def _do_aside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:

@@ -1,8 +1,11 @@
 """What a session lends to its tools: the stack of pending actions, and its mode. And people who resolve."""
 
-from collections.abc import Awaitable, Callable
+# An input comes from outside and may not keep to its type.
+# pyright: reportUnnecessaryIsInstance=false
+
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 from callgate.changes.stack import Stack
 from callgate.core.executor import Executor, ExecutorSettings
@@ -29,10 +32,11 @@ class Desk:
         self._gate = gate
         self._record = record
         self._lineage = lineage
-        self._at_work: set[Executor] = set()
+        self._wishes: set[_Wish] = set()
         self.stack = Stack(
-            *(host, lambda: record.ledger.pending, record.write),
+            *(host, lambda: record.ledger.pending, record.write, record.write_first),
             message=self._message,
+            telling=lambda: record.ledger.telling,
             number=record.ledger.staged,
             grace=grace,
         )
@@ -48,11 +52,24 @@ class Desk:
         calls = self._record.ledger.calls.values()
         return [str(entry.arguments.get("id")) for entry in calls if entry.name == RESOLVE and entry.result is None]
 
-    async def resolve(
+    def resolve(
         self, sent: Resolve, settings: ExecutorSettings, ready: Callable[[], Awaitable[None]]
-    ) -> str | None:
+    ) -> Coroutine[Any, Any, str | None]:
         """Do what a person says about a pending action, once all is ``ready``. Why it could not be done, if so."""
-        await ready()
+        wish = _Wish()  # from now on it can be interrupted
+        self._wishes.add(wish)
+        return self._resolve(sent, settings, ready, wish)
+
+    async def _resolve(
+        self, sent: Resolve, settings: ExecutorSettings, ready: Callable[[], Awaitable[None]], wish: "_Wish"
+    ) -> str | None:
+        try:
+            await ready()
+            return wish.stopped or await self._fulfil(sent, settings, wish)
+        finally:
+            self._wishes.discard(wish)
+
+    async def _fulfil(self, sent: Resolve, settings: ExecutorSettings, wish: "_Wish") -> str | None:
         staged = self._meant(sent)
         if not isinstance(staged, Staged):
             return staged
@@ -61,13 +78,13 @@ class Desk:
             arguments["extra"] = sent.extra
         call = ToolCall(f"{RESOLVE}-{staged.id}", RESOLVE, arguments)
         with self.stack.claimed(staged):
-            result = await self._done(staged, call, sent.action, settings)
+            result = await self._done(staged, call, sent.action, settings, wish)
         return result.text if result.is_error else None
 
     def _meant(self, sent: Resolve) -> Staged | str:
         if sent.action not in get_args(Word):
             return f"there is no action {sent.action!r}; there are {' and '.join(get_args(Word))}"
-        if not sent.reason.strip():
+        if not isinstance(sent.reason, str) or not sent.reason.strip():
             return "the reason must not be blank: say why"
         staged = next(self.stack.newest(), None) if sent.id is None else self.stack.get(sent.id)
         if staged is None:
@@ -79,7 +96,9 @@ class Desk:
             return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
         return staged
 
-    async def _done(self, staged: Staged, call: ToolCall, action: Word, settings: ExecutorSettings) -> Result:
+    async def _done(
+        self, staged: Staged, call: ToolCall, action: Word, settings: ExecutorSettings, wish: "_Wish"
+    ) -> Result:
         """Through an executor of its own: decided, locked, seen through and put into words like a call of the model,
         but for the question, which has its answer."""
         mode = self._record.ledger.mode
@@ -94,23 +113,30 @@ class Desk:
             settings=replace(settings, patience=None),
             lineage=(*self._lineage, f"p{staged.id.rpartition(':')[2]}"),
         )
-        self._at_work.add(executor)
-        try:
-            async with executor:
-                executor.add(call)
-                executor.close()
-                async for released in executor.remaining():
-                    if isinstance(released, ToolCall) and released.result is not None:
-                        return released.result
-        finally:
-            self._at_work.discard(executor)
+        wish.executor = executor
+        async with executor:
+            executor.add(call)
+            executor.close()
+            async for released in executor.remaining():
+                if isinstance(released, ToolCall) and released.result is not None:
+                    return released.result
         raise AssertionError("a call left no result")
 
     def interrupt(self, because: str) -> bool:
         """Stop what people are having done. Whether there is something."""
-        for executor in self._at_work:
-            executor.interrupt(because)
-        return bool(self._at_work)
+        for wish in self._wishes:
+            wish.stopped = because
+            if wish.executor is not None:
+                wish.executor.interrupt(because)
+        return bool(self._wishes)
+
+
+class _Wish:
+    """What a person wants done: why it is not any more, and who is at it."""
+
+    def __init__(self) -> None:
+        self.stopped = ""
+        self.executor: Executor | None = None
 
 
 class _Answered:

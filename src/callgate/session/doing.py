@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from callgate.tools.staging import unserved
 from callgate.words.events import SessionStatus
 
 
@@ -25,7 +26,7 @@ class Doing:
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this while a turn is under way."""
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, context=unserved())
         self._beside.add(task)
         task.add_done_callback(self._done)
         self.be(self._own)

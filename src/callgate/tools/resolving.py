@@ -19,10 +19,11 @@ from callgate.tools.builtin.resolve import (
     resolve_spec,
 )
 from callgate.tools.staging import serving
-from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
+from callgate.tools.toolbox import Raw, unknown
 from callgate.tools.wrappers import Named
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
+from callgate.words.errors import ToolDefinitionError
 from callgate.words.messages import Text
 from callgate.words.pending import Staged
 
@@ -54,7 +55,9 @@ class WithResolve:
         self._listed = Resolution(self._spec)
         self._stages = ""  # the last message with a call that may stage something
         self._bound: set[str] = set()
-        refuse_shared_names([*box.tools(), self._listed])
+        for each in box.tools():
+            if RESOLVE in (each.spec.name, *each.aliases):
+                raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
 
     def tools(self) -> Sequence[Tool]:
         """``resolve`` is there from the first: an array that changes costs a provider's cache."""

@@ -1,5 +1,8 @@
 """Staging from inside a call: what is pushed there belongs to that call, and goes to the session that runs it."""
 
+# What is staged comes from outside and may not keep to its types.
+# pyright: reportUnnecessaryIsInstance=false
+
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -9,7 +12,7 @@ from typing import Any
 from callgate.changes.pending import UNAVAILABLE, Callbacks, PendingAction, PendingStore
 from callgate.core.ports import Run
 from callgate.tools.values import plain
-from callgate.words.changes import ChangeSet
+from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure, UsageError
 
 LONGEST_LABEL = 200
@@ -39,6 +42,11 @@ def unserved() -> Context:
     return context
 
 
+def stages(store: PendingStore | None = None) -> bool:
+    """Whether there is a place for what is pushed here."""
+    return (_store.get() or store) is not None
+
+
 def stage(
     label: str,
     act: Callbacks | ChangeSet,
@@ -52,7 +60,7 @@ def stage(
     _check(label, act, source_tool_name)
     to = _store.get() or store
     if to is None:
-        raise ToolFailure(UNAVAILABLE)
+        raise ToolFailure(f"{UNAVAILABLE} It needs a Session, and a tool that says stages=True.")
     if details is not None:
         details = plain(details, source_tool_name)
     served = _served.get()
@@ -71,6 +79,8 @@ def _check(label: Any, act: Any, source_tool_name: Any) -> None:
             _check_callback("reject", act.reject)
     elif not isinstance(act, ChangeSet):
         raise UsageError(f"what is staged is a ChangeSet or Callbacks, not {type(act).__name__}")
+    elif not all(isinstance(each, FileChange) for each in act.files):
+        raise UsageError("the files of a ChangeSet are FileChange")
     elif not act.files:
         raise ToolFailure(f"{label}: there is nothing to change")
 

@@ -34,6 +34,7 @@ R = TypeVar("R")
 
 class CommonOptions(TraitOptions, total=False):
     """``aliases`` are further names a call may use; ``search_hint`` and ``always_loaded`` are for tool search.
+    ``stages`` says that the tool may push pending actions while it runs.
 
     ``preview`` makes the tool's ChangeSet from the same parameters (any of them, and a Run if it wants one). What it
     returned is shown, and applied exactly, before the tool's own body runs: the body finds it in ``run.changes`` and
@@ -44,6 +45,7 @@ class CommonOptions(TraitOptions, total=False):
     search_hint: str
     always_loaded: bool
     preview: Callable[..., Any] | None
+    stages: bool
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -79,11 +81,7 @@ class Shape(Protocol):
 
 
 class FunctionTool(Generic[P, R]):
-    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``.
-
-    ``stages``: it may push pending actions while it runs."""
-
-    stages: bool = False
+    """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
 
     def __init__(
         self, fn: Callable[P, R], spec: ToolSpec, shape: Shape, options: CommonOptions, preview: Preview | None
@@ -93,6 +91,7 @@ class FunctionTool(Generic[P, R]):
         self.aliases: tuple[str, ...] = check_aliases(spec.name, options.get("aliases", ()))
         self.search_hint: str = options.get("search_hint", "")
         self.always_loaded: bool = options.get("always_loaded", False)
+        self.stages: bool = options.get("stages", False)
         self._fn = fn
         self._call = caller(fn)
         self._run_parameter = shape.takes.run
@@ -262,7 +261,7 @@ def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]
         close = get_close_matches(unknown[0], known, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
         raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}{hint}")
-    for name, kind in {"description": str, "search_hint": str, "always_loaded": bool}.items():
+    for name, kind in {"description": str, "search_hint": str, "always_loaded": bool, "stages": bool}.items():
         if name in options and not isinstance(options[name], kind):
             raise ToolDefinitionError(f"tool {tool!r}: {name} must be a {kind.__name__}, not {options[name]!r}")
 

@@ -361,16 +361,17 @@ async def test_what_is_being_applied_right_now_cannot_be_discarded(bench: Bench)
 
 
 @really
-async def test_an_interrupt_in_between_loses_nothing_of_what_a_person_applies(bench: Bench) -> None:
+async def test_an_interrupt_stops_what_a_person_wanted_and_had_not_begun_and_it_stays_pending(bench: Bench) -> None:
     model = model_of(turn(staging()), turn(call("Wait")))
     async with bench.session(model) as session:
         reply = session.send(Prompt("go"))
         await bench.wait.entered()
         session.post(YES)
         session.post(Interrupt())
-        await reply
-    assert bench.files() == {"a.txt": "new"}
-    assert session.pending == ()
+        events = await reply
+        assert refusals(events) == ["Interrupted by the user."]
+        assert [each.id for each in session.pending] == [FIRST]
+    assert bench.files() == {}
 
 
 @really

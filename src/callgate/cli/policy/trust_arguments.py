@@ -14,7 +14,7 @@ _TRUST = "Which folders are trusted is kept in $CALLGATE_DATA_DIR (default: ~/.l
 def add_trust(commands: Group) -> None:
     trust = commands.group(
         "trust",
-        "whose hooks may run: list, show, add, revoke",
+        "whose hooks and tools may run: list, show, add, revoke",
         "Nothing that a folder brings along runs before it is trusted: hooks and other commands of its settings. Its "
         f"deny and ask rules count without that; its allow rules never do. {_TRUST}",
     )

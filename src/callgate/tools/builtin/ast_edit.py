@@ -88,17 +88,16 @@ def ast_edit() -> FunctionTool[..., Any]:
         return result
 
     described = files("callgate.tools.builtin").joinpath("ast_edit.md").read_text(encoding="utf-8").strip()
-    made = tool(
+    return tool(
         ast_edit,
         name=NAME,
         aliases=["ast_edit"],
         description=described,
         effects="none",
+        stages=True,
         locks=lambda a: reads(*(a.paths or ["."])),
         search_hint="structural code rewrite by syntax pattern, codemod, rename across files",
     )
-    made.stages = True
-    return made
 
 
 def _tell(run: Run, done: int, total: int) -> None:

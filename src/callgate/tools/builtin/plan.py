@@ -102,7 +102,7 @@ class ExitPlanMode(_PlanTool):
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)
         if isinstance(found, Accepted) and not str(found.arguments["plan"]).strip():
-            return Rejected(("plan: must not be blank; it is what the person decides about",))
+            return Rejected(("$.plan: must not be blank; it is what the person decides about",))
         return found
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:

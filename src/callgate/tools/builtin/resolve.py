@@ -106,10 +106,12 @@ class Over(Resolution):
         self._ended = ended
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        ended = self._ended
-        if ended.ended == "applied" and run.attempt > 1:  # by this call, before it could say so
+        ended, done = self._ended, {"apply": "applied", "discard": "discarded"}[str(arguments["action"])]
+        if ended.ended == done and run.attempt > 1:  # by this call, before it could say so
             about = {**details(arguments), "label": ended.label, "id": ended.id}
-            return phrased(about, None, f"Applied: {ended.label}; {ended.reason}.", f"Accepted: {ended.label}")
+            block = "Accepted" if done == "applied" else "Discarded"
+            text = f"{done.capitalize()}: {ended.label}. Reason: {ended.reason}"
+            return phrased(about, None, text, f"{block}: {ended.label}")
         why = f": {ended.reason}" if ended.reason else ""
         raise ToolFailure(f"{ended.label} ({ended.id}) is not pending any more, it was {ended.ended}{why}.")
 

@@ -6,9 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from callgate.changes.pending import Callback, Callbacks, PendingStore
+from callgate.changes.pending import UNAVAILABLE, Callback, Callbacks, PendingStore
 from callgate.host.paths import Resolver
-from callgate.tools.staging import stage
+from callgate.tools.staging import stage, stages
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
@@ -74,6 +74,8 @@ class Api:
             raise ToolFailure(f"{path} cannot be read: {error.strerror or error}") from error
 
     def _push(self, label: str, act: Callbacks | ChangeSet, details: Any, source_tool_name: str) -> str:
+        if not stages(self._store):
+            raise ToolFailure(UNAVAILABLE)
         return stage(label, act, source_tool_name=source_tool_name, details=details, store=self._store)
 
 

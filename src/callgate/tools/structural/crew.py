@@ -33,7 +33,7 @@ async def examine_all(
     ``argv`` is the program to run, if it is not this package's own.
     """
     if not argv and find_spec("ast_grep_py") is None:
-        raise ToolFailure("Structural search needs a package that is not installed: pip install 'callgate[edit]'")
+        raise ToolFailure("Structural tools need a package that is not installed: pip install 'callgate[edit]'")
     work = _Work(_batches(files), asked.limits.matches, _on_loop(progress))
     seats = [_Seat(asked, argv or _own_program()) for _ in range(min(os.cpu_count() or 1, work.batches))]
     async with TaskGroup() as group:

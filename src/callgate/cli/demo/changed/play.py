@@ -35,7 +35,9 @@ async def play_changed(stage: Stage, form: Form, out: TextIO) -> Story:
     view.killed(story)
     if "staged" not in story.files:  # it did not get there, and the facts say so
         return story
-    async with Session(second_model(stage.speed), [ast_edit()], gate=rules(), journal=await kept().open()) as session:
+    journal = await kept().open()
+    _stop_if_told_to()
+    async with Session(second_model(stage.speed), [ast_edit()], gate=rules(), journal=journal) as session:
 
         def hear(event: Event) -> None:
             _hear(story, view, event)
@@ -67,6 +69,13 @@ async def _first_life(story: Story, view: StoryView, speed: float) -> None:
                         _hear(story, view, from_json(Event, json.loads(line)))
                 story.code = await process.wait()
         story.files["killed"] = await asyncio.to_thread(seen)
+
+
+def _stop_if_told_to() -> None:
+    """Whoever opens a file in a thread takes a cancel for later: now."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _hear(story: Story, view: StoryView, event: Event) -> None:

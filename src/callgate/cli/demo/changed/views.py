@@ -23,12 +23,14 @@ class StoryView:
         self._out = out
 
     def opened(self) -> None:
+        if self._live is None:
+            self._write([()])
         self._say(f"{CHANGED}. {TITLES[CHANGED]}", "bold", hang=3, indent=0)
         self._say(f"> {PROMPT}", "bold", hang=2, indent=0)
 
     def missing(self, why: str) -> None:
         self._say(f"Left out: {why}", "yellow")
-        self._write([()])
+        self.closed()
 
     def heard(self, event: Event) -> None:
         if self._json is not None:
@@ -54,7 +56,8 @@ class StoryView:
         self._say("And now all of it is taken back.")
 
     def closed(self) -> None:
-        self._write([()])
+        if self._live is not None:
+            self._write([()])
 
     def _settled(self, result: Result) -> None:
         diff = next((each for each in result.display if each.kind == "diff"), None)

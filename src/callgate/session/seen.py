@@ -1,0 +1,50 @@
+"""What a session is, read from its record."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from callgate.core.ledger import Ledger
+from callgate.core.record import Record
+from callgate.transcript.summary import tags_of
+from callgate.words.calls import ToolCall
+from callgate.words.decisions import Mode
+from callgate.words.messages import Message, Usage
+
+
+class Seen:
+    """As it is now, at any time."""
+
+    _record: Record
+
+    @property
+    def title(self) -> str:
+        return str(self._ledger.metadata.get("title") or "")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tags_of(self._ledger.metadata.get("tags"))
+
+    @property
+    def mode(self) -> Mode:
+        return self._ledger.mode
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._ledger.messages)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the turn under way."""
+        return tuple(entry.snapshot() for entry in self._ledger.calls.values())
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self._ledger.context
+
+    @property
+    def usage(self) -> Usage:
+        return self._ledger.usage
