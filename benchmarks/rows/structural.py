@@ -4,6 +4,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -43,8 +45,23 @@ def rows(size: Size) -> list[Row]:
     with TemporaryDirectory() as folder:
         root = Path(folder)
         write(root, many)
-        found = interleaved({"ours": lambda: ours(root, many), "theirs": lambda: theirs(root)}, rounds)
+        clocks: dict[str, list[float]] = {"ours": [], "theirs": []}
+
+        def timed(name: str, work: Callable[[], float]) -> float:
+            began = time.perf_counter()
+            cpu = work()
+            clocks[name].append(time.perf_counter() - began)
+            return cpu
+
+        found = interleaved(
+            {
+                "ours": lambda: timed("ours", lambda: ours(root, many)),
+                "theirs": lambda: timed("theirs", lambda: theirs(root)),
+            },
+            rounds,
+        )
     mine, other = found["ours"], found["theirs"]
+    seen, theirs_seen = clocks["ours"][-rounds:], clocks["theirs"][-rounds:]
     return [
         Row(
             "structural_rewrite",
@@ -56,7 +73,17 @@ def rows(size: Size) -> list[Row]:
             LIMIT,
             spread(mine),
             "CPU of all processes; ours and theirs each use as many as there are processors",
-        )
+        ),
+        Row(
+            "structural_rewrite_clock",
+            "  the same by the clock",
+            "ms",
+            median(seen) * 1e3,
+            median(theirs_seen) * 1e3,
+            ratio(seen, theirs_seen),
+            LIMIT,
+            spread(seen),
+        ),
     ]
 
 

@@ -31,7 +31,7 @@ LIMITED: dict[str, set[str]] = {
     "import": {"import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
     "apply": {"apply"},
-    "structural": {"structural_rewrite"},
+    "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
     "append": {"append", "append_lag"},
