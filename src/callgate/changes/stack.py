@@ -128,10 +128,8 @@ class Stack:
         return staged
 
     async def _kept(self, action_id: str, action: PendingAction, message_id: str) -> Staged:
-        act, told = (
-            action.act,
-            (action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id),
-        )
+        told = (action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id)
+        act = action.act
         if not isinstance(act, ChangeSet):
             return Staged(*told, details=action.details)
         summed = await in_thread(partial(summary, act))
@@ -289,6 +287,8 @@ class Stack:
             return None, ""
         if state in ("applied", "reverted"):
             return "applied", "it was being applied when the program ended, and it is applied"
+        if state == "applying":
+            raise OSError("what was cut short could not be looked into yet")
         if state == "discarded":
             return "discarded", "it was being discarded when the program ended"
         return "lost", "it cannot be read any more"
