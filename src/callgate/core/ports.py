@@ -133,7 +133,10 @@ class Run(Protocol):
 
 
 class Tool(Protocol):
-    """The arguments a tool is given are those on record: it must not change them."""
+    """The arguments a tool is given are those on record: it must not change them.
+
+    One that previews may have ``refused(arguments, failure)`` too: the Result for a change that could not be applied.
+    """
 
     @property
     def spec(self) -> ToolSpec: ...
