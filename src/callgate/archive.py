@@ -17,6 +17,7 @@ from time import time
 from typing import Literal
 
 from callgate._version import __version__
+from callgate.core.ledger import Ledger
 from callgate.host.files import write_new
 from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
 from callgate.transcript.catalogue import Listed, listed
@@ -35,7 +36,7 @@ from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
 from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
-from callgate.transcript.share.unfinished import Draft, open_questions, still_pending, unfinished
+from callgate.transcript.share.unfinished import Draft, open_questions, unfinished
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import Fault, Verified, verify
@@ -217,7 +218,8 @@ class Archive:
             else:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
-        questions, draft, waiting = open_questions(events), unfinished(log, events), still_pending(events)
+        questions, draft = open_questions(events), unfinished(log, events)
+        waiting = tuple(Ledger(events).pending.values())
         return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft, waiting)
 
     def audit(self, which: str | None) -> Audited:

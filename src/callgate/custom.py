@@ -13,8 +13,8 @@ from callgate.config import Config
 from callgate.gatehouse import still_trusted
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trusted
-from callgate.tools.builtin.resolve import RESOLVE
 from callgate.tools.custom import Api, CustomTool, Discovery, Folder, Installed, Loaded, PendingStore, Problem, Skipped
+from callgate.words.pending import RESOLVE
 
 __all__ = ["Api", "CustomTool", "Discovery", "Loaded", "Problem", "Skipped", "custom_tools", "discovery"]
 

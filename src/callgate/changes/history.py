@@ -224,25 +224,6 @@ class _Pack:
         sync_folder(self._blobs)
 
 
-def stored_in(folder: Path, source: Path) -> Stored:
-    """Put a large file among the changes in this folder, so that one can name it without carrying it along. Blocks."""
-    blobs = folder / _BLOBS
-    make_folders(blobs, [], 0o700)
-    half, seen, size = blobs / f".{os.urandom(8).hex()}", sha256(), 0
-
-    def pieces() -> Iterator[bytes]:
-        nonlocal size
-        for piece in _streamed(str(source)):
-            seen.update(piece)
-            size += len(piece)
-            yield piece
-
-    write_new(half, pieces(), 0o600)
-    os.replace(half, blobs / seen.hexdigest())
-    sync_folder(blobs)
-    return Stored(seen.hexdigest(), size, str(blobs / seen.hexdigest()))
-
-
 def _checked(content: Stored) -> Iterator[bytes]:
     """What lies there, as long as it is what it is said to be: somebody may have written to the file since."""
     seen = sha256()

@@ -4,6 +4,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from callgate.words.errors import UsageError
+from callgate.words.pending import RESOLVE
 
 FOLDER = Path(".callgate", "tools")
 _LONGEST = 64
@@ -66,8 +67,8 @@ def new_tool(name: str, root: Path) -> list[str]:
 
 def _check(name: str) -> None:
     """It is the name of a file, of a function and of a tool."""
-    if name == "resolve":
-        raise UsageError("'resolve' is the tool that finishes what is pending: choose another name")
+    if name == RESOLVE:
+        raise UsageError(f"{RESOLVE!r} is the tool that finishes what is pending: choose another name")
     if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:
         return
     bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")

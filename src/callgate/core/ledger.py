@@ -43,12 +43,10 @@ from callgate.words.events import (
 )
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import WHOLE
-from callgate.words.pending import Staged
+from callgate.words.pending import RESOLVE, Staged
 
 LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
-RESOLVE = "resolve"
-"""The tool that finishes what is pending."""
 
 
 class Entry:

@@ -3,11 +3,11 @@
 import re
 
 from callgate.core import outcomes
-from callgate.core.ledger import RESOLVE, Ledger
+from callgate.core.ledger import Ledger
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
 from callgate.words.model import Abilities, ToolChoice
-from callgate.words.pending import Staged
+from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits
 
 MOST_FORCED = 3

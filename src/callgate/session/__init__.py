@@ -133,7 +133,7 @@ class Session(Seen):
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")
         chosen = as_gate(gate) if house is None else house.gate
         settings = settings_from_environment(settings)
-        self._desk = Desk(as_toolbox(tools), host, chosen, self._record, lineage, settings.grace)
+        self._desk = Desk(as_toolbox(tools), host, chosen, self._record, settings, lineage)
         self._models = {check_model_shape(each).name: each for each in (model, *models)}
         self._limits = limits
         self._equipment = Equipment(
@@ -324,7 +324,7 @@ class Session(Seen):
 
     def _resolve(self, sent: Resolve) -> str | None:
         """Between two turns, or beside the one under way."""
-        work = self._desk.resolve(sent, self._equipment.settings, self._changing.recover)
+        work = self._desk.resolve(sent, self._changing.recover)
         if self._task is None:
             return self._aside(sent, work)
         self._doing.beside(self._do_beside(type(sent).__name__, work))

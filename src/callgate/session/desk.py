@@ -12,25 +12,32 @@ from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
-from callgate.tools.builtin.resolve import NOTHING, RESOLVE, bound, resolve_spec
+from callgate.tools.builtin.resolve import NOTHING, bound, resolve_spec
 from callgate.tools.resolving import WithResolve
 from callgate.tools.toolbox import Toolbox as Box
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny, Mode
 from callgate.words.events import ModeSet
 from callgate.words.inputs import Resolve
-from callgate.words.pending import Staged, Word
+from callgate.words.pending import RESOLVE, Staged, Word
 
 
 class Desk:
     """``toolbox`` is the session's own with ``resolve`` in it."""
 
     def __init__(
-        self, box: Toolbox, host: Host, gate: Gate, record: Record, lineage: tuple[str, ...], grace: float
+        self,
+        box: Toolbox,
+        host: Host,
+        gate: Gate,
+        record: Record,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
     ) -> None:
         self._host = host
         self._gate = gate
         self._record = record
+        self._settings = settings
         self._lineage = lineage
         self._wishes: set[_Wish] = set()
         self.stack = Stack(
@@ -38,7 +45,7 @@ class Desk:
             message=self._message,
             telling=lambda: record.ledger.telling,
             number=record.ledger.staged,
-            grace=grace,
+            grace=settings.grace,
         )
         self.toolbox = WithResolve(
             box, self.stack, message=self._message, claimed=self._claimed, planning=_Planning(record, host.clock.now)
@@ -52,24 +59,20 @@ class Desk:
         calls = self._record.ledger.calls.values()
         return [str(entry.arguments.get("id")) for entry in calls if entry.name == RESOLVE and entry.result is None]
 
-    def resolve(
-        self, sent: Resolve, settings: ExecutorSettings, ready: Callable[[], Awaitable[None]]
-    ) -> Coroutine[Any, Any, str | None]:
+    def resolve(self, sent: Resolve, ready: Callable[[], Awaitable[None]]) -> Coroutine[Any, Any, str | None]:
         """Do what a person says about a pending action, once all is ``ready``. Why it could not be done, if so."""
         wish = _Wish()  # from now on it can be interrupted
         self._wishes.add(wish)
-        return self._resolve(sent, settings, ready, wish)
+        return self._resolve(sent, ready, wish)
 
-    async def _resolve(
-        self, sent: Resolve, settings: ExecutorSettings, ready: Callable[[], Awaitable[None]], wish: "_Wish"
-    ) -> str | None:
+    async def _resolve(self, sent: Resolve, ready: Callable[[], Awaitable[None]], wish: "_Wish") -> str | None:
         try:
             await ready()
-            return wish.stopped or await self._fulfil(sent, settings, wish)
+            return wish.stopped or await self._fulfil(sent, wish)
         finally:
             self._wishes.discard(wish)
 
-    async def _fulfil(self, sent: Resolve, settings: ExecutorSettings, wish: "_Wish") -> str | None:
+    async def _fulfil(self, sent: Resolve, wish: "_Wish") -> str | None:
         staged = self._meant(sent)
         if not isinstance(staged, Staged):
             return staged
@@ -78,7 +81,7 @@ class Desk:
             arguments["extra"] = sent.extra
         call = ToolCall(f"{RESOLVE}-{staged.id}", RESOLVE, arguments)
         with self.stack.claimed(staged):
-            result = await self._done(staged, call, sent.action, settings, wish)
+            result = await self._done(staged, call, sent.action, wish)
         return result.text if result.is_error else None
 
     def _meant(self, sent: Resolve) -> Staged | str:
@@ -96,9 +99,7 @@ class Desk:
             return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
         return staged
 
-    async def _done(
-        self, staged: Staged, call: ToolCall, action: Word, settings: ExecutorSettings, wish: "_Wish"
-    ) -> Result:
+    async def _done(self, staged: Staged, call: ToolCall, action: Word, wish: "_Wish") -> Result:
         """Through an executor of its own: decided, locked, seen through and put into words like a call of the model,
         but for the question, which has its answer."""
         mode = self._record.ledger.mode
@@ -110,7 +111,7 @@ class Desk:
             _Answered(self._gate),
             host=self._host,
             record=Record(MemoryJournal(), ledger),
-            settings=replace(settings, patience=None),
+            settings=replace(self._settings, patience=None),
             lineage=(*self._lineage, f"p{staged.id.rpartition(':')[2]}"),
         )
         wish.executor = executor

@@ -9,7 +9,6 @@ from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
 from callgate.tools.builtin.plan import Planning, standing_in
 from callgate.tools.builtin.resolve import (
     NOTHING,
-    RESOLVE,
     Over,
     Refusal,
     Resolution,
@@ -25,7 +24,7 @@ from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.messages import Text
-from callgate.words.pending import Staged
+from callgate.words.pending import RESOLVE, Staged
 
 _UNSEEN = (
     "What this message stages cannot be resolved in the same message: nobody has seen it yet. "

@@ -4,6 +4,9 @@ from typing import Any, Literal
 
 from callgate.words.noun import noun
 
+RESOLVE = "resolve"
+"""The tool that finishes what is pending."""
+
 Word = Literal["apply", "discard"]
 """What a ``resolve`` may say."""
 

@@ -5,6 +5,7 @@ one needs a person every time, whatever rules and modes say.
 """
 
 from collections.abc import Mapping
+from copy import copy
 from importlib.resources import files
 from typing import Any, Protocol, Self
 
@@ -56,8 +57,7 @@ class _PlanTool:
         self._planning: Planning | None = None
 
     def seated(self, planning: Planning) -> Self:
-        mine = object.__new__(type(self))
-        mine.__dict__.update(self.__dict__)
+        mine = copy(self)
         mine._planning = planning
         return mine
 

@@ -2,6 +2,7 @@
 is decided, locked and asked about as that."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
@@ -17,10 +18,9 @@ from callgate.words.errors import ToolFailure, in_words
 from callgate.words.events import ActionResolved
 from callgate.words.messages import Text
 from callgate.words.model import ToolSpec
-from callgate.words.pending import Staged, Word
+from callgate.words.pending import RESOLVE, Staged, Word
 from callgate.words.traits import Traits, shared, writes
 
-RESOLVE = "resolve"
 _NOT_BEGUN = "It had not begun, and stays pending."
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 EDITS = "Edit"
@@ -40,6 +40,7 @@ _PARAMETERS: Mapping[str, Any] = {
 _arguments = Arguments(dict(_PARAMETERS))
 
 
+@cache
 def resolve_spec() -> ToolSpec:
     described = files("callgate.tools.builtin").joinpath("resolve.md").read_text(encoding="utf-8").strip()
     return ToolSpec(RESOLVE, described, _PARAMETERS)

@@ -1,4 +1,4 @@
-"""What a session was left in the middle of: questions and actions that wait, and text whose message never came."""
+"""What a session was left in the middle of: questions that wait, and text whose message never came."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,16 +7,12 @@ from callgate.transcript.asked import Questions
 from callgate.transcript.drafts import read_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (
-    ActionResolved,
-    ActionStaged,
     Durable,
-    Forked,
     MessageAdded,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.noun import noun
-from callgate.words.pending import Staged
 
 
 @noun
@@ -31,22 +27,6 @@ def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
     """Those a person can still answer. One whose message is not on record is not among them: its call never starts."""
     questions = Questions(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
-
-
-def still_pending(events: Sequence[Durable]) -> tuple[Staged, ...]:
-    """What waits to be applied or discarded, oldest first."""
-    waiting: dict[str, Staged] = {}
-    for event in events:
-        match event:
-            case ActionStaged():
-                waiting[event.action.id] = event.action
-            case ActionResolved():
-                waiting.pop(event.id, None)
-            case Forked():
-                waiting.clear()
-            case _:
-                pass
-    return tuple(waiting.values())
 
 
 def unfinished(log: Path, events: Sequence[Durable]) -> Draft | None:
