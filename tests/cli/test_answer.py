@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callgate.answering import Holder
+from callgate.admin.answers import Holder
 from callgate.cli.terminal import width
 from callgate.transcript.answers import waiting_answers
 from callgate.transcript.lock import holder_of

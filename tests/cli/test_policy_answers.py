@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from callgate.admin.policy import Policy
 from callgate.cli.terminal import width
-from callgate.judging import Policy
 from callgate.policy.memory import Memory
 from callgate.words.decisions import ApprovalPolicy, Pattern
 from tests.cli.policy_kit import Person

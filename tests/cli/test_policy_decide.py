@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.admin.policy import Bench
 from callgate.cli.policy.decide import KEYS, decide_lines
-from callgate.judging import Bench
 from tests.cli.policy_kit import Person
 
 

@@ -18,7 +18,8 @@ ROOMS = {
     "providers": ROOM,
     "tools": (*ROOM, "changes", "host", "policy"),
     "search": (*ROOM, "tools"),
-    "policy": (*ROOM, "host"),
+    "shell": ("words",),
+    "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),
     "transcript": (*ROOM, "core.chain", "host"),
     "mcp": (*ROOM, "tools", "host"),
@@ -26,10 +27,7 @@ ROOMS = {
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),
 }
-ROOT_MODULES = (
-    *("session", "config", "standalone", "archive", "answering", "gatehouse", "judging", "undoing", "custom"),
-    "builtin",
-)
+ROOT_MODULES = ("session", "config", "standalone", "gatehouse", "custom", "builtin", "admin")
 INSIDE = ("words", "core", *ROOMS, *ROOT_MODULES)
 DOOR = ("", "words", *ROOT_MODULES)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

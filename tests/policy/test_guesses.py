@@ -4,7 +4,7 @@ import pytest
 
 from callgate.policy.guesses import Sweep, may_hold, says_little, spellings, sweeps
 from callgate.policy.paths import parse_path_pattern
-from callgate.policy.shell.analyse import analyse
+from callgate.shell.analyse import analyse
 from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.command import Redirect, Script, Simple, Word
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Redirect, Script, Simple, Word
 
 BASH = shutil.which("bash")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callgate.judging import Asked, Bench
+from callgate.admin.policy import Asked, Bench
 from tests.security.test_bash_bypass_shell import rules_of
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "attacks_bash.jsonl"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.grants import Granted, grant
-from callgate.policy.shell.patterns import ShellPattern, parse_pattern
-from callgate.policy.shell.reach import doubt, reaches
+from callgate.shell.analyse import analyse
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import ShellPattern, parse_pattern
+from callgate.shell.reach import doubt, reaches
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "bash_bypass.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.judging import Asked, Bench
+from callgate.admin.policy import Asked, Bench
 from callgate.policy.protected import What
 from tests.security.test_bash_bypass_shell import ROWS as COMMANDS
 from tests.security.test_bash_bypass_shell import rules_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.judging import Asked, Bench
+from callgate.admin.policy import Asked, Bench
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "everyday_bash.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]

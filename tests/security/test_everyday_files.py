@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.judging import Asked, Bench
+from callgate.admin.policy import Asked, Bench
 from callgate.words.decisions import Mode
 from callgate.words.errors import UsageError
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.grants import Granted, grant
-from callgate.policy.shell.patterns import parse_pattern
+from callgate.shell.analyse import analyse
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import parse_pattern
 from tests.security.oracle import Jail, need_jail
 from tests.security.oracle_commands import RULES, Commands, after_each_option, options_of, sed_scripts
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.grants import Granted, grant
-from callgate.policy.shell.patterns import parse_pattern
+from callgate.shell.analyse import analyse
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import parse_pattern
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "found_bash.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from callgate.answering import AnswerRefused, AnswerTaken, Asking, OpenQuestion, give_answer, read_questions
+from callgate.admin.answers import AnswerRefused, AnswerTaken, Asking, OpenQuestion, give_answer, read_questions
 from callgate.cli.answering import ANSWERS
 from callgate.cli.parsing import USAGE
 from callgate.cli.questions import ALL, LINES, QuestionPage, sign_of

@@ -5,12 +5,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from time import time
 
-from callgate.archive import moment
+from callgate.admin.changes import Changed, Difference, Kept, Past, read_all_changes, read_changes, read_difference
+from callgate.admin.sessions import moment
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.listing import ago
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for, width
-from callgate.undoing import Changed, Difference, Kept, Past, read_all_changes, read_changes, read_difference
 
 _FILES = 5
 """Named of one change in a list."""

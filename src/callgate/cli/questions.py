@@ -6,8 +6,8 @@ from difflib import unified_diff
 from json import dumps
 from typing import Any
 
-from callgate.answering import OpenQuestion
-from callgate.archive import moment
+from callgate.admin.answers import OpenQuestion
+from callgate.admin.sessions import moment
 from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of

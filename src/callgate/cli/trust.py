@@ -7,13 +7,23 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from callgate.archive import moment
+from callgate.admin.policy import (
+    Changed,
+    Fingerprint,
+    Folder,
+    State,
+    Trust,
+    Trusted,
+    Untrusted,
+    fingerprint,
+    trust_store,
+)
+from callgate.admin.sessions import moment
 from callgate.cli.parsing import USAGE
 from callgate.cli.policy.trust_arguments import DIGITS
 from callgate.cli.policy.words import item, room_on
 from callgate.cli.session.output import counted, out, put, say
 from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
-from callgate.judging import Changed, Fingerprint, Folder, State, Trust, Trusted, Untrusted, fingerprint, trust_store
 from callgate.words.errors import UsageError
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from os.path import realpath
 from pathlib import Path
 
+from callgate.admin.changes import OtherCall, Planned, Recovered, plan_undo, take_back
 from callgate.cli.changes import difference_lines, file_rows
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph
-from callgate.undoing import OtherCall, Planned, Recovered, plan_undo, take_back
 from callgate.words.inputs import Undo
 from callgate.words.jsonable import to_json
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from callgate.policy.contents import READS, WRITES, Command, Path
 from callgate.policy.rules import Rule
-from callgate.policy.shell.grants import Granted, Refused, grant
 from callgate.policy.subjects import Subject, Touch, Way
+from callgate.shell.grants import Granted, Refused, grant
 from callgate.words.noun import noun
 
 _WAYS: dict[str, frozenset[Way]] = {"Edit": WRITES, "Read": READS}

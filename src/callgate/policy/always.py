@@ -5,12 +5,12 @@ from posixpath import dirname
 
 from callgate.core.ports import Case
 from callgate.policy.known import FETCH, READERS, SHELL, WRITERS
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.command import Analysis
-from callgate.policy.shell.grants import Granted, grant
-from callgate.policy.shell.patterns import parse_pattern
-from callgate.policy.shell.reach import doubt
 from callgate.policy.subjects import Subject
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Analysis
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import parse_pattern
+from callgate.shell.reach import doubt
 from callgate.words.decisions import Choice, Pattern
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")

@@ -5,7 +5,7 @@ from functools import lru_cache
 from callgate.policy.contents import READS, WRITES, Arguments, Command, Content, Path, Unreadable, parse_content
 from callgate.policy.paths import parse_path_pattern
 from callgate.policy.rules import Rule
-from callgate.policy.shell.patterns import parse_pattern
+from callgate.shell.patterns import parse_pattern
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 
 

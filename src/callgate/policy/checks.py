@@ -16,9 +16,9 @@ from callgate.policy.known import FETCH, NETWORK, READERS, SHELL, WRITERS
 from callgate.policy.loops import loop_guard
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
-from callgate.policy.shell.reach import Doubt
 from callgate.policy.subjects import Subject, Way
 from callgate.policy.wording import brief, sentence
+from callgate.shell.reach import Doubt
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 
 _READ_ONLY = Allow("default", "it only reads")

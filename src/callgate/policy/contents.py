@@ -14,11 +14,11 @@ from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS
 from callgate.policy.paths import PathPattern, parse_path_pattern
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.grants import Granted, grant
-from callgate.policy.shell.patterns import ShellPattern, parse_pattern
-from callgate.policy.shell.reach import reaches
 from callgate.policy.subjects import Subject, Touch, Way
+from callgate.shell.analyse import analyse
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import ShellPattern, parse_pattern
+from callgate.shell.reach import reaches
 from callgate.words.decisions import Effect
 from callgate.words.noun import noun
 from callgate.words.places import Place

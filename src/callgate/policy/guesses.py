@@ -8,9 +8,9 @@ from itertools import islice, product
 from posixpath import join
 
 from callgate.policy.paths import PathPattern
-from callgate.policy.shell.command import Analysis, Script
-from callgate.policy.shell.programs.inner import Run, inside
-from callgate.policy.shell.programs.uses import said
+from callgate.shell.command import Analysis, Script
+from callgate.shell.programs.inner import Run, inside
+from callgate.shell.programs.uses import said
 from callgate.words.noun import noun
 from callgate.words.places import Place
 

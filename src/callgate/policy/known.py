@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from callgate.core.ports import Run
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.effects import effects_of
+from callgate.shell.analyse import analyse
+from callgate.shell.effects import effects_of
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

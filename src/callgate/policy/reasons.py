@@ -15,12 +15,12 @@ from callgate.policy.always import choices_for
 from callgate.policy.contents import Command
 from callgate.policy.known import SHELL
 from callgate.policy.rules import Rule, make_rule
-from callgate.policy.shell.command import Analysis
-from callgate.policy.shell.grants import Granted, Refused, grant
-from callgate.policy.shell.patterns import ShellPattern, parse_pattern
-from callgate.policy.shell.programs.inner import Run, inside
 from callgate.policy.subjects import Touch
 from callgate.policy.wording import brief
+from callgate.shell.command import Analysis
+from callgate.shell.grants import Granted, Refused, grant
+from callgate.shell.patterns import ShellPattern, parse_pattern
+from callgate.shell.programs.inner import Run, inside
 from callgate.words.decisions import Origin
 from callgate.words.noun import noun
 from callgate.words.places import Place

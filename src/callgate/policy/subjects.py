@@ -12,12 +12,12 @@ from callgate.policy.guesses import Sweep, sweeps
 from callgate.policy.hosts import host_of
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS, locks_of
 from callgate.policy.protected import danger
-from callgate.policy.shell.analyse import analyse
-from callgate.policy.shell.command import Analysis
-from callgate.policy.shell.effects import effects_of, touched
-from callgate.policy.shell.filling import filled
-from callgate.policy.shell.programs.inner import inside
-from callgate.policy.shell.reach import Doubt, doubt
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Analysis
+from callgate.shell.effects import effects_of, touched
+from callgate.shell.filling import filled
+from callgate.shell.programs.inner import inside
+from callgate.shell.reach import Doubt, doubt
 from callgate.words.display import look_alikes
 from callgate.words.noun import noun
 from callgate.words.places import Place

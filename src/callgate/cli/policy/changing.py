@@ -3,11 +3,11 @@
 from argparse import Namespace
 from collections.abc import Iterable
 
+from callgate.admin.policy import Policy
 from callgate.cli.policy.listing import answer_lines, until
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import out, put
 from callgate.cli.terminal import Line, Span, paragraph
-from callgate.judging import Policy
 
 
 def add(options: Namespace) -> int:

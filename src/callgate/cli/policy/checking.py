@@ -4,10 +4,10 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from callgate.admin.policy import Changed, Fault, Policy, Trusted
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import counted, out, put
 from callgate.cli.terminal import Line, Span, paragraph
-from callgate.judging import Changed, Fault, Policy, Trusted
 
 
 def check(options: Namespace) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO, cast
 
+from callgate.admin.policy import Asked, Bench, Ruling
 from callgate.cli.policy.words import origin_as_json
 from callgate.cli.session.output import put_json, say
-from callgate.judging import Asked, Bench, Ruling
 from callgate.words.errors import UsageError
 
 KEYS = ("tool", "arguments", "allow", "ask", "deny", "mode", "root")

@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from json import dumps
 from typing import Any
 
+from callgate.admin.policy import CONTENT, Explained, Policy, Reading, Step
 from callgate.cli.parsing import USAGE
 from callgate.cli.policy.decide import as_json
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, paragraph
-from callgate.judging import CONTENT, Explained, Policy, Reading, Step
 from callgate.words.display import excerpt
 
 _SHOWN = 600

@@ -4,11 +4,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from callgate.archive import moment
+from callgate.admin.policy import Answer, Policy, Rule
+from callgate.admin.sessions import moment
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Span
-from callgate.judging import Answer, Policy, Rule
 from callgate.words.jsonable import to_json
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from time import time
 
-from callgate.archive import Archive, Listed
+from callgate.admin.sessions import Archive, Listed
 from callgate.cli.session.output import columns, counted, out, put, put_json
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, signs_for, width
 from callgate.words.jsonable import to_json

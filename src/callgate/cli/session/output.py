@@ -8,7 +8,7 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from callgate.archive import write_file
+from callgate.admin.sessions import write_file
 from callgate.cli.terminal import Line, can_redraw, painted, plain, safe, size_of
 from callgate.words.errors import CallgateError
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from json import dumps
 from typing import Any
 
-from callgate.archive import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
+from callgate.admin.sessions import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
 from callgate.words.calls import Status

@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from callgate.archive import Archive, TakenIn, as_csv, as_json, as_table
+from callgate.admin.sessions import Archive, TakenIn, as_csv, as_json, as_table
 from callgate.cli.session.output import columns, counted, hand_over, out, put, say
 from callgate.cli.terminal import Span
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from callgate.archive import Archive, Cleaned, Fault, Holder, Removed, Verified, moment
+from callgate.admin.sessions import Archive, Cleaned, Fault, Holder, Removed, Verified, moment
 from callgate.cli.session.output import counted, out, put, put_json, size_in_words
 from callgate.cli.terminal import Line, Span
 from callgate.words.jsonable import to_json

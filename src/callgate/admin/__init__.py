@@ -1,0 +1,1 @@
+"""The side of the administrative commands (sessions, answers, policy, changes) that enters the rooms for the doors."""

@@ -1,0 +1,192 @@
+"""The changes of kept sessions for the commands that list them and take them back; see ``archive`` for the sessions
+themselves.
+
+The doors know this module and none of what is behind it. Everything here blocks.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from callgate.admin.changes.others import OtherCall, Said, other_calls, workspace_of
+from callgate.admin.sessions import Archive
+from callgate.changes.diff import unified
+from callgate.changes.history import History, Kept
+from callgate.changes.hunks import FileDiff, Shown, diffs
+from callgate.changes.keeping import KeptHost
+from callgate.changes.reverting import UNDO, Undoing
+from callgate.host.applying import Recovered
+from callgate.host.local import LocalHost
+from callgate.words.changes import ChangeKind, ChangeSet
+from callgate.words.errors import UsageError
+from callgate.words.inputs import Undo
+from callgate.words.noun import noun
+
+__all__ = [
+    "Changed",
+    "Difference",
+    "Kept",
+    "OtherCall",
+    "Past",
+    "Planned",
+    "Recovered",
+    "plan_undo",
+    "read_all_changes",
+    "read_changes",
+    "read_difference",
+    "take_back",
+]
+
+_APPLYING = "applying"
+
+
+@noun
+class Past:
+    """The changes of a session that works in ``workspace``, newest first; ``faults``: what cannot be read."""
+
+    log: Path
+    workspace: str
+    changes: tuple[Kept, ...]
+    faults: tuple[str, ...] = ()
+
+    @property
+    def session(self) -> str:
+        return self.log.stem
+
+
+@noun
+class Changed:
+    """What becomes of one file. Lines are only counted where it is ``shown`` as lines."""
+
+    path: str
+    source: str | None
+    kind: ChangeKind
+    shown: Shown
+    added: int
+    removed: int
+
+
+@noun
+class Difference:
+    """``patch`` is what git takes: a byte that is not UTF-8 is a lone surrogate in it."""
+
+    kept: Kept
+    files: tuple[Changed, ...]
+    patch: str
+
+
+@noun
+class Planned:
+    """What an undo would do. ``found`` is None where there is nothing to take back; ``missing`` says why, if a change
+    was named. ``others`` cannot be undone; ``recovered`` is what a crash had cut short, which is settled now."""
+
+    past: Past
+    root: Path
+    found: Undoing | None
+    files: tuple[Changed, ...]
+    others: tuple[OtherCall, ...]
+    recovered: tuple[Recovered, ...]
+    missing: str = ""
+
+    @property
+    def patch(self) -> str:
+        return "" if self.found is None else unified(self.found.changes, root=str(self.root))
+
+
+# ---- listed -------------------------------------------------------------------------------------------------------
+
+
+def read_changes(which: str | None) -> Past:
+    """Of the session that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or the
+    file of a log."""
+    log = Archive().find(which)
+    return _past(log, workspace_of(log))
+
+
+def read_all_changes() -> Sequence[Past]:
+    """Of every session of this workspace that has some, last used first."""
+    found = [_past(Path(each.path), each.about.workspace) for each in Archive().here()]
+    return [past for past in found if past.changes or past.faults]
+
+
+def read_difference(past: Past, number: int) -> Difference:
+    """What one change did. UsageError if there is none of this number."""
+    kept = next((each for each in past.changes if each.number == number), None)
+    if kept is None:
+        raise UsageError(_no_such(past, number))
+    changes = History(past.log.parent).load(kept)
+    return Difference(kept, _changed(changes), unified(changes, root=past.workspace))
+
+
+def _past(log: Path, workspace: str) -> Past:
+    history = History(log.parent)
+    return Past(log, workspace, tuple(history.all(log.stem)), tuple(history.faults(log.stem)))
+
+
+def _changed(changes: ChangeSet) -> tuple[Changed, ...]:
+    return tuple(map(_row, diffs(changes)))
+
+
+def _row(found: FileDiff) -> Changed:
+    change = found.change
+    return Changed(change.path, change.source, found.kind, found.shown, found.added, found.removed)
+
+
+def _no_such(past: Past, number: int) -> str:
+    numbers = sorted(each.number for each in past.changes)
+    there = "there are none" if not numbers else f"there is {numbers[0]}"
+    if len(numbers) > 1:
+        there = f"there are {numbers[0]} to {numbers[-1]}"
+    return f"there is no change {number} in session {past.session}; {there}"
+
+
+# ---- taken back ---------------------------------------------------------------------------------------------------
+
+
+def plan_undo(which: str | None, wanted: Undo) -> Planned:
+    """What it would do. Nothing is taken back, but what a crash cut short is finished or undone first: until then
+    nobody can say what the files are."""
+    from callgate.session.changing import meant  # brings the whole runtime, which a list does not need
+
+    log = Archive().find(which)
+    said = Said(log)
+    root = Path(said.workspace or os.getcwd())
+    if not root.is_dir():
+        raise UsageError(f"the folder of session {log.stem} is gone: {root}")
+    host = _host(log, root)
+    recovered = asyncio.run(host.recover())
+    past = _past(log, str(root))
+    picked = meant(list(past.changes), wanted)
+    others = other_calls(said, past.changes, picked, wanted)
+    if not picked:
+        return Planned(past, root, None, (), others, tuple(recovered), _why_not(past, wanted))
+    found = asyncio.run(host.undo(picked))
+    return Planned(past, root, found, _changed(found.changes), others, tuple(recovered))
+
+
+def take_back(planned: Planned) -> int | None:
+    """Do exactly what was planned; ToolFailure if the files are not as they were then, and nothing is changed. Gives
+    the number of the change that this is, if files had to be changed for it."""
+    assert planned.found is not None
+    host = _host(planned.past.log, planned.root)
+    asyncio.run(host.take_back(planned.found))
+    if not planned.found.changes.files:
+        return None
+    made = (each for each in host.history.all(host.session) if each.tool == UNDO and each.state == "applied")
+    return next((each.number for each in made), None)
+
+
+def _host(log: Path, root: Path) -> KeptHost:
+    """As a session has it."""
+    return KeptHost(LocalHost(root, journal=log.parent / _APPLYING), History(log.parent), log.stem)
+
+
+def _why_not(past: Past, wanted: Undo) -> str:
+    if wanted.change is None:
+        return ""
+    named = next((each for each in past.changes if each.number == wanted.change), None)
+    if named is None:
+        return _no_such(past, wanted.change)
+    state = "is not applied yet" if named.state == "staged" else f"was {named.state}"
+    return f"change {named.number} ({named.label}) {state}, so there is nothing to take back"

@@ -1,0 +1,210 @@
+"""All that decides in one workspace, to be looked at and changed: settings, rules, remembered answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from time import time
+from typing import Any
+
+from callgate.admin.policy.calls import Ruling, case_of, ruling
+from callgate.admin.policy.narrowing import why_not_narrower
+from callgate.config import AnyPath, load_config
+from callgate.core.ports import Case
+from callgate.host.clock import LoopClock
+from callgate.host.paths import Resolver
+from callgate.policy.answers import as_rule, describe
+from callgate.policy.checks import Judge, standard_checks
+from callgate.policy.contents import Unreadable
+from callgate.policy.explain import Reading, Step, explain
+from callgate.policy.hints import hint
+from callgate.policy.hooks.hooks import Hooks
+from callgate.policy.layers import read_repository
+from callgate.policy.lines import Fault
+from callgate.policy.memory import KeptScope, Memory, Remembered
+from callgate.policy.rules import Ignored, Rule, Rulebook, make_rule, parse_rule
+from callgate.words.decisions import ApprovalPolicy, Effect, Mode, Origin, Pattern
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+ORIGIN = "person at callgate policy"
+
+
+@noun
+class Explained:
+    """What is decided about a call, what each check said, and how near each rule was."""
+
+    ruling: Ruling
+    steps: tuple[Step, ...]
+    rules: tuple[Reading, ...]
+
+
+@noun
+class Answer:
+    """A remembered answer and, written like a rule, what it covers. ``problem`` says why it is of no use."""
+
+    id: str
+    policy: ApprovalPolicy
+    covers: str
+    expired: bool = False
+    problem: str = ""
+
+
+class Policy:
+    """UsageError where a variable or an argument makes no sense; what is wrong with files is in ``faults``."""
+
+    def __init__(self, root: AnyPath | None = None, *, mode: Mode | None = None) -> None:
+        self.config = config = load_config(root, mode=mode)
+        self._root, self._home = str(config.root), str(config.home)
+        self._hooks = Hooks(
+            config.hooks,
+            root=config.root,
+            covers=self._concerns,
+            clock=LoopClock(),
+            report=lambda noted: None,
+        )
+        self.rulebook = Rulebook.of(
+            config.rules,
+            root=self._root,
+            home=self._home,
+            now=time(),
+            faults=(*config.faults, *self._hooks.faults),
+        )
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """While there are any, every call is denied."""
+        return self.rulebook.faults
+
+    @property
+    def notes(self) -> tuple[Fault, ...]:
+        """What is ignored and why, and what may not mean what it looks like."""
+        unused = (Fault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin) for each in self.ignored)
+        useless = (
+            Fault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
+            for each in self.answers()
+            if each.problem
+        )
+        return (*self.config.notes, *unused, *useless, *self._misspelt(), *self._doubtful())
+
+    def _misspelt(self) -> Iterator[Fault]:
+        """Allow rules of the repository are ignored as a whole, so nothing else says which of them cannot be read."""
+        for settings in read_repository(self.config.root):
+            for line in settings.rules:
+                if line.effect == "allow":
+                    try:
+                        make_rule("allow", line.text, line.origin, root=self._root, home=self._home)
+                    except ValueError as error:
+                        yield Fault(f"the allow rule {line.text} cannot be read: {error}", line.origin)
+
+    def _doubtful(self) -> Iterator[Fault]:
+        for rule in self.rules:
+            found = hint(rule)
+            if found is not None:
+                yield Fault(f"{rule.effect} {rule.text}: {found}", rule.origin)
+
+    @property
+    def ignored(self) -> tuple[Ignored, ...]:
+        """Rules that are there and have no effect."""
+        return self.rulebook.ignored
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those that count, denies first."""
+        return self.rulebook.rules
+
+    # ---- a call -------------------------------------------------------------------------------------------------
+
+    def explain(self, tool: str, arguments: Mapping[str, Any]) -> Explained:
+        """What is decided if the hooks say nothing."""
+        memory = self.config.memory()
+        policies = () if memory is None else memory.in_force()
+        case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)
+        hooks = self._hooks.before if self.config.hooks else None
+        found = explain(standard_checks(self.rulebook, hooks=hooks), case, self.rulebook)
+        return Explained(ruling(found.decision, self.rulebook), found.steps, found.rules)
+
+    def _concerns(self, rule: str, case: Case) -> bool:
+        return Judge(self.rulebook).concerns(rule, case)
+
+    # ---- remembered answers -------------------------------------------------------------------------------------
+
+    def answers(self) -> tuple[Answer, ...]:
+        """All that can be read, also what has expired."""
+        memory = self.config.memory()
+        return () if memory is None else tuple(map(self._answer, memory.policies()))
+
+    def remember(
+        self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
+    ) -> Answer:
+        """UsageError for what is no rule, or not one about a single tool."""
+        tool, pattern = self._read(effect, text)
+        policy = ApprovalPolicy(effect, tool, pattern, scope, time(), expires_at, ORIGIN, note)
+        return self._answer(self._memory().add(policy))
+
+    def revoke(self, ids: Sequence[str]) -> tuple[Answer, ...]:
+        """All of them, or none if one of them is not there."""
+        memory = self._memory()
+        wanted = tuple(dict.fromkeys(ids))
+        for id in wanted:
+            self._find(memory, id)
+        return tuple(self._answer(memory.revoke(id)) for id in wanted)
+
+    def narrow(self, id: str, text: str) -> tuple[Answer, Answer]:
+        """Before and after. UsageError when the rule is not about the same tool, or plainly not narrower."""
+        memory = self._memory()
+        before = self._find(memory, id)
+        tool, pattern = self._read(before.policy.effect, text)
+        if tool != before.policy.tool:
+            raise UsageError(f"{id} is about {before.policy.tool}, and {text} is not")
+        after = replace(before.policy, pattern=pattern)
+        why = why_not_narrower(before.policy, after, root=self._root, home=self._home)
+        if pattern is None or why is not None:
+            now = _covers(before.policy)
+            raise UsageError(f"{text} is not narrower than {now}: {why}; revoke {id} and add another")
+        return self._answer(before), self._answer(memory.narrow(id, pattern))
+
+    def expire(self, id: str, at: float | None) -> Answer:
+        """None lets it count for ever."""
+        memory = self._memory()
+        found = self._find(memory, id)
+        if at is not None:
+            return self._answer(memory.expire(id, at))
+        return self._answer(memory.add(replace(found.policy, expires_at=None)))
+
+    def set_aside(self) -> tuple[Path, ...]:
+        """Give up answers that cannot be read any more; where their files are now."""
+        return self._memory().set_aside()
+
+    def _memory(self) -> Memory:
+        memory = self.config.memory()
+        if memory is None:
+            raise UsageError(f"answers are not remembered in {self.config.data}, which lies in the workspace")
+        return memory
+
+    def _find(self, memory: Memory, id: str) -> Remembered:
+        known = {each.id: each for each in memory.policies()}
+        if id not in known:
+            close = get_close_matches(id, known, n=1)
+            hint = f", did you mean {close[0]}?" if close else "; `callgate policy list` shows those there are"
+            raise UsageError(f"no remembered answer has the id {id!r}{hint}")
+        return known[id]
+
+    def _read(self, effect: Effect, text: str) -> tuple[str, Pattern | None]:
+        try:
+            rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
+        except ValueError as error:
+            raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
+        if rule.family is not None:
+            raise UsageError(f"a remembered answer is about one tool, not {rule.tool}: put the rule into your settings")
+        tool, content = parse_rule(text)
+        return tool, None if content is None else Pattern("rule", content)
+
+    def _answer(self, found: Remembered) -> Answer:
+        content = as_rule(found.policy, self._root, self._home).content
+        problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, Unreadable) else ""
+        return Answer(found.id, found.policy, _covers(found.policy), found.expired, problem)
+
+
+def _covers(policy: ApprovalPolicy) -> str:
+    return describe(policy).removeprefix(f"policy {policy.effect} ").removesuffix(f" [{policy.scope}]")

@@ -1,0 +1,87 @@
+"""What is known about a command: both readers' word, and whether they agree."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from callgate.shell.command import Analysis, Script, Simple, Unread, Word
+from callgate.shell.lexer import read_strictly
+from callgate.shell.tree import read_widely
+
+LONGEST = 10_000
+"""How many characters a command may have that a rule allows."""
+REMEMBERED = 512
+
+# Blank, or not to be seen at all, though Unicode counts them among the letters, marks and pictures.
+UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def analyse(text: str) -> Analysis:
+    """Reads a command twice. Whatever the text, this takes a bounded time and never raises."""
+    if len(text) > LONGEST:
+        return Analysis(text, read_widely(text[:LONGEST])[0], f"longer than {LONGEST:,} characters", whole=False)
+    if fault := hidden(text):
+        return Analysis(text, read_widely(text)[0], fault, whole=False)
+    strict = read_strictly(text)
+    if isinstance(strict, Unread):
+        script, unread = read_widely(text)
+        # The grammar jumps over line continuations, and not always as bash does.
+        return Analysis(text, script, said(strict), whole=unread is None and "\\\n" not in text)
+    script, unread = read_widely(text, signs=LONGEST)
+    if unread:
+        return Analysis(text, script, said(unread), whole=False)
+    if difference := disagreement(strict, script):
+        return Analysis(text, script, f"it can be read in two ways: {difference}", whole=False)
+    return Analysis(text, script)
+
+
+def said(unread: Unread) -> str:
+    return f"{unread.reason} (at character {unread.at + 1})"
+
+
+def hidden(text: str) -> str | None:
+    """Names the first character that a person cannot see, or would take for a blank."""
+    if text.replace("\n", " ").replace("\t", " ").isprintable() and (text.isascii() or not UNSEEN.search(text)):
+        return None
+    before = ""
+    for letter in text:
+        if letter not in "\n\t" and (not letter.isprintable() or UNSEEN.match(letter)) and not at_home(letter, before):
+            return f"the character U+{ord(letter):04X}, which is not to be seen"
+        before = letter
+    return None
+
+
+def at_home(letter: str, before: str) -> bool:
+    """Behind a picture, this one only says that it is a picture."""
+    return letter == "\ufe0f" and unicodedata.category(before or " ") == "So"
+
+
+def disagreement(one: Script, other: Script) -> str | None:
+    if other.expands:
+        return "with and without an expansion"
+    if len(one.commands) != len(other.commands):
+        return f"as {len(one.commands)} and as {len(other.commands)} commands"
+    if one.operators != other.operators:
+        return "with different operators"
+    for mine, theirs in zip(one.commands, other.commands, strict=True):
+        seen = aspects(theirs)
+        for what, read in aspects(mine).items():
+            if read != seen[what]:
+                return f"with different {what}"
+    return None
+
+
+def plain(word: Word) -> tuple[object, ...]:
+    return word.value, word.globs, word.braces, word.tilde
+
+
+def aspects(simple: Simple) -> dict[str, object]:
+    return {
+        "words": [plain(word) for word in simple.words],
+        "assignments": [(name, plain(word)) for name, word in simple.assignments],
+        "redirections": [(each.operator, each.fd, plain(each.target), each.body) for each in simple.redirects],
+        "surroundings": simple.within,
+    }

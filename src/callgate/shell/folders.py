@@ -1,0 +1,75 @@
+"""Where each command of a script may run: a ``cd`` before it may have worked, or not, or have stood in a subshell."""
+
+from posixpath import join, normpath
+
+from callgate.shell.command import Analysis, Simple, Word
+from callgate.shell.programs.uses import said, unsure
+from callgate.words.noun import noun
+
+MOVES = frozenset(("cd", "pushd", "chdir"))
+_MOST = 8
+_LONGEST = 200
+
+
+@noun
+class Where:
+    """``here`` are the folders a command may be in, counted from the first one. ``lost``: it may be elsewhere, too."""
+
+    here: tuple[str, ...] = ("",)
+    lost: bool = False
+
+
+def whereabouts(analysis: Analysis) -> list[Where]:
+    """One for every simple command. After ``cd x &&`` only the new folder counts, up to the next other operator."""
+    script = analysis.script
+    # With a negation, or redirections of a whole group, it is not plain which command comes after which.
+    plain = analysis.whole and "!" not in analysis.text and len(script.operators) == len(script.commands) - 1
+    found: list[Where] = []
+    where, failed = Where(), Where(())
+    for number, simple in enumerate(script.commands):
+        found.append(where)
+        operator = script.operators[number] if number < len(script.operators) else ""
+        after = where
+        if simple.words and said(simple.words[0]) in MOVES:
+            after = after_move(where, simple.words)
+            if not (plain and operator == "&&" and not simple.within and _known(simple)):
+                after = _either(where, after)
+        if operator == "&&":
+            failed = _either(failed, where)
+            where = after
+        elif operator not in ("|", "|&"):
+            where, failed = _either(after, failed), Where(())
+        else:
+            where = after
+    return found
+
+
+def _known(simple: Simple) -> bool:
+    return not any(map(unsure, simple.words))
+
+
+def after_move(where: Where, words: tuple[Word, ...]) -> Where:
+    """Where a ``cd`` that works leads to. The shell takes ``..`` away by the letters, the system by the folders."""
+    target = next((said(word) for word in words[1:] if said(word)[:1] != "-"), "~" if len(words) == 1 else None)
+    if target is None or target[:1] == "+":
+        return Where(where.here, lost=True)
+    joined = [below(at, target) for at in where.here]
+    logical = [normpath(path) for path in joined if ".." in path.split("/") and path[:1] != "~"]
+    return _bounded((*joined, *logical), where.lost)
+
+
+def below(folder: str, path: str) -> str:
+    """A path as it counts in that folder; one with a tilde first is not below it."""
+    return path if path[:1] == "~" else join(folder, path)
+
+
+def _either(one: Where, other: Where) -> Where:
+    return _bounded((*one.here, *other.here), one.lost or other.lost)
+
+
+def _bounded(folders: tuple[str, ...], lost: bool) -> Where:
+    """The first one and the latest ones, where there are too many; and none that takes long to read."""
+    short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
+    each = tuple(dict.fromkeys(short))
+    many = len(each) > _MOST
+    return Where((*each[:1], *each[1 - _MOST :]) if many else each, lost or many or len(short) < len(folders))

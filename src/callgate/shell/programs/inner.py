@@ -1,0 +1,281 @@
+"""Every command a script would start, those behind wrappers and in strings for other shells included."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Analysis, Redirect, Script, Word
+from callgate.shell.programs.table import UNKNOWN, program_named
+from callgate.shell.programs.uses import Use, said
+from callgate.words.noun import noun
+
+COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
+"""Programs that can give another one a new name."""
+DEEPEST = 8
+"""How many commands may stand in each other."""
+_LONGEST = 1_000
+_WORDS = 3_000
+_TEXTS = 40
+_PARTS = 20
+_PART = 4
+
+_LOADER = re.compile(r"ld(?:-linux|-musl)?[-\w.]*\.so(?:\.\d+)?")
+_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
+# Variables whose value is a command for whoever reads them.
+_COMMAND_VARIABLE = re.compile(
+    r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
+)
+# Programs that have others do their work: what may start one is among the words behind these, or behind any.
+_STARTING: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("docker", "podman", "kubectl"), frozenset(("exec", "run", "debug"))),
+    "ip": frozenset(("exec",)),
+    **dict.fromkeys(("tmux", "screen", "dtach"), frozenset[str]()),
+}
+_FED = frozenset(("xargs", "parallel"))
+_PRINTS = frozenset(("echo", "printf"))
+# ``!command`` in what an editor or a pager is told.
+_TOLD = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
+_BANG = re.compile(r"\+?:?!\s*(.+)", re.DOTALL)
+_BUILDERS = frozenset(("make", "gmake"))
+
+
+@noun
+class Run:
+    """One command: its words, and what it would do with them. ``depth`` says how many others it stands in, ``step``
+    which simple command of the script it belongs to. ``more``: it gets words that nobody sees here."""
+
+    words: tuple[Word, ...]
+    uses: tuple[Use, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    depth: int = 0
+    step: int = 0
+    more: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """The program without the folder it is in; None if only the shell will know."""
+        return name_of(self.words[0]) if self.words else ""
+
+    @property
+    def anywhere(self) -> bool:
+        """It runs one of its words, and nobody can say which."""
+        return any(use.role == "argv" and use.on >= len(self.words) for use in self.uses)
+
+    @property
+    def starts(self) -> bool:
+        """It has another program run what some of its words say."""
+        behind = _STARTING.get(self.name or "")
+        return behind is not None and (not behind or any(said(word) in behind for word in self.words))
+
+
+@noun
+class Inside:
+    """``texts`` are programs in other languages, ``unread`` shell text that nobody could read to its end. ``blind``
+    says what runs that is not in sight. ``over``: too many or too deep to follow. ``named`` are the runs by the name
+    of their program, in small letters; ``open`` those that may come to another program than they are named after."""
+
+    runs: tuple[Run, ...]
+    named: Mapping[str, Sequence[Run]]
+    open: tuple[Run, ...]
+    texts: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+    over: bool = False
+
+
+def name_of(word: Word) -> str | None:
+    """The name of the program this word starts; None if an expansion has a part in it."""
+    if word.value is None:
+        tail = word.raw.rpartition("/")[2]
+        return tail if "/" in word.raw and re.fullmatch(r"[\w.+-]+", tail) else None
+    return word.value.rstrip("/").rpartition("/")[2]
+
+
+def known_as(name: str) -> str:
+    """The name under which the table has a program: loaders and versions of Python are many."""
+    if _LOADER.fullmatch(name):
+        return "ld.so"
+    return "python3" if _PYTHON.fullmatch(name) else name
+
+
+def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
+    """What these words would do; nothing is known when the program is not."""
+    name = name_of(words[0]) if words else None
+    return tuple(program_named(known_as(name)).read(words)) if name else ()
+
+
+class _Walk:
+    """One walk; the limits are those of the whole walk."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.texts: list[str] = []
+        self.unread: list[str] = []
+        self.blind: list[str] = []
+        self.words = 0
+        self.analysed = 0
+        self.step = 0
+        self.fed: tuple[Word, ...] = ()
+        self.over = False
+
+    def script(self, script: Script, depth: int) -> None:
+        fed = _printed(script)
+        for number, simple in enumerate(script.commands):
+            self.fed = fed
+            self.step = self.step if depth else number
+            for name, value in simple.assignments:
+                if _COMMAND_VARIABLE.fullmatch(name) and simple.words:
+                    self.text(said(value), depth + 1)
+            self.command(simple.words, depth, simple.redirects)
+
+    def command(
+        self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...] = (), *, more: bool = False
+    ) -> None:
+        feeds = bool(words) and name_of(words[0]) in _FED
+        if not feeds or not self.fed:
+            self.started(words, depth, redirects, more=more, unseen=feeds)
+            return
+        self.started(_with_input(words, self.fed), depth, redirects, more=more, unseen=len(self.fed) > _PARTS)
+        # It starts as many commands as it likes, each with some of the words it reads.
+        for at in range(1, min(len(self.fed), _PARTS)):
+            self.started(_with_input(words, self.fed[at : at + _PART]), depth, redirects, more=more)
+
+    def started(
+        self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
+    ) -> None:
+        """``unseen``: what it starts gets words that nobody sees."""
+        self.words += len(words) + 1
+        if depth > DEEPEST or self.words > _WORDS or len(words) > _LONGEST:
+            self.over = True
+            return
+        uses = uses_of(words)
+        run = Run(words, uses, redirects, depth, self.step, more)
+        self.runs.append(run)
+        self.told(run, depth + 1)
+        for use in uses:
+            if use.role == "argv" and use.on < len(words):
+                self.command(_until_end(words[use.on :]), depth + 1, more=unseen)
+            elif use.role == "run":
+                self.text(use.text, depth + 1) if use.text else self.blind.append(use.why)
+            elif use.role == "code":
+                self.blind.append(use.why or "it runs code")
+                self.texts += [use.text] if use.text else []
+            elif use.role == "load" and "=" in use.text:
+                # git -c core.pager=command, and others that take a command as a setting.
+                name, _, value = use.text.partition("=")
+                self.setting(name, value, depth + 1)
+
+    def told(self, run: Run, depth: int) -> None:
+        """Commands in words that the table of programs takes for something else."""
+        texts = [said(word) for word in run.words[1:]]
+        if run.name == "git":
+            for name, value in pairwise(texts):
+                if name.startswith("alias."):
+                    self.setting(name, value, depth)
+        elif run.name in _TOLD:
+            for text in texts:
+                if found := _BANG.fullmatch(text):
+                    self.text(found[1], depth)
+        elif run.name in _BUILDERS and any(each.operator.startswith("<<") for each in run.redirects):
+            self.blind.append(f"{run.name} runs what it is given")
+
+    def setting(self, name: str, value: str, depth: int) -> None:
+        """An alias of git is a subcommand of it, or after ``!`` a command; any other setting may be a command."""
+        subcommand = name.startswith("alias.") and value[:1] != "!"
+        self.text(f"git {value}" if subcommand else value.lstrip("!"), depth)
+
+    def text(self, text: str, depth: int) -> None:
+        if depth > DEEPEST or self.analysed >= _TEXTS:
+            self.over = True
+            return
+        self.analysed += 1
+        text = text.removeprefix("exec=")  # as tar has it
+        if "\0" in text:
+            self.blind.append("it runs text that only the shell will know")
+            text = text.replace("\0", "$_")
+        inner = analyse(text)
+        if not inner.whole:
+            self.unread.append(text)
+        self.script(inner.script, depth)
+
+
+def _printed(script: Script) -> tuple[Word, ...]:
+    """What may be fed to a command of this script: words that another prints, and those of here-strings."""
+    if not any(command.words and name_of(command.words[0]) in _FED for command in script.commands):
+        return ()
+    found: list[Word] = []
+    for command in script.commands:
+        if command.words and name_of(command.words[0]) in _PRINTS:
+            found += command.words[1:]
+        found += [each.target for each in command.redirects if each.operator == "<<<"]
+        bodies = [each.body for each in command.redirects if each.body]
+        found += [Word(line, line) for body in bodies for line in body.splitlines()]
+    return tuple(piece for word in found[:_LONGEST] for piece in _split(word))
+
+
+def _split(word: Word) -> list[Word]:
+    if word.value is None:
+        return [word]
+    return [
+        Word(text, text) for text in re.split(r"\s+|\\[nt0]", word.value) if text and text not in ("-n", "-e", "%s")
+    ]
+
+
+def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of xargs with those it reads: in the place it is told, or behind its own."""
+    texts = [said(word) for word in words]
+    marks = [text[2:] or after for text, after in zip(texts, [*texts[1:], ""], strict=True) if text[:2] == "-I"]
+    mark = marks[0] if marks else "{}"
+    own = [text.startswith("-I") or before == "-I" for text, before in zip(texts, ["", *texts], strict=False)]
+    at = next((at for at, text in enumerate(texts) if mark and mark in text and not own[at]), None)
+    if at is None:
+        return (*words, *fed)
+    whole = fed if texts[at] == mark else tuple(_inserted(texts[at], mark, word) for word in fed)
+    return (*words[:at], *whole, *words[at + 1 :])
+
+
+def _inserted(text: str, mark: str, word: Word) -> Word:
+    return word if word.value is None else Word(text.replace(mark, word.value), text)
+
+
+def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """find ends the command inside with ``;`` or ``+``."""
+    for at, word in enumerate(words):
+        if said(word) in (";", "+"):
+            return words[:at]
+    return words
+
+
+def _open(run: Run) -> bool:
+    """It may start another program than its first word says."""
+    if not run.words:
+        return False
+    name = run.name
+    if name is None or run.words[0].globs or name in COPYING:
+        return True
+    return run.anywhere or run.starts or program_named(known_as(name)) is UNKNOWN
+
+
+@lru_cache(maxsize=256)
+def _remembered(text: str) -> list[tuple[Analysis, Inside]]:
+    """A place for the last answer about a text; to hash a whole analysis for each rule would cost too much."""
+    return []
+
+
+def inside(analysis: Analysis) -> Inside:
+    """What a command would start, as far as it can be seen, in a bounded time."""
+    place = _remembered(analysis.text)
+    if place and place[0][0] is analysis:
+        return place[0][1]
+    walk = _Walk()
+    walk.script(analysis.script, 0)
+    unread = tuple(walk.unread) if analysis.whole else (analysis.text, *walk.unread)
+    named: dict[str, list[Run]] = {}
+    for run in walk.runs:
+        named.setdefault((run.name or "").casefold(), []).append(run)
+    loose = tuple(run for run in walk.runs if _open(run))
+    seen = Inside(tuple(walk.runs), named, loose, tuple(walk.texts), unread, tuple(walk.blind), walk.over)
+    place[:] = [(analysis, seen)]
+    return seen

@@ -1,0 +1,264 @@
+"""The deny and ask side: whether a command could come to what a pattern is about.
+
+When in doubt it does. Deny rules are a convenience, not a wall: a name can always be hidden from whoever only reads.
+"""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Literal
+
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Analysis, Word
+from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
+from callgate.shell.programs import UNKNOWN, program_named
+from callgate.shell.programs.git import subcommand_at
+from callgate.shell.programs.inner import COPYING, Run, inside, known_as, name_of
+from callgate.shell.programs.uses import said
+from callgate.words.noun import noun
+
+
+@noun
+class Doubt:
+    """The command may do anything at all. ``unread``: nobody could read it, or only the shell will know its program.
+    ``interpreter``: it runs code that is not in sight."""
+
+    kind: Literal["unread", "interpreter"]
+    why: str
+
+
+# The same option under another name.
+_SYNONYMS = {
+    "-r": ("-R", "--recursive"),
+    "-R": ("-r", "--recursive"),
+    "-f": ("--force",),
+    "-i": ("--in-place", "--interactive"),
+    "-g": ("--global",),
+    "--force": ("-f",),
+    "--recursive": ("-r", "-R"),
+    "--global": ("-g",),
+}
+_LONGEST = 50_000
+_MANY = 20
+_ANY_WORD = Word(None)
+_REMOVERS = frozenset(("rm", "unlink", "shred", "rmdir"))
+_TESTS = frozenset(("[", "[["))
+_EMPTY = frozenset(("", ":", "true", "cat", "echo", "printf"))
+_TRUSTED = re.compile(r"(?:/usr(?:/local)?)?/s?bin/[^/]+")
+_DECODED = re.compile(r"\\x([0-9A-Fa-f]{1,2})|\\([0-7]{1,3})|\\u([0-9A-Fa-f]{1,4})")
+
+
+def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
+    """Why a deny or ask pattern applies to a command, in words; None if it does not."""
+    seen = inside(analysis)
+    if pattern.everything:
+        return "the pattern is about every command"
+    if seen.over:
+        return "more commands in each other than can be followed"
+    for run in seen.runs if pattern.program is None else (*seen.named.get(_base(pattern).casefold(), ()), *seen.open):
+        if why := _hit(run, pattern):
+            return why
+    for text in seen.unread:
+        if len(text) > _LONGEST:
+            return "too long to be read"
+        if pattern.program is None or _names(text, pattern.program):
+            return f"{pattern.program or 'any program'} may be in text that cannot be read"
+    words = [piece[0] for piece in pattern.pieces if len(piece) == 1]
+    for text in [*seen.texts, *([analysis.text] if seen.blind else [])]:
+        if words and all(_names(text, word.rpartition("/")[2]) for word in words):
+            return f"{words[0]} is named in code that it runs"
+    if _base(pattern) in _REMOVERS and len(pattern.pieces) == 1:
+        return _removal(seen.runs)
+    return None
+
+
+def doubt(analysis: Analysis) -> Doubt | None:
+    """Why nobody can say what a command does; None if one can."""
+    seen = inside(analysis)
+    if seen.unread:
+        return Doubt("unread", analysis.fault or "a part of it cannot be read")
+    if seen.over:
+        return Doubt("unread", "more commands in each other than can be followed")
+    for run in seen.runs:
+        if not run.words:
+            continue
+        program = run.words[0]
+        if run.name is None or (program.globs and run.name not in _TESTS) or program.braces:
+            return Doubt("unread", f"only the shell will know the program {program.raw}")
+        if "/" in said(program) and not _TRUSTED.fullmatch(said(program)):
+            return Doubt("interpreter", f"{said(program)} is a program of its own")
+    return Doubt("interpreter", seen.blind[0]) if seen.blind else None
+
+
+def _base(pattern: ShellPattern) -> str:
+    return (pattern.program or "").rpartition("/")[2]
+
+
+def _hit(run: Run, pattern: ShellPattern) -> str | None:
+    """Why one command is what the pattern is about."""
+    if not run.words:
+        return None
+    name, first = run.name, run.words[0]
+    if name is None:
+        return f"only the shell will know the program {first.raw}"
+    wanted = _base(pattern)
+    if pattern.program is None:
+        return _says(run.words, pattern, name)
+    if first.globs and fnmatchcase(wanted, name):
+        return f"{first.raw or name} may become {wanted}"
+    if name.casefold() == wanted.casefold():
+        return _says((*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words, pattern, name)
+    unknown = run.anywhere or program_named(known_as(name)) is UNKNOWN
+    if unknown or run.starts:
+        # Nobody knows whether it runs what it is given, or which of it.
+        meant = (wanted, None) if unknown else (wanted,)
+        places = [at for at, word in enumerate(run.words) if at and name_of(word) in meant]
+        if len(places) > _MANY or any(_says(run.words[at:], pattern, wanted) for at in places):
+            return f"{name} may run {wanted}"
+        if _as_text(run.words, pattern, wanted):
+            return f"{name} may run text that names {wanted}"
+    if name in COPYING and any(_TRUSTED.fullmatch(said(word)) and name_of(word) == wanted for word in run.words[1:]):
+        return f"{name} gives {wanted} another name"
+    return None
+
+
+def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
+    """One of the words is shell text, and the command is in it."""
+    texts = [said(word) for word in words[1:] if " " in said(word)][:_MANY]
+    for text in texts:
+        inner = inside(analyse(text.partition("=")[2] if text[:1] == "-" else text))
+        if any(_says(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
+            return True
+    return False
+
+
+def _subcommand(pattern: ShellPattern) -> bool:
+    """The second word of the pattern is a plain one: a word that is not known may be just that."""
+    return len(pattern.pieces) > 1 and len(pattern.pieces[1]) == 1 and not pattern.pieces[1][0].startswith("-")
+
+
+def _says(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
+    """Whether the words after the program are those of the pattern. Options may stand between them."""
+    rest = words[1:]
+    if name == "git":
+        sub = subcommand_at(words)
+        rest = words[sub:] if _plain(pattern) else rest
+    spoken = [None if word.value is None or word.globs else word.value for word in rest]
+    pieces = pattern.pieces[1:]
+    if pattern.kind == "wildcard":
+        literal = [name, *("\0" if each is None else each for each in spoken)]
+        bare = [name, *(each for each in literal[1:] if each[:1] != "-")]
+        first: Piece = ("", "") if pattern.program is None else (name,)
+        whole = (first, *pieces)
+        wanted = {piece[0] for piece in whole if len(piece) == 1}
+        found = wanted <= set(literal) and any(stretch(whole, each, least=0) is not None for each in (literal, bare))
+        found = found or (None in spoken and _open(whole, literal))
+    else:
+        options = [piece[0] for piece in pieces if piece[0][:1] == "-" and len(piece[0]) > 1]
+        plain = [piece[0] for piece in pieces if piece[0] not in options]
+        found = _in_order(plain, spoken, exact=pattern.kind == "exact")
+        found = found and all(_has_option(option, spoken) for option in options)
+    return f"{' '.join([name, *(each or '…' for each in spoken[:12])])[:80]} is {pattern.content}" if found else None
+
+
+def _plain(pattern: ShellPattern) -> bool:
+    """The second word of the pattern is no option."""
+    return len(pattern.pieces) > 1 and not pattern.pieces[1][0].startswith("-") and pattern.kind != "wildcard"
+
+
+def _open(pieces: Sequence[Piece], words: Sequence[str]) -> bool:
+    """Whether words that are not known could make it fit: those before them do."""
+    known = words[: words.index("\0")]
+    return all(piece == LONE or matches(piece, word) for piece, word in zip(pieces, known, strict=False))
+
+
+def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bool:
+    """The wanted words come first, but for options, each of which may take a word with it."""
+    places = {0}
+    for word in wanted:
+        reached: set[int] = set()
+        for at in _skipping(places, spoken):
+            if at < len(spoken) and (spoken[at] is None or spoken[at] == word):
+                reached.add(at + 1)
+        if not reached:
+            return any(at < len(spoken) and spoken[at] is None for at in _skipping(places, spoken))
+        places = reached
+    if not exact:
+        return True
+    return any(at == len(spoken) or spoken[at] is None for at in _skipping(places, spoken))
+
+
+def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
+    """Where one may be after any number of options with or without a value."""
+    reached = set(places)
+    todo = list(places)
+    while todo:
+        at = todo.pop()
+        word = spoken[at] if at < len(spoken) else ""
+        if word and len(word) > 1 and word[0] in "-+":
+            ahead = {at + 1} if "=" in word or word == "--" else {at + 1, min(at + 2, len(spoken))}
+            todo += ahead - reached
+            reached |= ahead
+    return reached
+
+
+def _has_option(option: str, spoken: list[str | None]) -> bool:
+    """The option is among the words, alone, in a cluster, shortened or under another name."""
+    if None in spoken:
+        return True
+    given = [word for word in spoken if word and word[:1] == "-"]
+    if option.startswith("--"):
+        names = [word.partition("=")[0] for word in given]
+        found = any(len(name) > 3 and option.startswith(name) for name in names)
+        return found or any(_has_letter(other[1], given) for other in _SYNONYMS.get(option, ()))
+    return all(
+        _has_letter(letter, given) or any(_alias(other, given) for other in _SYNONYMS.get(f"-{letter}", ()))
+        for letter in option[1:]
+    ) or any(word.partition("=")[0] == option for word in given)
+
+
+def _alias(option: str, given: list[str]) -> bool:
+    if not option.startswith("--"):
+        return _has_letter(option[1], given)
+    return any(len(word) > 3 and option.startswith(word.partition("=")[0]) for word in given)
+
+
+def _has_letter(letter: str, given: list[str]) -> bool:
+    return any(letter in word[1:] for word in given if word[:2] != "--")
+
+
+def _removal(runs: tuple[Run, ...]) -> str | None:
+    """Other ways to lose a file."""
+    for run in runs:
+        for use in run.uses:
+            if use.role == "remove":
+                return f"{run.name} removes {use.text or 'files'}"
+        if run.name in _EMPTY and any(each.operator in (">", ">|", "&>") for each in run.redirects):
+            target = next(said(each.target) for each in run.redirects if each.operator in (">", ">|", "&>"))
+            if target != "/dev/null" and all(said(word)[:1] in ("", "-", "/") for word in run.words[1:]):
+                return f"it empties {target}"
+    return None
+
+
+def _names(text: str, name: str) -> bool:
+    """The name stands in the text as a word, however it is quoted or cut up."""
+    wanted = name.casefold()
+    texts = [each for each in _readings(text) if wanted in each]
+    return bool(texts) and any(re.search(rf"(?<![\w-]){re.escape(wanted)}(?![\w-])", each) for each in texts)
+
+
+@lru_cache(maxsize=64)
+def _readings(text: str) -> tuple[str, ...]:
+    """The text, and what it could be once the shell has taken it apart."""
+    joined = re.sub(r"\\\r?\n", "", text)
+    decoded = _DECODED.sub(_decode, joined)
+    bare = [re.sub(r"\$\{?[@*]\}?|\$\(\s*\)|``|['\"\\]|\$(?=['\"])", "", each) for each in (joined, decoded)]
+    emptied = [re.sub(r"\$\{[^}$]{0,80}\}|\$\w+", "", each) for each in bare]
+    return tuple(dict.fromkeys(each.casefold() for each in [text, joined, decoded, *bare, *emptied]))
+
+
+def _decode(found: re.Match[str]) -> str:
+    hexadecimal, octal, unicode = found.groups()
+    number = int(octal, 8) if octal else int(hexadecimal or unicode, 16)
+    return chr(number)

@@ -1,0 +1,210 @@
+"""The strict reader's hands: words with their quotes, redirections, here-documents, blanks and comments."""
+
+import re
+import unicodedata
+
+from callgate.shell.command import Redirect, Word
+from callgate.shell.quotes import Document, Quotes, Refused
+from callgate.shell.spelling import Piece, plainly, spelled
+
+MOST_PIECES = 500
+# Of these, of bare $, and of ? and @ in long words: the other reader takes time by the square of their number.
+MOST_BRACKETS = 300
+
+ENDS_WORD = frozenset(" \t\n;&|<>)")
+# A word in which nothing is quoted and nothing means anything: most of them, if they are not very long.
+SIMPLEST = re.compile(r"[A-Za-z0-9_./:,@%+\-][A-Za-z0-9_./:,@%+=\-]{0,250}(?=[ \t\n;&|<>)]|\Z)")
+BLANKS = re.compile(r"[ \t]*")
+ORDINARY = re.compile(r"[A-Za-z0-9_./:,@%+\-*?\[\]{}~=^#]+")
+BRACKET = re.compile(r"[\[\]{}?@]")
+BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+TOKEN = re.compile(r"[^ \t\n;&|<>()]+")
+OPERATOR = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)")
+NUMBERS_OF_ZSH = re.compile(r"<[0-9]*-[0-9]*>")
+DESCRIPTOR = re.compile(r"[0-9]|-")
+DELIMITER = re.compile(r"""(['"]|\\|)([A-Za-z0-9_][A-Za-z0-9_.\-]*)(['"]|)(?=[ \t\n;&|<>)])""")
+
+
+class Scanner(Quotes):
+    """Words, and what stands between them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.brackets = 0
+
+    # Between words
+
+    def skip_blanks(self) -> None:
+        """Blanks, and a comment. Only to be called where a word could begin."""
+        self.taken(BLANKS)
+        if self.peek() == "#":
+            end = self.text.find("\n", self.at)
+            self.at = len(self.text) if end < 0 else end
+            if self.text[self.at - 1] == "\\":
+                raise Refused("a comment that ends like a line continuation")
+
+    def skip_lines(self) -> None:
+        """Blanks, comments, newlines, and the here-documents that begin behind a newline."""
+        self.skip_blanks()
+        while self.peek() == "\n":
+            announced, self.announced = self.announced, []
+            for document in announced:
+                self.body(document)
+            self.at = min(self.at + 1, len(self.text))
+            self.skip_blanks()
+
+    def ends(self) -> bool:
+        """Whether no further word can follow here."""
+        following = self.peek()
+        return not following or following in ENDS_WORD
+
+    # Words
+
+    def word(self) -> tuple[Word, ...]:
+        """The words that the next one comes to."""
+        if simplest := self.taken(SIMPLEST):
+            return (Word(simplest, simplest),)
+        begun = self.at
+        pieces = self.pieces()
+        words = spelled(pieces, self.text[begun : self.at])
+        if any(word.value not in ("=", "==") and (word.value or "").startswith("=") for word in words) and pieces[0][1]:
+            raise Refused("a word that begins with =")
+        if words[0].raw.endswith("}") and self.peek() in ("<", ">"):
+            raise Refused("a brace in front of a redirection, which may name a descriptor")
+        return words
+
+    def single(self) -> Word:
+        """The next word, where no brace form may be."""
+        begun = self.at
+        pieces = self.pieces()
+        if not pieces:
+            raise Refused("a word is missing")
+        return self.unbraced(pieces, begun)
+
+    def unbraced(self, pieces: list[Piece], begun: int) -> Word:
+        if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
+            raise Refused("a brace in a place where shells differ about it")
+        return plainly(pieces, self.text[begun : self.at])
+
+    def assignment(self) -> tuple[str, Word] | None:
+        """``NAME=value``, if that is what comes next."""
+        name = NAME.match(self.text, self.at)
+        if not name:
+            return None
+        following = self.text[name.end() : name.end() + 2]
+        if following.startswith("[") or following == "+=":
+            raise Refused("an assignment to an array, or one that appends")
+        if not following.startswith("="):
+            return None
+        self.at = name.end() + 1
+        begun = self.at
+        return name[0], self.unbraced(self.pieces(), begun)
+
+    def reserved(self, words: frozenset[str]) -> str | None:
+        found = TOKEN.match(self.text, self.at)
+        return found[0] if found and found[0] in words else None
+
+    def pieces(self) -> list[Piece]:
+        """Up to the end of the word."""
+        pieces: list[Piece] = []
+        while not self.ends():
+            if len(pieces) == MOST_PIECES:
+                raise Refused("a word of too many pieces")
+            if plain := self.taken(ORDINARY):
+                self.count(len(BRACKET.findall(plain)))
+                pieces.append((plain, True))
+            elif foreign := self.taken(BEYOND_ASCII):
+                if not all(letter.isalnum() or unicodedata.category(letter) in ("Mn", "Mc") for letter in foreign):
+                    raise Refused("a sign outside quotes that may be taken for another")
+                pieces.append((foreign, True))
+            else:
+                pieces.append(self.marked())
+        return pieces
+
+    def count(self, brackets: int) -> None:
+        self.brackets += brackets
+        if self.brackets > MOST_BRACKETS:
+            raise Refused(f"more than {MOST_BRACKETS} brackets")
+
+    def marked(self) -> Piece:
+        """A piece that begins with a character of meaning."""
+        mark = self.peek()
+        self.at += 1
+        match mark:
+            case "'":
+                return self.up_to_quote(), False
+            case '"':
+                return self.double(), False
+            case "\\":
+                return self.escaped(), False
+            case "$":
+                self.count(1)
+                return self.dollar()
+            case "!":
+                if not (self.ends() or self.peek() == "=" or self.text[self.at - 2 : self.at - 1] == "["):
+                    raise Refused("a ! that may call the history")
+                return "!", True
+            case "(":
+                raise Refused("a parenthesis in a word")
+            case "`":
+                raise Refused("a command substitution")
+            case _:
+                raise Refused("a character that is not to be seen")
+
+    # Redirections
+
+    def redirect(self, redirects: list[Redirect]) -> bool:
+        """Adds the next redirection, if one comes next."""
+        found = OPERATOR.match(self.text, self.at)
+        if not found:
+            return False
+        fd, operator = found[1] or "", found[2] or found[4]
+        following = self.text[found.end() : found.end() + 1]
+        numbers = operator == "<" and NUMBERS_OF_ZSH.match(self.text, found.start(2))
+        if len(fd) > 1 or numbers or following in ("!", "|", "&", "(", "<", ">"):
+            raise Refused("a redirection that shells take differently")
+        self.at = found.end()
+        number = int(fd) if fd else None
+        if operator in ("<<", "<<-"):
+            self.announce(operator, number, redirects)
+            return True
+        self.skip_blanks()
+        target = self.single()
+        if target.raw.isdecimal() and self.peek() in ("<", ">"):
+            raise Refused("a number that may be a target or a descriptor")
+        if operator in (">&", "<&"):
+            as_file = operator == ">&" and not fd and target.raw[0] not in "0123456789-"
+            if not as_file and not DESCRIPTOR.fullmatch(target.raw):
+                raise Refused("a redirection to something between a descriptor and a file")
+        redirects.append(Redirect(operator, target, number))
+        return True
+
+    def announce(self, operator: str, number: int | None, redirects: list[Redirect]) -> None:
+        self.taken(BLANKS)
+        found = DELIMITER.match(self.text, self.at)
+        if not found or found[3] != (found[1] if found[1] != "\\" else ""):
+            raise Refused("a here-document whose end is not plain")
+        self.at = found.end()
+        self.announced.append(Document(redirects, len(redirects), bool(found[1])))
+        redirects.append(Redirect(operator, Word(found[2], found[0]), number))
+
+    def body(self, document: Document) -> None:
+        """Reads the body, which begins behind this newline, up to the newline behind its last line."""
+        redirect = document.redirects[document.index]
+        lines: list[str] = []
+        while self.at < len(self.text):
+            begun = self.at + 1
+            end = self.text.find("\n", begun)
+            self.at = len(self.text) if end < 0 else end
+            line = self.text[begun : self.at]
+            if redirect.operator == "<<-":
+                line = line.lstrip("\t")
+            if line == redirect.target.value:
+                text = "".join(lines)
+                if not document.literal and any(mark in text for mark in "$`\\"):
+                    raise Refused("a here-document with an expansion")
+                document.redirects[document.index] = Redirect(redirect.operator, redirect.target, redirect.fd, text)
+                return
+            lines.append(line + "\n")
+        raise Refused("a here-document without an end")

@@ -1,0 +1,158 @@
+"""What a word comes to once it is known which of its characters are quoted: globs, tilde, and brace forms.
+
+A reader hands over the word in pieces, ``(text, bare)``, where bare means neither quoted nor escaped. Both readers use
+this; everything before it, they do each in their own way.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import product
+
+from callgate.shell.command import Word
+from callgate.words.noun import noun
+
+Piece = tuple[str, bool]
+
+MOST_WORDS = 256
+"""How many words one word may become."""
+MOST_LETTERS = 32_768
+"""How long these may be together."""
+DEEPEST = 8
+
+GLOB = re.compile(r"[*?\[]")
+TILDE = re.compile(r"(?:^|[=:])~")
+NUMBERS = re.compile(r"(-?[0-9]{1,9})\.\.(-?[0-9]{1,9})(?:\.\.([1-9][0-9]{0,8}))?")
+LETTERS = re.compile(r"([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z])")
+
+
+class Doubtful(Exception):
+    """This form is not one that every shell reads alike."""
+
+
+def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
+    """The words this one comes to. Raises Doubtful."""
+    if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
+        made = expanded(pieces)
+        if made is not None:
+            return tuple(plainly(each, raw, came_from_braces=True) for each in made)
+    return (plainly(pieces, raw),)
+
+
+def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False) -> Word:
+    """One word of these pieces, without a look at braces."""
+    value = ""
+    # As the value, with a character that means nothing in the place of every quoted one.
+    outline = ""
+    for text, bare in pieces:
+        value += text
+        outline += text if bare else "\0" * max(len(text), 1)
+    return Word(
+        value,
+        raw,
+        globs=GLOB.search(outline) is not None and value != "[",
+        braces=came_from_braces,
+        tilde=TILDE.search(outline) is not None,
+    )
+
+
+def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
+    """The words a brace form makes, or None where every brace stands for itself (``stash@{0}``, ``{}``)."""
+    if any(not text and not bare for text, bare in pieces):
+        raise Doubtful("an empty string beside a brace form")
+    marks = [(letter, bare) for text, bare in pieces for letter in text]
+    parts, end = Form(marks).parts(0, 0)
+    if end < len(marks):
+        raise Doubtful("an unmatched }")
+    most = 1
+    for choices in parts:
+        most *= len(choices)
+        if most > MOST_WORDS or most * len(marks) > MOST_LETTERS:
+            raise Doubtful("a brace form that makes too many words")
+    made = [[mark for part in chosen for mark in part] for chosen in product(*parts)]
+    if made == [marks]:
+        return None
+    # An empty word that nobody quoted is no word at all.
+    made = [each for each in made if each]
+    if not made:
+        raise Doubtful("a brace form that makes no word")
+    return made
+
+
+@noun
+class Form:
+    """A word as single characters, read for its brace forms."""
+
+    marks: list[Piece]
+
+    def parts(self, at: int, depth: int) -> tuple[list[list[list[Piece]]], int]:
+        """What stands side by side from ``at`` on, each a list of choices; and where it ends: at the end of the word,
+        at a ``}``, or inside braces at a comma."""
+        found: list[list[list[Piece]]] = []
+        while at < len(self.marks):
+            mark = self.marks[at]
+            if mark == ("}", True) or (depth and mark == (",", True)):
+                break
+            if mark == ("{", True):
+                choices, at = self.choices(at + 1, depth + 1)
+                found.append(choices)
+            else:
+                found.append([[mark]])
+                at += 1
+        return found, at
+
+    def choices(self, start: int, depth: int) -> tuple[list[list[Piece]], int]:
+        """The choices of the brace form whose ``{`` was just passed, and where the text goes on."""
+        if depth > DEEPEST:
+            raise Doubtful("braces nested too deep")
+        made: list[list[Piece]] = []
+        alternatives = 0
+        at = start
+        while True:
+            parts, at = self.parts(at, depth)
+            if at == len(self.marks):
+                raise Doubtful("an unmatched {")
+            alternatives += 1
+            most = 1
+            for each in parts:
+                most *= len(each)
+                if most + len(made) > MOST_WORDS:
+                    raise Doubtful("a brace form that makes too many words")
+            made.extend([mark for part in chosen for mark in part] for chosen in product(*parts))
+            at += 1
+            if self.marks[at - 1] == ("}", True):
+                break
+        if alternatives > 1:
+            return made, at
+        return alone(self.marks[start : at - 1], depth), at
+
+
+def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
+    """What braces without a comma come to: a sequence, or themselves."""
+    text = "".join(letter for letter, _ in inside)
+    if ".." in text and all(bare for _, bare in inside):
+        return [[(member, True)] for member in sequence(text)]
+    if depth > 1 or "{" in text or "}" in text or ".." in text:
+        raise Doubtful("a brace form that is none")
+    return [[("{", True), *inside, ("}", True)]]
+
+
+def sequence(text: str) -> list[str]:
+    """``1..3``, ``01..10``, ``1..9..2``, ``a..e``; anything else is Doubtful."""
+    if letters := LETTERS.fullmatch(text):
+        first, last = (ord(each) for each in letters.groups() if each)
+        step = 1 if first <= last else -1
+        return [chr(code) for code in range(first, last + step, step)]
+    numbers = NUMBERS.fullmatch(text)
+    if not numbers:
+        raise Doubtful("a sequence in braces that is none")
+    written, (first, last) = numbers.groups()[:2], (int(numbers[1]), int(numbers[2]))
+    width = 0
+    if any(len(each.lstrip("-")) > 1 and each.lstrip("-").startswith("0") for each in written):
+        if first < 0 or last < 0:
+            raise Doubtful("a padded sequence below zero")
+        width = max(len(each) for each in written)
+    by = int(numbers[3] or 1)
+    if abs(last - first) // by >= MOST_WORDS:
+        raise Doubtful("a brace form that makes too many words")
+    step = by if first <= last else -by
+    return [str(each).zfill(width) for each in range(first, last + (1 if step > 0 else -1), step)]

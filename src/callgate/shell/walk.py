@@ -1,0 +1,153 @@
+"""The way through a syntax tree: its statements, and what stands between them."""
+
+from collections.abc import Iterable
+
+from callgate.shell.command import Within, Word
+from callgate.shell.node import Node
+from callgate.shell.parts import REDIRECTS, Draft, Enough, Parts
+
+DEEPEST = 40
+
+SIMPLE = frozenset(
+    ("command", "declaration_command", "unset_command", "test_command", "variable_assignment", "variable_assignments")
+)
+PIPES = ("|", "|&")
+BETWEEN = frozenset((";", "&", "\n", ";;", ";&", ";;&"))
+KINDS: dict[str, Within | None] = {
+    "subshell": "subshell",
+    "compound_statement": "group",
+    "if_statement": "control",
+    "while_statement": "control",
+    "for_statement": "control",
+    "c_style_for_statement": "control",
+    "case_statement": "control",
+    "function_definition": "function",
+    "command_substitution": "substitution",
+    "process_substitution": "substitution",
+    "elif_clause": None,
+    "else_clause": None,
+    "do_group": None,
+    "case_item": None,
+}
+STATEMENTS = SIMPLE | KINDS.keys() | {"redirected_statement", "pipeline", "list", "negated_command"}
+
+
+class Walk(Parts):
+    """Goes through all statements, those in substitutions, bodies and branches included."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.depth = 0
+
+    def states(self, node: Node) -> bool:
+        return node.type in STATEMENTS
+
+    def sequence(self, nodes: Iterable[Node], within: tuple[Within, ...]) -> None:
+        """Statements one after the other, and whatever else stands between them."""
+        nodes = list(nodes)
+        first = True
+        for index, node in enumerate(nodes):
+            kind = node.type
+            if kind in STATEMENTS or kind in REDIRECTS or kind == "ERROR":
+                if not first:
+                    self.operator = self.operator or ";"
+                first = False
+                behind = nodes[index + 1].type if index + 1 < len(nodes) else ""
+                self.joined(node, ("background", *within) if behind == "&" else within)
+            elif kind in BETWEEN:
+                self.operator = "" if first else "&" if kind == "&" else ";"
+            elif node.is_named and kind != "comment":
+                self.inside(node, within)
+        self.operator = ""
+
+    def joined(self, node: Node, within: tuple[Within, ...]) -> None:
+        """A statement, and which of its commands stand in a pipe. The grammar takes ``a && b >f | c`` for a list piped
+        into a command; the operators say what bash makes of it."""
+        units, self.units = self.units, []
+        self.statement(node, within)
+        begins = [begun for begun, _ in self.units] + [len(self.drafts)]
+        # Whatever stands before the first does not join it to anything.
+        pipes = [False, *(operator in PIPES for _, operator in self.units[1:]), False]
+        for index in range(len(self.units)):
+            if pipes[index] or pipes[index + 1]:
+                for draft in self.drafts[begins[index] : begins[index + 1]]:
+                    inner = draft.within[: len(draft.within) - len(within)]
+                    draft.within = (*inner, "pipe", *within)
+        self.units = units
+
+    def statement(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+        self.count()
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Enough("commands nested too deep")
+        try:
+            kind = node.type
+            if kind in SIMPLE:
+                return self.simple(node, within)
+            if kind == "redirected_statement":
+                return self.redirected(node, within)
+            if kind == "list":
+                return self.chain(node, within)
+            if kind in ("pipeline", "negated_command"):
+                return self.last_of(node.children, within)
+            if kind in REDIRECTS:
+                self.redirect(node, self.started(within))
+                return None
+            self.units.append((len(self.drafts), self.operator))
+            inner = KINDS.get(kind)
+            if inner == "substitution":
+                self.expands = True
+                self.substitutions += 1
+            self.sequence(node.children, (inner, *within) if inner else within)
+            return None
+        finally:
+            self.depth -= 1
+
+    def last_of(self, nodes: Iterable[Node], within: tuple[Within, ...]) -> Draft | None:
+        """The statements among these, which are joined by operators."""
+        last: Draft | None = None
+        for node in nodes:
+            if node.type in STATEMENTS:
+                last = self.statement(node, within)
+            elif node.type in ("&&", "||", *PIPES):
+                self.operator = node.type
+            elif node.is_named:
+                self.inside(node, within)
+        return last
+
+    def chain(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+        """Lists lean to the left, as deep as they are long."""
+        rest: list[Node] = []
+        while True:
+            children = node.children
+            if children[0].type != "list":
+                break
+            rest.extend(reversed(children[1:]))
+            node = children[0]
+        return self.last_of([*children, *reversed(rest)], within)
+
+    def redirected(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+        children = node.children
+        redirects = [child for child in children if child.type in REDIRECTS]
+        body = next((child for child in children if child.type not in REDIRECTS), None)
+        draft = self.statement(body, within) if body else self.started(within)
+        if draft is None:
+            # The redirections of a compound command stand for themselves.
+            self.drafts.append(draft := Draft(within))
+        if body and redirects and self.source[body.end_byte : redirects[0].start_byte].strip() == "-":
+            # The grammar loses a lone - in front of a here-document.
+            draft.words.append(Word("-", "-"))
+        for redirect in redirects:
+            self.redirect(redirect, draft)
+        for redirect in redirects:
+            if redirect.type == "heredoc_redirect":
+                self.behind(redirect, within)
+        return draft
+
+    def behind(self, node: Node, within: tuple[Within, ...]) -> None:
+        """What goes on behind the announcement of a here-document, on the same line."""
+        for child in node.children:
+            if child.type in ("&&", "||"):
+                self.operator = child.type
+            elif child.type in STATEMENTS:
+                self.statement(child, within)

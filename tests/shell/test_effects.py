@@ -1,0 +1,255 @@
+"""Read-only or not, and which paths a command names."""
+
+import pytest
+
+from callgate.shell.analyse import analyse
+from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
+from callgate.shell.effects import Touched, effects_of, touched
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la src",
+        "cat a.txt | grep x | sort -u | head -5",
+        "find . -name '*.py' -type f | wc -l",
+        "rg -n foo src 2>/dev/null",
+        "sed -n 1,5p a.txt",
+        "jq . a.json < b.json",
+        "cat <<'E'\nx\nE",
+        "cat <<< x 2>&1",
+        "timeout 5 ls",
+        "command -v git",
+        "LANG=C sort a.txt",
+        "cd src && ls",
+        "[ -f a.txt ] && echo yes",
+        "test -d x || true",
+        "python3 --version",
+        "bash --version",
+        "date +%F; pwd; whoami; uname -a",
+        "echo *.txt",
+        "ls *.py",
+    ],
+)
+def test_commands_that_only_read_have_no_effects(command: str) -> None:
+    assert effects_of(analyse(command)) == "none"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm a",
+        "echo x > out",
+        "echo x >> out",
+        "cat < /dev/tcp/h/1",
+        "git commit -m x",
+        "git push",
+        "git branch new",
+        "git branch -D x",
+        "git tag v1",
+        "git stash",
+        "git config a.b c",
+        "git unknown",
+        "git -c a=b status",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "sed -i s/a/b/ a",
+        "sed 'w x' a",
+        "awk '{print > \"x\"}' a",
+        "sort -o x a",
+        "sort *",
+        "rg --pre x y",
+        "tar xf a.tar",
+        "tar cf a.tar b",
+        "curl https://a.test",
+        "ping a.test",
+        "npm test",
+        "make",
+        "python3 x.py",
+        "python3 -c 'print(1)'",
+        "python3 -m json.tool",
+        "bash -c ls",
+        "unknown",
+        "./ls",
+        "/bin/ls",
+        "l* x",
+        "{ls,x}",
+        "timeout 5 rm a",
+        "timeout 5* ls",
+        "env",
+        "printenv",
+        "xargs ls",
+        "sudo ls",
+        "x=1",
+        "PATH=x ls",
+        "> out",
+        "ls $HOME",
+        "ls $(pwd)",
+        "for f in a; do ls; done",
+        "ls 'x",
+        "export A=b",
+        "printf -v x y",
+        "printf %n x",
+        "tee x",
+        "cp a b",
+        "kill 1",
+        "nohup ls",
+        "ls && rm a",
+        "pushd x && popd",
+    ],
+)
+def test_everything_else_changes_something(command: str) -> None:
+    assert effects_of(analyse(command)) == "mutating"
+
+
+def test_a_command_that_nobody_read_to_the_end_is_no_reader() -> None:
+    script = Script((Simple((Word("ls"),)),))
+    assert effects_of(Analysis("ls", script)) == "none"
+    assert effects_of(Analysis("ls", script, "a reason")) == "mutating"
+    assert effects_of(Analysis("ls", Script(script.commands, expands=True))) == "mutating"
+
+
+@pytest.mark.parametrize("mark", ["globs", "braces"])
+def test_a_program_that_the_shell_fills_in_is_no_reader(mark: str) -> None:
+    word = Word("ls", "ls", **{mark: True})
+    assert effects_of(Analysis("", Script((Simple((word,)),)))) == "mutating"
+
+
+def test_wrappers_and_words_have_an_end() -> None:
+    assert effects_of(analyse("timeout 1 " * 8 + "ls")) == "none"
+    assert effects_of(analyse("timeout 1 " * 9 + "ls")) == "mutating"
+    few, many = (Script((Simple((Word("ls"),) * count),)) for count in (1000, 1001))
+    assert effects_of(Analysis("", few)) == "none"
+    assert effects_of(Analysis("", many)) == "mutating"
+
+
+@pytest.mark.parametrize(
+    ("target", "operator", "effects"),
+    [
+        ("/dev/null", ">", "none"),
+        ("2", ">&", "none"),
+        ("2-", ">&", "none"),
+        ("x", ">&", "mutating"),
+        ("x", ">|", "mutating"),
+        ("x", "&>", "mutating"),
+        ("x", "&>>", "mutating"),
+        ("x", "<>", "mutating"),
+        ("x", "<", "none"),
+        ("/dev/tty", "<", "mutating"),
+        ("3", "<&", "none"),
+    ],
+)
+def test_redirections_that_write_are_effects(target: str, operator: str, effects: str) -> None:
+    simple = Simple((Word("ls"),), redirects=(Redirect(operator, Word(target)),))
+    assert effects_of(Analysis("", Script((simple,)))) == effects
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("cat a b", Touched(reads=("a", "b"))),
+        ("cat a < b > c 2>> d", Touched(("b", "a"), ("c", "d"))),
+        ("echo x 2>&1 >&- <&3", Touched()),
+        ("echo x >& f", Touched((), ("f",))),
+        ("cp a b", Touched(("a",), ("b",))),
+        ("mv a b", Touched(("a",), ("b",), ("a",))),
+        ("rm -rf a b", Touched((), (), ("a", "b"))),
+        ("sort -o x a", Touched(("a",), ("x",))),
+        ("tee x < a", Touched(("a",), ("x",))),
+        ("sed 'w x' a", Touched(("a",), ("x",))),
+        ("unknown a --b=c -d", Touched(("a", "c"), ("a", "c"))),
+        ("sudo rm a", Touched((), (), ("a",))),
+        ("bash -c 'rm a; cat b'", Touched(("b",), (), ("a",))),
+        ("find x -exec rm y {} +", Touched(("x",), (), ("x", "y", "{}"))),
+        ("cd .git/hooks && echo x > pre-commit", Touched((".git/hooks",), (".git/hooks/pre-commit",))),
+        ("cd .git/hooks; echo x > pre-commit", Touched((".git/hooks",), ("pre-commit", ".git/hooks/pre-commit"))),
+        ("cd a; cd b; cat c", Touched(("a", "b", "a/b", "c", "a/c", "b/c", "a/b/c"))),
+        ("cd a && cat ~/b ../c", Touched(("a", "~/b", "a/../c"))),
+        ("bash -c 'cd a && cat b'; cat c", Touched(("a", "b", "a/b", "c", "a/c"))),
+        ("cd && cat .netrc", Touched(("~/.netrc",))),
+        ("cat $x a", Touched(("a",))),
+        # What is sent or loaded is read.
+        ("curl -T a x.test", Touched(("a",))),
+        ("curl -d @a x.test", Touched(("@a", "a"))),
+        ("curl --data-binary n@a x.test", Touched(("n@a", "a"))),
+        ("curl -F 'f=@a;type=b' x.test", Touched(("f=@a;type=b", "a", "b"))),
+        ("curl -F 'f=<a' x.test", Touched(("f=<a", "a"))),
+        ("curl -H @a x.test", Touched(("@a", "a"))),
+        ("curl -K a x.test", Touched(("a",))),
+        ("curl file:///a/%62 x.test", Touched(("file:///a/%62", "/a/b", "file"))),
+        ("curl FILE://localhost/a", Touched(("FILE://localhost/a", "/a", "FILE"))),
+        ("curl -x http://p.test x.test", Touched(("http",))),
+        ("wget --post-file=a x.test", Touched(("a",))),
+        ("http x.test f@a g:=@b", Touched(("f@a", "a", "g:=@b", "b"))),
+        ("docker run -v ~/a:/b i", Touched(("~/a:/b", "~/a"))),
+        (
+            "docker run --mount type=bind,source=/a,target=/b i",
+            Touched(("type=bind,source=/a,target=/b", "bind", "/a", "/b")),
+        ),
+        ("gh api -F a=@b x", Touched(("a=@b", "b"))),
+        # Addresses and texts are no paths, where nobody knows.
+        ("git clone https://a.test/b c", Touched((), ("c",))),
+        ("pip install git+https://a.test/b", Touched(("install",))),
+        ("npm install https://a.test/b.tgz", Touched(("install",))),
+        ("mytool https://a.test --url=http://b.test c", Touched(("c",), ("c",))),
+        ("mytool https://../../a", Touched(("https://../../a",), ("https://../../a",))),
+        ("mytool file:///a", Touched(("file:///a", "/a"), ("file:///a", "/a"))),
+        ("python3 a.py --url http://b.test c", Touched(("c", "a.py"))),
+        ("mytool 'a\nb' c", Touched(("c",), ("c",))),
+        ("cat https://a.test", Touched(("https://a.test",))),
+        ("cat 'a\nb'", Touched(("a\nb",))),
+        # What is searched and removed.
+        ("find -delete", Touched((), (), (".",))),
+        ("find a b -delete", Touched(("a", "b"), (), ("a", "b"))),
+        ("find -L a -type f -delete", Touched(("a",), (), ("a",))),
+        ("find a -name x -delete", Touched(("a",), (), ("a/x",))),
+        ("find a -iname '*.pyc' -delete", Touched(("a",), (), ("a/.pyc",))),
+        ("find a -path '*/x/*' -delete", Touched(("a",), (), ("a/x/*",))),
+        ("find a -name '*' -delete", Touched(("a",), (), ("a",))),
+        ("find a -delete -name x", Touched(("a",), (), ("a",))),
+        ("find a ! -name x -delete", Touched(("a",), (), ("a",))),
+        ("find a -not -name x -delete", Touched(("a",), (), ("a",))),
+        ("find a -name x -o -name y -delete", Touched(("a",), (), ("a",))),
+        ("find a -type d -empty -delete", Touched(("a",))),
+        ("find a -name x -exec /bin/rm -rf {} +", Touched(("a",), (), ("a/x", "{}"))),
+        ("find a -exec cat {} +", Touched(("a", "{}"))),
+        ("git clean -fdx", Touched((), (), (".",))),
+        ("git clean -f a b", Touched(("a", "b"), (), ("a", "b"))),
+        ("git clean -nd", Touched()),
+        ("git clean --dry-run", Touched()),
+        ("git worktree remove a", Touched((), ("a",), ("a",))),
+        ("pytest --basetemp=a", Touched((), (), ("a",))),
+        ("cat ~/.ssh/id", Touched(("~/.ssh/id",))),
+        ("cat a a", Touched(("a",))),
+        ("git -C x status", Touched(("x",))),
+        ("cat 'a", Touched()),
+        ("x=1", Touched()),
+        ("dd if=a of=b", Touched(("a",), ("b",), ("b",))),
+    ],
+)
+def test_the_paths_are_those_the_table_knows_of(command: str, found: Touched) -> None:
+    assert touched(analyse(command)) == found
+
+
+@pytest.mark.parametrize(("length", "count"), [(4096, 1), (4097, 0)])
+def test_a_word_longer_than_a_path_is_text_where_nobody_knows(length: int, count: int) -> None:
+    assert len(touched(analyse(f"mytool {'a' * length}")).writes) == count
+    assert len(touched(analyse(f"cat {'a' * length}")).reads) == 1
+
+
+@pytest.mark.parametrize("target", ["\u00b2", "\u0663", "x", "1x"])
+def test_only_digits_are_descriptors(target: str) -> None:
+    simple = Simple((Word("ls"),), redirects=(Redirect(">&", Word(target)),))
+    assert touched(Analysis("", Script((simple,)))) == Touched((), (target,))
+    assert effects_of(Analysis("", Script((simple,)))) == "mutating"
+    plain = Simple((Word("ls"),), redirects=(Redirect(">", Word("1")),))
+    assert touched(Analysis("", Script((plain,)))) == Touched((), ("1",))
+
+
+def test_a_file_opened_both_ways_is_read_and_written() -> None:
+    simple = Simple((Word("ls"),), redirects=(Redirect("<>", Word("f")),))
+    assert touched(Analysis("", Script((simple,)))) == Touched(("f",), ("f",))
+
+
+def test_the_folders_a_command_may_be_in_do_not_grow_without_end() -> None:
+    assert len(touched(analyse("cd a;" * 40 + "cat b")).reads) < 400

@@ -1,0 +1,367 @@
+"""The little languages inside words: sed, awk, jq, SQL, formats."""
+
+import pytest
+
+from callgate.shell.command import Word
+from callgate.shell.programs import program_named
+from callgate.shell.programs.awk import program_uses
+from callgate.shell.programs.options import options_in
+from callgate.shell.programs.sed import script_uses
+from tests.shell.shell_kit import granted
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "",
+        "p",
+        "1d",
+        "$!d",
+        "1,5p",
+        "1~2p",
+        "2,+3p",
+        "2,~4p",
+        "0,/x/d",
+        "/a/,/b/p",
+        "/a/I,$p",
+        "\\,a,d",
+        "1 , 3 ! p",
+        "s/a/b/",
+        "s,a,b,gI;s|c|d|2p",
+        "s/a\\/b/c/",
+        "s/[a-z]/x/M",
+        "s/a/x\\\ny/",
+        "y/abc/xyz/",
+        "/x/{p;d}",
+        "/x/{\np\n}",
+        "{p}; {d}",
+        ":a;N;$!ba;s/\\n/ /g",
+        ":a\nN\nta\nTa",
+        "b;t;T",
+        "q;Q5;l 20;l",
+        "a text w x",
+        "a\\\ntext\\\ne more",
+        "i\\text",
+        "1c\\",
+        "# w out\np # e x",
+        "=;D;g;G;h;H;n;N;P;x;z;F",
+        "n;;p",
+    ],
+)
+def test_a_sed_script_that_only_prints_has_no_uses(script: str) -> None:
+    assert script_uses(script, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "role", "text"),
+    [
+        ("e", "run", ""),
+        ("1e rm a", "run", "rm a"),
+        ("1e\\ rm", "run", "\\ rm"),
+        ("s/a/b/e", "run", ""),
+        ("s/a/b/ge", "run", ""),
+        ("p;e x", "run", "x"),
+        ("/x/{e x\n}", "run", "x"),
+        ("w out", "write", "out"),
+        ("W out", "write", "out"),
+        ("s/a/b/w out", "write", "out"),
+        ("s/a/b/gw out;p", "write", "out;p"),
+        ("r in", "read", "in"),
+        ("R in", "read", "in"),
+        ("r", "read", ""),
+    ],
+)
+def test_a_sed_script_that_does_more_says_what(script: str, role: str, text: str) -> None:
+    (use,) = script_uses(script, 3)
+    assert (use.role, use.text, use.at, use.on) == (role, text, 3, 3)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "s/a/b",
+        "s/a",
+        "s",
+        "s\na\nb\n",
+        "s\\a\\b\\",
+        "s a b ",
+        "séaébé",
+        "1,p",
+        "v",
+        "k",
+        "p d",
+        "s/a\nb/c/",
+        "s/[/]/x/",
+        "y/a/b",
+        "/a",
+        "\\",
+        "p}x",
+        "q5x",
+        "b label x",
+        "s/a/b/x",
+        "!!k",
+        "1,2,3p",
+    ],
+)
+def test_a_sed_script_that_is_not_understood_is_odd(script: str) -> None:
+    (use,) = script_uses(script, 1)
+    assert use.role == "odd"
+
+
+@pytest.mark.parametrize(
+    "command", ["sed -e", "sed", "jq --slurpfile", "jq", "tar cf", "sort -k", "awk", "find . -name"]
+)
+def test_a_word_that_is_missing_is_for_the_program_to_complain_about(command: str) -> None:
+    assert granted(f"{command.split()[0]}:*", command)
+
+
+def test_the_parts_of_a_sed_script_belong_together() -> None:
+    assert granted("sed:*", "sed -e 'a\\' -e 'e text' a.txt")
+    assert not granted("sed:*", "sed -e p -e 'e x' a.txt")
+    assert not granted("sed:*", "sed -n s/*/x/ a.txt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{print}",
+        "{print $1, $NF}",
+        "$3 > 100",
+        "$3 >= 1 && $4 < 2 || !x {print}",
+        "/a|b/",
+        "!/a/ {n++} END {print n}",
+        '$1 ~ /x|y/ {print "a|b > c"}',
+        'BEGIN {FS = ","; x = 1.5e3; y = .5} {print x / y}',
+        "{print ($1 + $2) / 2}",
+        "{a[$1] += $2} END {for (k in a) print k, a[k]}",
+        "{x = y ? 1 : 2; x %= 3; x ^= 2}\n# note | > \n{print x}",
+        'function f(a) {return /x/ ? a : "b"} {print f($1)}',
+        "{print length($0) /2/ 3}",
+        '{printf "%s\\n", substr($0, 1)}',
+        "{if ($1 > 2) print $1; else print $2}",
+        "/[a-z]+[^0-9][[:space:]_][\\/\\]]/ {print}",
+        "$1 ~ /^[|>]/ {exit /x/}",
+        "{print $1,\n$2}",
+        "\n{print}\n",
+        "",
+    ],
+)
+def test_an_awk_program_that_computes_and_prints_has_no_uses(text: str) -> None:
+    assert program_uses(text, 1) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{system("x")}',
+        '1system("x")',
+        '{"x" | getline y}',
+        '{print | "x"}',
+        '{print |& "x"}',
+        '{print > "x"}',
+        "{print $1 > $2}",
+        '{printf "%s", $1 >> "x"}',
+        '{print $1 >"x"}',
+        '{getline < "x"}',
+        '{print ENVIRON["x"]}',
+        "BEGIN {ARGV[1] = 2}",
+        "{ARGC = 2}",
+        "{print PROCINFO[1]}",
+        "{SYMTAB[1] = 2}",
+        "{FUNCTAB[1]}",
+        '@include "x"',
+        '{close("x")}',
+        'extension("x")',
+        '{if (1) /"/; print > "f" /"/}',
+        '{x++ /"/; print > "f" /"/}',
+        '{a[1] /"/; print | "f" /"/}',
+        "{print (1 > 2)}",
+        'BEGIN {if (0) exit /"/; print "x" | "sh"} # "',
+        'BEGIN {x = length /"/; print "x" | "sh"} # "',
+        'BEGIN {print "x",\n"y" > "out"}',
+        'BEGIN {print "x", # note\n"y" > "out"}',
+        'BEGIN {print 1 &&\n2 > "out"}',
+        'BEGIN {print 1 ||\n\n2 > "out"}',
+        'BEGIN {print 1 ?\n2 :\n3 > "out"}',
+        "$1 == 2 {print\n}\n{print $1\n > 3}" + '{print >> "x"}',
+    ],
+)
+def test_an_awk_program_that_reaches_out_runs_code(text: str) -> None:
+    (use,) = program_uses(text, 2)
+    assert (use.role, use.text, use.on) == ("code", text, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"open',
+        "{print `x`}",
+        "/open",
+        "a\\\nb",
+        "//",
+        "/[",
+        "/[a",
+        "/[/]x/",
+        '/[]/"/]/ {print "x" | "sh"} # "',
+        '/[^]/"/]/ {print "x" | "sh"} # "',
+        "/[[]/",
+        "/[[:x]/",
+        "/" + "[^]" * 1_000,
+        "'",
+    ],
+)
+def test_an_awk_program_that_is_not_understood_is_odd(text: str) -> None:
+    (use,) = program_uses(text, 1)
+    assert use.role == "odd"
+
+
+def test_assignments_among_the_files_of_awk_are_no_files() -> None:
+    assert granted("awk:*", "awk '{print x}' x=/etc a.txt")
+    assert not granted("awk:*", "awk '{print x}' x=1 /etc/passwd")
+    assert granted("awk:*", "gawk '{print}'") is False
+    assert granted("gawk:*", "gawk -e '{print}' a.txt")
+    assert not granted("gawk:*", "gawk -e '{print > \"x\"}' a.txt")
+    assert not granted("awk:*", "awk *")
+    assert not granted("awk:*", "awk x*")
+
+
+def test_jq_reads_the_files_before_its_texts_and_takes_no_option_after_the_last() -> None:
+    assert granted("jq:*", "jq -n '$a' --args /etc/passwd")
+    assert granted("jq:*", "jq --args -n '$a' /etc/passwd")
+    assert not granted("jq:*", "jq -R . /etc/passwd --args")
+    assert not granted("jq:*", "jq -R . -- --arg /etc/passwd a.txt")
+    assert not granted("jq:*", "jq -n '$ ENV'")
+    assert not granted("jq:*", "jq -n '$#\nENV'")
+
+
+def test_jq_knows_options_with_two_words() -> None:
+    assert granted("jq:*", "jq --arg a b --argjson c 1 '.a == $a' a.json")
+    assert granted("jq:*", "jq -n --args '$ARGS' /etc x")
+    assert granted("jq:*", "jq --slurpfile a b.json . c.json")
+    assert not granted("jq:*", "jq --arg a b env")
+    assert not granted("jq:*", "jq --arg env x '..env'")
+    assert granted("jq:*", "jq '.env | .environ' a.json")
+    assert not granted("jq:*", "jq .[x]* a.json")
+    assert granted("jq:*", "jq -n --args")
+
+
+@pytest.mark.parametrize(
+    "word", ["$ENV.A", "env", "env.A", '"\\(env)"', "input_filename", 'import "a" as b', "$__prog_args"]
+)
+def test_jq_filters_that_look_elsewhere_are_left_out(word: str) -> None:
+    assert not granted("jq:*", f"jq -n '{word}'")
+
+
+@pytest.mark.parametrize(
+    "word", ["env(A)", "strenv(A)", 'load("x")', 'load_str("x")', "envsubst", 'eval("x")', "system(1)"]
+)
+def test_yq_expressions_that_look_elsewhere_are_left_out(word: str) -> None:
+    assert not granted("yq:*", f"yq '{word}' a.yml")
+    assert not granted("yq:*", f"yq --expression '{word}' a.yml")
+    assert granted("yq:*", "yq -o json '.env.load' a.yml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".shell x",
+        "select 1;\n .system x",
+        "select load_extension('x')",
+        "select readfile('x')",
+        "attach 'x' as y",
+        "VACUUM INTO 'x'",
+        "select edit(1)",
+        "select writefile('a','b')",
+        "select fts3_tokenizer('x')",
+    ],
+)
+def test_sql_that_leaves_the_database_is_left_out(text: str) -> None:
+    assert not granted("sqlite3:*", f'sqlite3 a.db "{text}"')
+    assert granted("sqlite3:*", "sqlite3 a.db \"select a.b from attached where x = '.'\"")
+
+
+@pytest.mark.parametrize(
+    "text", ["\\\\! x", "copy t to '/x'", "select pg_read_file('x')", "select lo_import('x')", "do 1"]
+)
+def test_sql_for_a_server_stays_sql(text: str) -> None:
+    assert not granted("psql:*", f'psql -c "{text}"')
+    assert granted("psql:*", "psql -d x -c 'select 1'")
+    assert granted("psql:*", "psql -l")
+    assert not granted("psql:*", "psql -d x")
+
+
+@pytest.mark.parametrize(
+    "text", ["system x", "source x", "select load_file(1)", "select 1 into outfile 'x'", "\\\\! x"]
+)
+def test_sql_for_another_server_too(text: str) -> None:
+    assert not granted("mysql:*", f'mysql -e "{text}"')
+    assert granted("mysql:*", "mysql -u a -e 'select 1'")
+    assert not granted("mysql:*", "mysql -u a")
+
+
+@pytest.mark.parametrize("text", ["%n", "%5n", "%%%n", "%-*n", "a %hn"])
+def test_a_format_that_sets_a_variable_is_left_out(text: str) -> None:
+    assert not granted("printf:*", f"printf '{text}' x")
+    assert granted("printf:*", "printf '%d\\n %%n' 1")
+    assert granted("printf:*", "printf")
+
+
+def test_a_table_with_a_slip_does_not_load() -> None:
+    with pytest.raises(ValueError, match="one letter at a time"):
+        options_in("-ab=text")
+
+
+def test_a_cluster_without_end_is_not_read_letter_by_letter() -> None:
+    assert not granted("ls:*", "ls -" + "l" * 500)
+    assert not granted("pytest:*", "pytest -" + "v" * 500)
+    assert granted("ls:*", "ls -" + "l" * 300)
+    assert granted("grep:*", "grep -e" + "l" * 300 + " a.txt")
+
+
+def test_a_bundle_of_tar_letters_takes_its_values_from_the_next_words() -> None:
+    assert granted("tar:*", "tar cfC x.tar sub a.txt")
+    assert not granted("tar:*", "tar cfC x.tar / a.txt")
+    assert not granted("tar:*", "tar " + "v" * 41 + "f x")
+    assert granted("tar:*", "tar -tf -")
+
+
+def test_dates_hosts_and_processes_show_or_change() -> None:
+    assert granted("date:*", "date -r a.txt +%s")
+    assert not granted("date:*", "date 1")
+    assert granted("hostname:*", "hostname -f")
+    assert not granted("hostname:*", "hostname x")
+    assert granted("ps:*", "ps -o pid,rss,time -p 1")
+    assert not granted("ps:*", "ps axe")
+
+
+def test_compilers_and_shells_with_words_that_do_more() -> None:
+    assert granted("gcc:*", "gcc -O2 -o a a.c")
+    for word in ("-fplugin=x", "-B.", "-wrapper x", "@x", "-specs=x", "-o /x", "-Wl,x"):
+        assert not granted("gcc:*", f"gcc {word} a.c")
+    assert granted("bash:*", "bash +x run.sh a")
+    assert not granted("bash:*", "bash +x -c ls")
+    assert not granted("bash:*", "bash run.sh /etc/passwd")
+    assert granted("bash:*", "bash --version")
+    assert granted("hash", "hash")
+    assert not granted("hash:*", "hash x")
+
+
+def test_mapfile_takes_its_callback_glued_or_not() -> None:
+    for command in ("mapfile -C ls x", "mapfile -Cls x", "mapfile -C", "readarray -C ls x"):
+        assert not granted("mapfile:* | readarray:*", command)
+
+
+def test_a_test_with_a_word_that_is_not_known_is_no_reader() -> None:
+    uses = program_named("[").read((Word("["), Word("-f"), Word(None, "$x"), Word("]")))
+    assert [use.role for use in uses] == ["odd"]
+
+
+def test_dd_names_its_files() -> None:
+    assert granted("dd:*", "dd if=a bs=1 count=2 status=none")
+    assert not granted("dd:*", "dd if=a strange=1")
+
+
+def test_dangerous_letters_count_after_one_that_is_not_known() -> None:
+    assert not granted("pytest:*", "pytest -zp evil")
+    assert granted("pytest:*", "pytest -zq")
+    assert not granted("git clone:*", "git clone -vu pwn x y")
