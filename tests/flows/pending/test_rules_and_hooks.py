@@ -1,4 +1,4 @@
-"""Rules, hooks and modes over pending actions: what went wrong once, or might. Each test is one story."""
+"""Rules, hooks and modes applied to pending actions."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Sessions on disk, where they broke: moves, forks, closing, and what is said while something else is under way."""
+"""Kept sessions: moves, forks, compaction and closing while something else is under way."""
 
 import asyncio
 import os

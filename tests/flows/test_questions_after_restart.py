@@ -1,4 +1,4 @@
-"""What sessions asked, or forgot, after a restart and got wrong once, or might: each test is one story."""
+"""Questions and answers on record, after a restart."""
 
 from collections.abc import Sequence
 from typing import Any

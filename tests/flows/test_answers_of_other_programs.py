@@ -1,4 +1,4 @@
-"""What became of the answers of other programs, and went wrong once, or might: each test is one story."""
+"""Answers that other programs give to open questions."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What sessions made of answers and got wrong once, or might: each test is one story."""
+"""Answers that edit the arguments, or are remembered."""
 
 import asyncio
 from dataclasses import replace

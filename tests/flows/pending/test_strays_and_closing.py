@@ -1,4 +1,4 @@
-"""Staging, resolving and closing: what went wrong once, or might. Each test is one story.
+"""Staging and resolving beside strays, closing sessions and sub-agents.
 
 Most of them run in virtual time: a grace period passes when nothing else is left to do, and who would wait for ever is
 told so at once.

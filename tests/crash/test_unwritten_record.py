@@ -1,4 +1,4 @@
-"""What the faults of this folder have found, each as small as it gets."""
+"""A record that cannot be written: refused questions and answers, logs that could not be made, full disks."""
 
 import asyncio
 from collections.abc import Awaitable

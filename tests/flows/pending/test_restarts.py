@@ -1,4 +1,4 @@
-"""Restarts and pending actions: what went wrong once, or might. Each test is one story."""
+"""Pending actions, previews and answers after a restart."""
 
 from hashlib import sha256
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the gate inside the executor got wrong once, or might: each test is one story."""
+"""The gate inside the executor: failing checks, changed arguments, timers and counters."""
 
 import asyncio
 from typing import Any

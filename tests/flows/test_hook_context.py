@@ -1,4 +1,4 @@
-"""What became of what hooks say, and went wrong once, or might: each test is one story."""
+"""Context that hooks add for the model."""
 
 from pathlib import Path
 from typing import Any

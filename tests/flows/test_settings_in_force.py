@@ -1,4 +1,4 @@
-"""What sessions made of settings and got wrong once, or might: each test is one story."""
+"""Settings that must hold in the workspace, after a resume, and when an answer cannot be kept."""
 
 import asyncio
 from pathlib import Path

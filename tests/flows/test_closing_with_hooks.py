@@ -1,4 +1,4 @@
-"""What closing a session got wrong while a hook was at work, or might: each test is one story."""
+"""Closing a session while a hook runs."""
 
 import asyncio
 from collections.abc import Sequence

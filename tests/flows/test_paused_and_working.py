@@ -1,4 +1,4 @@
-"""What a session with a gate got wrong about itself, or might: paused, and at work again."""
+"""The status of a session: paused by denials, and working again."""
 
 from pathlib import Path
 from typing import Any
