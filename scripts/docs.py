@@ -21,20 +21,21 @@ def statuses() -> str:
 
 
 def events() -> str:
-    """Every event with its fields and what its docstring says, durable ones first."""
+    """Every event with its fields, its row of the table and what its docstring says, durable ones first."""
     from dataclasses import fields
-    from typing import get_args
 
-    from callgate.words.events import Durable, Passing
+    from callgate.words.events import EVENTS
 
     lines: list[str] = []
-    for title, group in (("On record", Durable), ("Passing, never stored", Passing)):
-        lines += [f"### {title}", "", "| event | fields | |", "|---|---|---|"]
-        for event in get_args(group):
+    for title, durable in (("On record", True), ("Passing, never stored", False)):
+        lines += [f"### {title}", "", "| event | fields | belongs to | told | |", "|---|---|---|---|---|"]
+        for event, row in EVENTS.items():
+            if (row.on != "nothing") is not durable:
+                continue
             names = ", ".join(f"`{field.name}`" for field in fields(event) if field.name != "at")
             written = event.__doc__ or ""
             said = "" if written.startswith(f"{event.__name__}(") else " ".join(written.split())
-            lines.append(f"| `{event.__name__}` | {names} | {said} |")
+            lines.append(f"| `{event.__name__}` | {names} | {row.on} | {row.told} | {said} |")
         lines.append("")
     return "\n".join(lines).strip()
 

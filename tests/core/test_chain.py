@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from callgate.core.chain import BOUNDARY, BRANCHED, FACT, MESSAGE, REWOUND, Chain, Line, live_events
+from callgate.core.chain import Chain, Line, live_events
 from callgate.core.ledger import Ledger
 from callgate.words.calls import Result
 from callgate.words.events import (
@@ -56,15 +56,15 @@ class Log:
 
     @property
     def said(self) -> list[str | None]:
-        return [line.id for line in self.live if line.kind == MESSAGE]
+        return [line.id for line in self.live if line.kind == "message"]
 
 
 def message(own: str, parent: str | None) -> Line:
-    return Line(MESSAGE, own, parent)
+    return Line("message", own, parent)
 
 
 def fact(parent: str | None) -> Line:
-    return Line(FACT, None, parent)
+    return Line("fact", None, parent)
 
 
 def linear(*ids: str) -> Log:
@@ -75,20 +75,20 @@ def linear(*ids: str) -> Log:
 
 
 def test_a_rewind_leaves_a_dead_branch_and_a_branch_goes_back_to_it() -> None:
-    log = linear("u1", "a1", "u2", "a2").add(Line(REWOUND, None, None, "u2"), message("u3", "a1"))
+    log = linear("u1", "a1", "u2", "a2").add(Line("rewound", None, None, "u2"), message("u3", "a1"))
     assert log.said == ["u1", "a1", "u3"]
-    log.add(Line(BRANCHED, None, None, "a2"), message("u4", "a2"))
+    log.add(Line("branched", None, None, "a2"), message("u4", "a2"))
     assert log.said == ["u1", "a1", "u2", "a2", "u4"]
 
 
 def test_rewinding_the_first_message_leaves_nothing_live() -> None:
-    log = linear("u1", "a1").add(Line(REWOUND, None, None, "u1"))
+    log = linear("u1", "a1").add(Line("rewound", None, None, "u1"))
     assert log.said == []
     assert log.chain.leaf is None
     assert log.add(message("u2", None)).said == ["u2"]
 
 
-@pytest.mark.parametrize("kind", [REWOUND, BRANCHED], ids=["rewound", "branched"])
+@pytest.mark.parametrize("kind", ["rewound", "branched"], ids=["rewound", "branched"])
 @pytest.mark.parametrize("target", ["gone", None], ids=["unknown", "none"])
 def test_a_move_to_a_message_that_is_not_there_moves_nothing(kind: str, target: str | None) -> None:
     assert linear("u1", "a1").add(Line(kind, None, None, target)).said == ["u1", "a1"]
@@ -113,54 +113,54 @@ def test_a_message_with_an_id_that_is_there_already_is_refused_and_moves_nothing
 
 def test_facts_live_and_die_with_their_message() -> None:
     log = linear("u1").add(fact("a1"), message("a1", "u1"), fact("a1"), message("u2", "a1"), fact("u2"))
-    log.add(Line(REWOUND, None, None, "u2"))
-    assert [line.parent for line in log.live if line.kind == FACT] == ["a1", "a1"]
+    log.add(Line("rewound", None, None, "u2"))
+    assert [line.parent for line in log.live if line.kind == "fact"] == ["a1", "a1"]
 
 
 def test_a_fact_whose_message_never_came_lives_with_the_leaf_it_was_written_at() -> None:
     log = linear("u1", "a1", "u2").add(fact("a2"))
     assert fact("a2") in log.live
-    log.add(Line(REWOUND, None, None, "u2"), fact("a3"))
+    log.add(Line("rewound", None, None, "u2"), fact("a3"))
     assert fact("a2") not in log.live
     assert fact("a3") in log.live
 
 
 def test_what_hangs_on_the_session_is_always_live() -> None:
-    log = linear("u1").add(fact(None), Line(REWOUND, None, None, "u1"), message("u2", None), fact(None))
-    assert [line for line in log.live if line.kind == FACT] == [fact(None), fact(None)]
+    log = linear("u1").add(fact(None), Line("rewound", None, None, "u1"), message("u2", None), fact(None))
+    assert [line for line in log.live if line.kind == "fact"] == [fact(None), fact(None)]
 
 
 def test_the_last_live_boundary_cuts_before_what_is_kept() -> None:
-    log = linear("u1", "a1", "u2", "a2").add(Line(BOUNDARY, None, "a2", "u2"), message("u3", "a2"))
+    log = linear("u1", "a1", "u2", "a2").add(Line("boundary", None, "a2", "u2"), message("u3", "a2"))
     assert log.said == ["u2", "a2", "u3"]
-    log.add(Line(BOUNDARY, None, "u3", None), message("u4", "u3"))
+    log.add(Line("boundary", None, "u3", None), message("u4", "u3"))
     assert log.said == ["u4"]
-    assert [line.target for line in log.live if line.kind == BOUNDARY] == [None]
+    assert [line.target for line in log.live if line.kind == "boundary"] == [None]
 
 
 def test_a_boundary_inside_a_kept_tail_says_nothing_any_more() -> None:
     """What the first one kept begins with u1, which is not loaded: folded, it would drop the tail."""
-    log = linear("u1", "a1", "u2").add(Line(BOUNDARY, None, "u2", "u1"), Line(BOUNDARY, None, "u2", "a1"))
+    log = linear("u1", "a1", "u2").add(Line("boundary", None, "u2", "u1"), Line("boundary", None, "u2", "a1"))
     assert log.said == ["a1", "u2"]
-    assert [line.target for line in log.live if line.kind == BOUNDARY] == ["a1"]
+    assert [line.target for line in log.live if line.kind == "boundary"] == ["a1"]
 
 
 def test_a_boundary_on_a_branch_that_was_left_cuts_nothing() -> None:
-    log = linear("u1", "a1", "u2", "a2").add(Line(BOUNDARY, None, "a2", "u2"), Line(REWOUND, None, None, "a2"))
+    log = linear("u1", "a1", "u2", "a2").add(Line("boundary", None, "a2", "u2"), Line("rewound", None, None, "a2"))
     assert log.said == ["u1", "a1", "u2"]
 
 
 def test_a_boundary_made_after_a_branch_was_left_is_not_on_that_branch() -> None:
     """Folded behind u2 and a2, which stand before it, it would hide them."""
-    log = linear("u1", "a1", "u2", "a2").add(Line(REWOUND, None, None, "u2"), Line(BOUNDARY, None, "a1", None))
+    log = linear("u1", "a1", "u2", "a2").add(Line("rewound", None, None, "u2"), Line("boundary", None, "a1", None))
     assert log.said == []
-    log.add(Line(BRANCHED, None, None, "a2"))
+    log.add(Line("branched", None, None, "a2"))
     assert log.said == ["u1", "a1", "u2", "a2"]
-    assert [line for line in log.live if line.kind == BOUNDARY] == []
+    assert [line for line in log.live if line.kind == "boundary"] == []
 
 
 def test_a_kept_tail_that_is_lost_keeps_nothing() -> None:
-    log = linear("u1", "a1").add(Line(BOUNDARY, None, "a1", "lost"), message("u2", "a1"))
+    log = linear("u1", "a1").add(Line("boundary", None, "a1", "lost"), message("u2", "a1"))
     assert log.said == ["u2"]
 
 

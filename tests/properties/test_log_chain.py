@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.chain import BOUNDARY, BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Chain, Line
+from callgate.core.chain import Chain, Line
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.transcript.codec import read_line
@@ -28,12 +28,12 @@ from tests.transcript.kit import (
 )
 
 KINDS = {
-    "message": MESSAGE,
-    "fact": FACT,
-    "run_ended": CLOSING,
-    "rewound": REWOUND,
-    "branched": BRANCHED,
-    "compacted": BOUNDARY,
+    "message": "message",
+    "fact": "fact",
+    "run_ended": "closing",
+    "rewound": "rewound",
+    "branched": "branched",
+    "compacted": "boundary",
 }
 IDS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8")
 

@@ -17,10 +17,13 @@ from callgate.words.events import (
     CallSettled,
     Compacted,
     Counted,
+    Durable,
     MessageAdded,
     MetadataSet,
     Noted,
+    Paused,
     Rewound,
+    RunEnded,
 )
 from callgate.words.inputs import Branch, Compact, Prompt, Rewind
 from callgate.words.messages import Message, Text
@@ -428,3 +431,26 @@ def test_a_start_on_record_counts_also_when_the_decision_before_it_is_lost(store
 def test_a_file_that_is_no_log_is_listed_with_its_fault(store: Store) -> None:
     put_log(store, b"Dear diary,\ntoday nothing happened.\n")
     assert [each.fault for each in store.list()] == ["no line of it can be read"]
+
+
+@pytest.mark.spec("TRS-11")
+@pytest.mark.parametrize(
+    "closing", [Paused(AT, "denied often"), RunEnded(AT, "done")], ids=lambda each: type(each).__name__
+)
+def test_an_event_that_closes_a_branch_one_left_says_the_same_with_and_without_the_index(
+    store: Store, closing: Durable
+) -> None:
+    put_log(store, talk(2).image)  # u1 a1 u2 a2
+    append(store, Branched(AT, "a1"))
+    append(store, closing)
+    append(store, Branched(AT, "a2"))
+
+    def state() -> tuple[bool, bool, list[str]]:
+        events = store.read(SESSION).events
+        ledger = Ledger(events)
+        return ledger.paused, ledger.running, [type(event).__name__ for event in events]
+
+    with_index = state()
+    drop_index(store.find(SESSION))
+    assert state() == with_index
+    assert not with_index[0]

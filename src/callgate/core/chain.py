@@ -4,47 +4,20 @@ No I/O: a line is known by its type, its ids and the bytes it covers (or its ind
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 
-from callgate.words.events import (
-    Branched,
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Compacted,
-    ContextUpdated,
-    Durable,
-    EntryKept,
-    Forked,
-    MessageAdded,
-    Noted,
-    Paused,
-    QuestionAnswered,
-    QuestionAsked,
-    ResultReplaced,
-    Rewound,
-    RunEnded,
-    Snipped,
-    StrayEnded,
-    StrayFound,
-    TurnEnded,
-    TurnStarted,
-)
-
-_OF_CALL = (CallDecided, CallStarted, CallSettled, ContextUpdated, StrayFound, StrayEnded)
-_AT_LEAF = (EntryKept, Forked)
+from callgate.words.events import EVENTS, CallArrived, Durable, LineKind, MessageAdded, TurnStarted
 
 _LONGEST_NUMBER = 12
-
-MESSAGE, FACT, CLOSING, REWOUND, BRANCHED, BOUNDARY = "message", "fact", "closing", "rewound", "branched", "boundary"
+_NAMED = {cls: attrgetter(row.by) for cls, row in EVENTS.items() if row.by}
 
 
 class Line(NamedTuple):
     """What the tree needs to know of a line. ``id`` is a message's own; ``parent`` the message before it, or the one
     a fact hangs on; ``target`` what a move or a boundary points to."""
 
-    kind: str
+    kind: LineKind
     id: str | None
     parent: str | None
     target: str | None = None
@@ -77,34 +50,26 @@ class Chain:
 
     def place(self, event: Durable) -> Line:
         """What the line of this event, the next of the log, hangs on."""
-        if isinstance(event, MessageAdded):
-            return Line(MESSAGE, event.message.id, self.leaf)
-        if isinstance(event, Rewound):
-            return Line(REWOUND, None, None, event.message_id)
-        if isinstance(event, Branched):
-            return Line(BRANCHED, None, None, event.message_id)
-        if isinstance(event, Compacted):
-            return Line(BOUNDARY, None, self.leaf, event.kept)
-        if isinstance(event, RunEnded | Paused):
-            return Line(CLOSING, None, self.leaf)
-        return Line(FACT, None, self._hung_on(event))
+        row = EVENTS[type(event)]
+        own = event.message.id if isinstance(event, MessageAdded) else None
+        return Line(row.line, own, self._parent(event), getattr(event, row.target) if row.target else None)
 
     def add(self, line: Line, start: int, end: int) -> bool:
         """Take a line that is on the log, in the order of the log. False: a message with this id is there already."""
         kind, leaf = line.kind, self.leaf
-        if kind == FACT:
+        if kind == "fact":
             last = self._segments[-1] if self._segments else None
             if last is not None and last.end == start and last.leaf == leaf and last.line == line:
                 last.end = end
                 return True
-        elif kind == REWOUND:
+        elif kind == "rewound":
             self.leaf = self._parents.get(line.target or "", leaf)
-        elif kind == BRANCHED:
+        elif kind == "branched":
             self.leaf = line.target if line.target in self._parents else leaf
         else:
             if line.parent is not None and line.parent not in self._parents:
                 line = line._replace(parent=leaf)  # lost: the history goes on from what is there
-            if kind == MESSAGE:
+            if kind == "message":
                 assert line.id is not None
                 if line.id in self._parents:
                     return False
@@ -115,7 +80,7 @@ class Chain:
 
     def where(self, message_id: str) -> tuple[int, int] | None:
         """The bytes of a message's line."""
-        found = (each for each in self._segments if each.line.kind == MESSAGE and each.line.id == message_id)
+        found = (each for each in self._segments if each.line.kind == "message" and each.line.id == message_id)
         return next(((each.start, each.end) for each in found), None)
 
     @property
@@ -151,30 +116,28 @@ class Chain:
                     ranges.append((each.start, each.end))
         return ranges
 
-    def _hung_on(self, event: Any) -> str | None:
+    def _parent(self, event: Durable) -> str | None:
+        """The message that the event belongs to; None for the session. A call that is not known belongs to the leaf."""
+        on, name = EVENTS[type(event)].on, _NAMED.get(type(event))
+        found: str | tuple[str, ...] = () if name is None else name(event) or ()
+        named = found if isinstance(found, str) else found[-1] if found else None
         if isinstance(event, TurnStarted):
             self._turn = event.message_id
             self._calls.clear()
-            return self._turn
-        if isinstance(event, TurnEnded):
-            turn, self._turn = self._turn, None
-            return turn or self.leaf
-        if isinstance(event, CallArrived):
-            self._calls[event.call_id] = event.message_id or None
-            return event.message_id or None
-        if isinstance(event, _OF_CALL):
-            return self._calls.get(event.call_id, self.leaf)
-        if isinstance(event, QuestionAsked):
-            return self._calls.get(event.question.call_id, self.leaf)
-        if isinstance(event, QuestionAnswered):
-            return self._calls.get(event.confirmation.call_id, self.leaf)
-        if isinstance(event, Noted):
-            return self._calls.get(event.call_id or "", self.leaf)
-        if isinstance(event, Snipped):
-            return event.message_ids[-1] if event.message_ids else self.leaf
-        if isinstance(event, ResultReplaced):
-            return event.message_id
-        return self.leaf if isinstance(event, _AT_LEAF) else None
+        elif isinstance(event, CallArrived):
+            self._calls[event.call_id] = named
+        match on:
+            case "message":
+                return named
+            case "call":
+                return self._calls.get(named or "", self.leaf)
+            case "turn":
+                turn, self._turn = self._turn, None
+                return turn or self.leaf
+            case "leaf":
+                return self.leaf
+            case _:
+                return None
 
     def _world_line(self) -> list[str]:
         """From the leaf back. A parent stands earlier in the log, so there are no circles."""
@@ -187,7 +150,7 @@ class Chain:
 
     def _what_follows(self, line: list[str]) -> dict[str | None, int]:
         """For each message of the line, and for its beginning, where the line of the next message begins."""
-        begins = {each.line.id: each.start for each in self._segments if each.line.kind == MESSAGE}
+        begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}
 
@@ -195,7 +158,7 @@ class Chain:
         """A boundary that the world line goes on from."""
         parent = segment.line.parent
         known = parent is None or parent in after or parent == self.leaf
-        return segment.line.kind == BOUNDARY and known and segment.start < after.get(parent, segment.end)
+        return segment.line.kind == "boundary" and known and segment.start < after.get(parent, segment.end)
 
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
         """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
@@ -210,11 +173,11 @@ class Chain:
         self, segment: _Segment, on: set[str], after: dict[str | None, int], boundary: _Segment | None
     ) -> bool:
         line = segment.line
-        if line.kind == MESSAGE:
+        if line.kind == "message":
             return line.id in on
-        if line.kind == BOUNDARY:
+        if line.kind == "boundary":
             return False  # an earlier one, or one of another branch
-        if line.kind == CLOSING:
+        if line.kind == "closing":
             leaf = line.parent
         elif line.parent is None:  # it hangs on the session
             return True

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from json import JSONDecoder, dumps, loads
 from math import isfinite
-from typing import Any, NamedTuple, NoReturn, cast, get_args
+from typing import Any, NamedTuple, NoReturn, cast
 
-from callgate.core.chain import BOUNDARY, BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Line
+from callgate.core.chain import Line
 from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
-from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
+from callgate.words.events import EVENTS, CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced, Row
 from callgate.words.jsonable import from_json, plain_json, to_sparse
 from callgate.words.messages import Image, Resource, ResultPart
 
@@ -28,16 +28,10 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-TYPES: Mapping[str, type] = {_snake(cls.__name__): cls for cls in get_args(Durable)}
-_NAMES: Mapping[type, str] = {cls: name for name, cls in TYPES.items()}
-_KINDS = {
-    "message_added": MESSAGE,
-    "run_ended": CLOSING,
-    "rewound": REWOUND,
-    "branched": BRANCHED,
-    "compacted": BOUNDARY,
-}
-_TARGETS = {"rewound": "message_id", "branched": "message_id", "compacted": "kept"}
+_NAMES: Mapping[type, str] = {cls: _snake(cls.__name__) for cls, row in EVENTS.items() if row.on != "nothing"}
+TYPES: Mapping[str, type] = {name: cls for cls, name in _NAMES.items()}
+_ROWS: Mapping[str, Row] = {name: EVENTS[cls] for name, cls in TYPES.items()}
+_UNKNOWN = Row(folds=False)
 
 
 class BadLine(Exception):
@@ -154,7 +148,7 @@ _HEAD = re.compile(
 def read_head(raw: bytes, summed: str | None = None) -> Head:
     """Enough to place the line, without parsing it. BadLine says what is wrong with it."""
     found = _HEAD.match(raw)
-    if found is None or found[2].decode() in _TARGETS:
+    if found is None or _row(found[2].decode()).target:
         entry = read_line(raw, summed)
         return Head(entry.n, entry.sum, entry.line)
     kind, parent = found[2].decode(), found[4]
@@ -173,9 +167,15 @@ def checked(raw: bytes) -> str:
 
 
 def _line(kind: str, own: str, parent: str | None, data: Mapping[str, Any]) -> Line:
-    what = _KINDS.get(kind, FACT)
-    target = data.get(_TARGETS[kind]) if kind in _TARGETS else None
-    return Line(what, own if what is MESSAGE else None, parent, target if isinstance(target, str) else None)
+    row = _row(kind)
+    target = data.get(row.target) if row.target else None
+    own_id = own if row.line == "message" else None
+    return Line(row.line, own_id, parent, target if isinstance(target, str) else None)
+
+
+def _row(kind: str) -> Row:
+    """A type that this version does not know is a fact."""
+    return _ROWS.get(kind, _UNKNOWN)
 
 
 def _sum(body: bytes) -> str:

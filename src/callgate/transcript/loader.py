@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from callgate.core.chain import BRANCHED, CLOSING, FACT, MESSAGE, REWOUND, Chain, Line
+from callgate.core.chain import Chain, Line
 from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.lock import open_log, unreadable
@@ -130,7 +130,7 @@ def whole(fd: int, session: str) -> Loaded:
             reader.damages.append(Damage(raw.start, len(raw.data), "the same line again"))
             continue
         loaded.n, loaded.sum, loaded.end = max(loaded.n, head.n), raw.sum, raw.end
-        if first is None and head.line.kind == MESSAGE:
+        if first is None and head.line.kind == "message":
             first = raw
     loaded.damages = reader.damages
     if first is not None:  # how it began is shown also when that is not live any more
@@ -175,11 +175,11 @@ def _parsed(loaded: Loaded, lines: Iterable[Raw], *, live: bool) -> bool:
             entry = read_line(raw.data, raw.sum)
             line = entry.line
             if live:
-                if line.kind == MESSAGE:
+                if line.kind == "message":
                     line = line._replace(parent=loaded.chain.leaf)
-                elif line.kind in (REWOUND, BRANCHED):
-                    line = Line(FACT, None, None)
-            elif line.kind not in (MESSAGE, FACT, CLOSING):
+                elif line.kind in ("rewound", "branched"):
+                    line = Line("fact", None, None)
+            elif line.kind not in ("message", "fact", "closing"):
                 return False
             if raw.sum == loaded.sum or not loaded.chain.add(line, raw.start, raw.end):
                 return False

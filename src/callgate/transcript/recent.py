@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from callgate.core.chain import CLOSING, FACT, MESSAGE
 from callgate.transcript.codec import BadLine, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.loader import load
@@ -59,7 +58,7 @@ def _from_index(fd: int, index: Index, count: int, counts: Callable[[Message], b
     tally, behind = Tally(index.about), list[Durable]()
     for raw in reader.lines([(index.upto, size)]):
         entry = read_line(raw.data, raw.sum)
-        if entry.line.kind not in (MESSAGE, FACT, CLOSING):
+        if entry.line.kind not in ("message", "fact", "closing"):
             raise _Stale
         if entry.event is not None:
             behind.append(entry.event)
