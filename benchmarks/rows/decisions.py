@@ -16,7 +16,7 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.known import stand_in
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import Rulebook
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.standalone import DecisionGate
 from callgate.words.decisions import Effect, Origin, arguments_hash
 

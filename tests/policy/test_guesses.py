@@ -2,9 +2,10 @@
 
 import pytest
 
-from callgate.policy.guesses import Sweep, may_hold, says_little, spellings, sweeps
+from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.paths import parse_path_pattern
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
+from callgate.shell.sweeping import Sweep, sweeps
 from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Redirect, Script, Simple, Word
 
 BASH = shutil.which("bash")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import ShellPattern, parse_pattern
 from callgate.shell.reach import doubt, reaches

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.bombs import BOMBS
 from benchmarks.rows.decisions import case_of, gate
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from tests.steps import steps
 
 MOST = 400_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import parse_pattern
 from tests.security.oracle import Jail, need_jail

@@ -1,6 +1,6 @@
 """Short ways to put a question to the shell part of the gate."""
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.grants import Granted, Refused, grant
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.reach import reaches

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
 from callgate.shell.effects import Touched, effects_of, touched
 

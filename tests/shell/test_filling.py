@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.filling import filled
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.folders import Where, below, whereabouts
 from callgate.shell.grants import Granted, Refused, grant, here_by_spelling

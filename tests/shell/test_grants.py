@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
 from callgate.shell.grants import Granted, Refused, grant, within_by_spelling
 from callgate.shell.patterns import parse_pattern

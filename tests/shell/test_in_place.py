@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.effects import Touched, touched
 from callgate.shell.grants import Granted, Refused, grant
 from callgate.shell.patterns import parse_pattern

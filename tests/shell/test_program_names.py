@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.effects import effects_of
 from callgate.shell.programs.options import names
 from callgate.shell.programs.table import PROGRAMS, UNKNOWN, program_named

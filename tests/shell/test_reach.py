@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.reach import doubt, reaches

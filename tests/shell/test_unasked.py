@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.effects import effects_of
 from tests.shell.shell_kit import granted
 

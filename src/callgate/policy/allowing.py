@@ -6,10 +6,10 @@ every place of a file tool by some path.
 
 from collections.abc import Sequence
 
+from callgate import shell
 from callgate.policy.contents import READS, WRITES, Command, Path
 from callgate.policy.rules import Rule
 from callgate.policy.subjects import Subject, Touch, Way
-from callgate.shell.grants import Granted, Refused, grant
 from callgate.words.noun import noun
 
 _WAYS: dict[str, frozenset[Way]] = {"Edit": WRITES, "Read": READS}
@@ -42,7 +42,7 @@ class Grants:
         """The first of the rules that together cover every simple command."""
         rules = self._command_rules()
         answer = self._granted(rules)
-        if not isinstance(answer, Granted):
+        if not isinstance(answer, shell.Granted):
             return None
         return rules[answer.used[0]] if answer.used else None
 
@@ -55,7 +55,7 @@ class Grants:
             return self._why_no_place(rule, rule.content)
         if isinstance(rule.content, Command) and self._taken_apart(rule):
             answer = self._granted((rule,))
-            if isinstance(answer, Refused):
+            if isinstance(answer, shell.Refused):
                 return answer.why
         elif rule.content is None and self.guarded is not None:
             return f"other rules are about a part of {rule.tool}, and {self.guarded}"
@@ -72,12 +72,12 @@ class Grants:
                 return _too_far(rule, (touch,))
         return None if meant else "the call is not known to touch a file that way"
 
-    def _granted(self, rules: Sequence[Rule]) -> Granted | Refused | None:
+    def _granted(self, rules: Sequence[Rule]) -> "shell.Granted | shell.Refused | None":
         analysis = self.subject.analysis
         patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
         if analysis is None or not patterns:
             return None
-        return grant(analysis, patterns, self.may_write, self.may_touch, self.stays)
+        return shell.grant(analysis, patterns, self.may_write, self.may_touch, self.stays)
 
     def _command_rules(self) -> list[Rule]:
         name, now = self.subject.case.name, self.subject.case.now

@@ -3,14 +3,10 @@
 import re
 from posixpath import dirname
 
+from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.known import FETCH, READERS, SHELL, WRITERS
 from callgate.policy.subjects import Subject
-from callgate.shell.analyse import analyse
-from callgate.shell.command import Analysis
-from callgate.shell.grants import Granted, grant
-from callgate.shell.patterns import parse_pattern
-from callgate.shell.reach import doubt
 from callgate.words.decisions import Choice, Pattern
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
@@ -54,14 +50,14 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
 def _usual(case: Case) -> tuple[Choice, ...]:
     if case.name == SHELL:
         command = case.arguments.get("command")
-        return _commands(analyse(command)) if isinstance(command, str) else ()
+        return _commands(shell.analyse(command)) if isinstance(command, str) else ()
     if case.name == FETCH:
         host = Subject(case, root="", home="").host
         return () if host is None else (Choice(f"anything from {host}", Pattern("rule", f"domain:{host}")),)
     return _files(case) if case.name in READERS or case.name in WRITERS else ()
 
 
-def _commands(analysis: Analysis) -> tuple[Choice, ...]:
+def _commands(analysis: "shell.Analysis") -> tuple[Choice, ...]:
     """A prefix, if it is one plain command, and if that prefix would really have allowed it."""
     commands = analysis.script.commands
     if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
@@ -72,10 +68,10 @@ def _commands(analysis: Analysis) -> tuple[Choice, ...]:
     needed = 3 if " ".join(words[:2]) in _BY_THREE else 2 if words[0] in _BY_SUBCOMMAND else 1
     words = words[:needed]
     plain = all(_WORD.fullmatch(word) for word in words if needed < 3 or word != "-m")
-    if len(words) < needed or not plain or doubt(analysis) is not None:
+    if len(words) < needed or not plain or shell.doubt(analysis) is not None:
         return ()
     prefix = " ".join(words)
-    if not isinstance(grant(analysis, (parse_pattern(f"{prefix}:*"),), lambda path: False), Granted):
+    if not isinstance(shell.grant(analysis, (shell.parse_pattern(f"{prefix}:*"),), lambda path: False), shell.Granted):
         return ()
     return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, "command")),)
 

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
+from callgate import shell
 from callgate.policy.contents import READS, WRITES, Arguments, Command, Content, Path, Unreadable, parse_content
 from callgate.policy.paths import parse_path_pattern
 from callgate.policy.rules import Rule
-from callgate.shell.patterns import parse_pattern
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 
 
@@ -40,7 +40,7 @@ def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
     if pattern.kind == "exact":
         return Arguments(pattern.value)
     if pattern.kind == "prefix":
-        return Command(parse_pattern(f"{pattern.value.strip()}:*"), pattern.field or "command")
+        return Command(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field or "command")
     if pattern.kind == "glob":
         anchored = pattern.value if pattern.value.startswith(("/", "~/")) else f"/{pattern.value}"
         return Path(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from os.path import expanduser
 
+from callgate import shell
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.allowing import Grants
 from callgate.policy.answers import as_rule
@@ -18,7 +19,6 @@ from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.subjects import Subject, Way
 from callgate.policy.wording import brief, sentence
-from callgate.shell.reach import Doubt
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 
 _READ_ONLY = Allow("default", "it only reads")
@@ -297,7 +297,7 @@ class Judge:
     def _on_commands(self, rule: Rule) -> bool:
         return isinstance(rule.content, Command | Unreadable) and rule.names(SHELL)
 
-    def _doubt(self, case: Case) -> Doubt | None:
+    def _doubt(self, case: Case) -> "shell.Doubt | None":
         """Why nobody can say what the command does, where a deny or ask rule may be about just that. A command that can
         be read and runs other code slips past rules on commands; one that cannot be read, past those on paths too."""
         if not self._guards(case):

@@ -9,16 +9,13 @@ from dataclasses import replace
 from posixpath import join, normpath
 from typing import Protocol
 
+from callgate import shell
 from callgate.policy.fields import FieldPattern, Wild, example, parse_fields
 from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS
 from callgate.policy.paths import PathPattern, parse_path_pattern
 from callgate.policy.subjects import Subject, Touch, Way
-from callgate.shell.analyse import analyse
-from callgate.shell.grants import Granted, grant
-from callgate.shell.patterns import ShellPattern, parse_pattern
-from callgate.shell.reach import reaches
 from callgate.words.decisions import Effect
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -51,21 +48,21 @@ class Written(Content, Protocol):
 class Command:
     """A pattern for the command in the argument ``field``."""
 
-    pattern: ShellPattern
+    pattern: "shell.ShellPattern"
     field: str = "command"
 
     def against(self, subject: Subject) -> str | None:
         analysis = subject.analysis_of(self.field)
-        return None if analysis is None else reaches(analysis, self.pattern)
+        return None if analysis is None else shell.reaches(analysis, self.pattern)
 
     def covers(self, subject: Subject) -> bool:
         analysis = subject.analysis_of(self.field)
-        return analysis is not None and isinstance(grant(analysis, (self.pattern,), _never), Granted)
+        return analysis is not None and isinstance(shell.grant(analysis, (self.pattern,), _never), shell.Granted)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         if effect == "allow":
-            return isinstance(grant(analyse(text), (self.pattern,), _never), Granted)
-        return reaches(analyse(text), self.pattern) is not None
+            return isinstance(shell.grant(shell.analyse(text), (self.pattern,), _never), shell.Granted)
+        return shell.reaches(shell.analyse(text), self.pattern) is not None
 
 
 @noun
@@ -209,7 +206,7 @@ class Unreadable:
 def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
     """ValueError says what is wrong and at which character of the content."""
     if tool == SHELL:
-        return Command(parse_pattern(content))
+        return Command(shell.parse_pattern(content))
     if tool in READERS or tool in WRITERS:
         ways = {"Edit": WRITES, "Read": READS}.get(tool, READS | WRITES)
         return Path(parse_path_pattern(content, root=root, home=home), ways)

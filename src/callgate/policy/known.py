@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
+from callgate import shell
 from callgate.core.ports import Run
-from callgate.shell.analyse import analyse
-from callgate.shell.effects import effects_of
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
@@ -85,7 +84,7 @@ def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
     locks = locks_of(name, arguments)
     if name == SHELL:
         command = arguments.get("command")
-        effects: Effects = effects_of(analyse(command)) if isinstance(command, str) else "mutating"
+        effects: Effects = shell.effects_of(shell.analyse(command)) if isinstance(command, str) else "mutating"
         return Traits(effects, cascade=True)
     if name in READERS:
         return Traits("none", locks)

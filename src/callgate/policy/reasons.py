@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.allowing import Grants
 from callgate.policy.always import choices_for
@@ -17,10 +18,6 @@ from callgate.policy.known import SHELL
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.subjects import Touch
 from callgate.policy.wording import brief
-from callgate.shell.command import Analysis
-from callgate.shell.grants import Granted, Refused, grant
-from callgate.shell.patterns import ShellPattern, parse_pattern
-from callgate.shell.programs.inner import Run, inside
 from callgate.words.decisions import Origin
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -93,7 +90,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
         return f"rules on commands do not cover {analysis.fault}"
     rules = _command_rules(grants)
     answer = _tried(grants, analysis, rules)
-    if isinstance(answer, Granted):  # by its words it is covered
+    if isinstance(answer, shell.Granted):  # by its words it is covered
         rule = rules[answer.used[0]]
         return f"{rule.text} does not cover this: {grants.why_not(rule)}{would}"
     if answer.why.startswith(_NO_RULE):
@@ -106,7 +103,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
     return f"{rule.text} does not cover this: {answer.why.removeprefix(f'{program}: ')}{would}"
 
 
-def _readable(analysis: Analysis) -> bool:
+def _readable(analysis: "shell.Analysis") -> bool:
     """Whether anybody would read which rule it is about: to find out takes as many tries as there are rules."""
     return sum(len(simple.words) for simple in analysis.script.commands) <= _MOST_WORDS
 
@@ -121,21 +118,23 @@ def _living(grants: Grants) -> list[Rule]:
     return [rule for rule in grants.rules if rule.names(case.name) and rule.lives(case.now)]
 
 
-def _patterns(rules: Sequence[Rule]) -> list[ShellPattern]:
+def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
     return [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
 
 
-def _tried(grants: Grants, analysis: Analysis, rules: Sequence[Rule]) -> Granted | Refused:
-    return grant(analysis, _patterns(rules), grants.may_write, grants.may_touch, grants.stays)
+def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) -> "shell.Granted | shell.Refused":
+    return shell.grant(analysis, _patterns(rules), grants.may_write, grants.may_touch, grants.stays)
 
 
-def _objects(rule: Rule, rules: Sequence[Rule], refused: Refused, grants: Grants, analysis: Analysis) -> bool:
+def _objects(
+    rule: Rule, rules: Sequence[Rule], refused: "shell.Refused", grants: Grants, analysis: "shell.Analysis"
+) -> bool:
     """Whether it is this rule whose limits are told: without it something else would be."""
     others = [each for each in rules if each is not rule]
     return _tried(grants, analysis, (rule,)) == refused and _tried(grants, analysis, others) != refused
 
 
-def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
+def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     """Rules as narrow as an "always" would be, which together allow the command; empty when there are none."""
     written: list[str] = []
 
@@ -145,16 +144,16 @@ def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
         return True
 
     have = _patterns(_command_rules(grants))
-    new: list[ShellPattern] = []
+    new: list[shell.ShellPattern] = []
     answer = None
-    runs = inside(analysis).runs
+    runs = shell.inside(analysis).runs
     for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS and _readable(analysis) else ():
         written.clear()
         new += offer(grants.subject.case, runs)
-        answer = grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)
-        if isinstance(answer, Granted):
+        answer = shell.grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)
+        if isinstance(answer, shell.Granted):
             break
-    if not isinstance(answer, Granted):
+    if not isinstance(answer, shell.Granted):
         return []
     texts = [f"{SHELL}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
     places = map(grants.subject.place_in_shell, dict.fromkeys(written))
@@ -162,22 +161,22 @@ def _wanted(grants: Grants, analysis: Analysis) -> list[str]:
     return texts if _all_allow(texts, grants) else []
 
 
-def _prefixes(case: Case, runs: Sequence[Run]) -> Iterator[ShellPattern]:
+def _prefixes(case: Case, runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
     """How the commands begin, as far as an "always" may go."""
     traits = replace(case.traits, choices_for_always=())
     for text in _texts(runs):
         for choice in choices_for(replace(case, arguments={"command": text}, traits=traits)):
             if choice.pattern is not None and choice.pattern.kind == "prefix":
-                yield parse_pattern(f"{choice.pattern.value}:*")
+                yield shell.parse_pattern(f"{choice.pattern.value}:*")
 
 
-def _exactly(case: Case, runs: Sequence[Run]) -> Iterator[ShellPattern]:
+def _exactly(case: Case, runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
     for text in _texts([run for run in runs if not any(word.globs for word in run.words)]):
         with suppress(ValueError):  # a line end, and what else no rule holds
-            yield parse_pattern(text)
+            yield shell.parse_pattern(text)
 
 
-def _texts(runs: Sequence[Run]) -> Iterator[str]:
+def _texts(runs: "Sequence[shell.Run]") -> Iterator[str]:
     for run in runs:
         words = [word.value for word in run.words if word.value is not None]
         if words and len(words) == len(run.words):

@@ -7,17 +7,11 @@ from functools import cached_property
 from posixpath import dirname, join
 from typing import Literal
 
+from callgate import shell
 from callgate.core.ports import Case
-from callgate.policy.guesses import Sweep, sweeps
 from callgate.policy.hosts import host_of
 from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS, locks_of
 from callgate.policy.protected import danger
-from callgate.shell.analyse import analyse
-from callgate.shell.command import Analysis
-from callgate.shell.effects import effects_of, touched
-from callgate.shell.filling import filled
-from callgate.shell.programs.inner import inside
-from callgate.shell.reach import Doubt, doubt
 from callgate.words.display import look_alikes
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -33,7 +27,6 @@ _MOST_DECLARED = 10_000
 """How many of those that a tool declares: a change to many files must not get past a rule on one of them."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
-_RUNS_SETTINGS = frozenset({"git", "hg", "jj", "sl"})
 
 
 @noun
@@ -64,30 +57,30 @@ class Subject:
         return value if isinstance(value, str) else None
 
     @cached_property
-    def analysis(self) -> Analysis | None:
+    def analysis(self) -> "shell.Analysis | None":
         """Of the command; None for every tool but the shell."""
-        return None if self.command is None else analyse(self.command)
+        return None if self.command is None else shell.analyse(self.command)
 
-    def analysis_of(self, field: str) -> Analysis | None:
+    def analysis_of(self, field: str) -> "shell.Analysis | None":
         """Of the text in this argument, for tools that take a command under another name."""
         if self.command is not None and field == "command":
             return self.analysis
         value = self.case.arguments.get(field)
-        return analyse(value) if isinstance(value, str) else None
+        return shell.analyse(value) if isinstance(value, str) else None
 
     @cached_property
-    def doubt(self) -> Doubt | None:
+    def doubt(self) -> "shell.Doubt | None":
         """Why the command may do anything at all."""
         if self.case.name != SHELL:
             return None
-        return Doubt("unread", "it is not text") if self.analysis is None else doubt(self.analysis)
+        return shell.Doubt("unread", "it is not text") if self.analysis is None else shell.doubt(self.analysis)
 
     @cached_property
     def effects(self) -> Effects:
         """The tool's own word, but for a shell: there the command is what counts."""
         if self.case.name != SHELL:
             return self.case.traits.effects
-        return "mutating" if self.analysis is None else effects_of(self.analysis)
+        return "mutating" if self.analysis is None else shell.effects_of(self.analysis)
 
     @cached_property
     def hidden(self) -> str | None:
@@ -100,23 +93,22 @@ class Subject:
         targets = [each.target for command in script.commands for each in command.redirects]
         if any(word.globs for word in (*targets, *(word for command in script.commands for word in command.words))):
             return "a pattern may lead over a link to anywhere"
-        runs = [run for run in inside(self.analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
-        loads = next((run.name for run in runs if run.name in _RUNS_SETTINGS), None)
+        loads = shell.runs_settings(self.analysis)
         return None if loads is None else f"{loads} runs programs that a repository's own settings name"
 
     @cached_property
     def dressed_up(self) -> str | None:
         """Why the name of a program or a host may be taken for another one, in words for a person."""
-        names = [] if self.analysis is None else [run.name or "" for run in inside(self.analysis).runs]
+        names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
         url = self.case.arguments.get("url") if self.case.name == FETCH else None
         if isinstance(url, str):
             names.append(url.partition("//")[2].partition("/")[0])
         return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
 
     @cached_property
-    def sweeps(self) -> tuple[Sweep, ...]:
+    def sweeps(self) -> "tuple[shell.Sweep, ...]":
         """Commands in it that read whole folders."""
-        return () if self.analysis is None else tuple(sweeps(self.analysis))
+        return () if self.analysis is None else tuple(shell.sweeps(self.analysis))
 
     @cached_property
     def locks(self) -> Locks | None:
@@ -154,16 +146,16 @@ class Subject:
         """Those in a command."""
         found: dict[tuple[str, Way], None] = {}
         for analysis in self._readings():
-            seen = touched(analysis)
+            seen = shell.touched(analysis)
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
             ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
             for way, paths in ways:
                 found.update(((self._in_shell(path), way), None) for path in paths if path != "/dev/null")
         return tuple(found)
 
-    def _readings(self) -> tuple[Analysis, ...]:
+    def _readings(self) -> "tuple[shell.Analysis, ...]":
         """The command, and what it may come to where the values of its variables are known."""
-        return () if self.analysis is None else (self.analysis, *filled(self.analysis))
+        return () if self.analysis is None else (self.analysis, *shell.filled(self.analysis))
 
     def _in_shell(self, path: str) -> str:
         """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""

@@ -1,1 +1,53 @@
-"""What a shell command would do, read without running it."""
+"""Reads shell commands and knows programs. This module is the whole interface: ``from callgate import shell``.
+
+``analyse`` reads a command twice and keeps what both readers agree on. ``grant`` says whether allow patterns cover it,
+``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``touched`` which paths it
+names, ``inside`` which commands it starts, ``doubt`` why nobody can say what it does.
+
+The readers and the table of programs are costly to load and most sessions never judge a command, so each name is
+imported from its module when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callgate.shell.analysis import analyse as analyse
+    from callgate.shell.command import Analysis as Analysis
+    from callgate.shell.effects import Touched as Touched
+    from callgate.shell.effects import effects_of as effects_of
+    from callgate.shell.effects import runs_settings as runs_settings
+    from callgate.shell.effects import touched as touched
+    from callgate.shell.filling import filled as filled
+    from callgate.shell.grants import Granted as Granted
+    from callgate.shell.grants import Refused as Refused
+    from callgate.shell.grants import grant as grant
+    from callgate.shell.patterns import ShellPattern as ShellPattern
+    from callgate.shell.patterns import parse_pattern as parse_pattern
+    from callgate.shell.programs.inner import Run as Run
+    from callgate.shell.programs.inner import inside as inside
+    from callgate.shell.reach import Doubt as Doubt
+    from callgate.shell.reach import doubt as doubt
+    from callgate.shell.reach import reaches as reaches
+    from callgate.shell.sweeping import Sweep as Sweep
+    from callgate.shell.sweeping import sweeps as sweeps
+
+_MODULES = {
+    "analysis": ("analyse",),
+    "command": ("Analysis",),
+    "effects": ("Touched", "effects_of", "runs_settings", "touched"),
+    "filling": ("filled",),
+    "grants": ("Granted", "Refused", "grant"),
+    "patterns": ("ShellPattern", "parse_pattern"),
+    "programs.inner": ("Run", "inside"),
+    "reach": ("Doubt", "doubt", "reaches"),
+    "sweeping": ("Sweep", "sweeps"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found

@@ -15,6 +15,7 @@ from callgate.words.traits import Effects
 
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _MOST_FOLDERS = 8
+_RUNS_SETTINGS = frozenset(("git", "hg", "jj", "sl"))
 _DEEPEST = 8
 _LONGEST = 1_000
 _LONGEST_PATH = 4_096
@@ -73,6 +74,12 @@ def _quiet(words: tuple[Word, ...], depth: int) -> bool:
         elif use.role != "read":
             return False
     return True
+
+
+def runs_settings(analysis: Analysis) -> str | None:
+    """The first program that runs what a repository's own settings name; None if there is none."""
+    runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
+    return next((run.name for run in runs if run.name in _RUNS_SETTINGS), None)
 
 
 def touched(analysis: Analysis) -> Touched:

@@ -5,7 +5,7 @@ These readings only add suspicion. Nothing is ever allowed because of one.
 
 import re
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis
 from callgate.shell.programs.inner import inside
 from callgate.shell.programs.uses import said

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
 from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
 from callgate.shell.programs import UNKNOWN, program_named

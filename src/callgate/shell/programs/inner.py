@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from callgate.shell.analyse import analyse
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Word
 from callgate.shell.programs.table import UNKNOWN, program_named
 from callgate.shell.programs.uses import Use, said

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from callgate.shell import analyse as module
-from callgate.shell.analyse import LONGEST, REMEMBERED, analyse
+from callgate.shell import analysis as module
+from callgate.shell.analysis import LONGEST, REMEMBERED, analyse
 from callgate.shell.command import Analysis, Script, Simple, Unread, Word
 from tests.steps import steps
 
 MOST_STEPS = 30
 """Calls a character; see ``steps``. Time is measured by the bench."""
 
-CORPUS = Path(__file__).parents[2] / "data" / "security" / "bash_bypass.jsonl"
+CORPUS = Path(__file__).parents[1] / "data" / "security" / "bash_bypass.jsonl"
 ROWS = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 
 EVERYDAY = [

@@ -1,0 +1,23 @@
+"""The interface of the room: what it offers, and what is loaded for it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from callgate import shell
+
+
+def test_every_name_of_the_interface_is_found_where_the_table_says() -> None:
+    assert [name for name in shell._HOMES if not hasattr(shell, name)] == []  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(AttributeError, match="nothing_of_that_name"):
+        shell.nothing_of_that_name  # noqa: B018  # pyright: ignore
+
+
+def test_nothing_is_loaded_before_the_first_command_is_judged() -> None:
+    code = (
+        "import sys; from callgate import Session, tool; import callgate.policy.checks, callgate.policy.reasons;"
+        "print([name for name in sys.modules if name.startswith('callgate.shell.') or name.startswith('tree_sitter')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
