@@ -113,6 +113,6 @@ def _say(text: str, after: str = "") -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """Whoever read our output is gone; the interpreter must not complain about that when it flushes at its end."""
+    """Points stdout at the null device after a broken pipe, so that the interpreter's last flush does not fail."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

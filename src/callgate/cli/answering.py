@@ -56,7 +56,7 @@ def add_answer(commands: Group) -> None:
 
 
 def check_answer(parser: Parser, options: Namespace) -> None:
-    """What no single word can say of itself."""
+    """Checks combinations of words, which no single word's parser can see."""
     if options.call in ANSWERS and options.answer is None:
         options.call, options.answer = None, options.call
     if options.which in ANSWERS and options.call is options.answer is None:

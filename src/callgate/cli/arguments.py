@@ -1,4 +1,4 @@
-"""What may stand on the command line. A fault is one line that says what to do next."""
+"""The grammar of the command line. A fault is one line that says what to do next."""
 
 import os
 import sys
@@ -95,7 +95,7 @@ def _add_tools(commands: Group) -> None:
 
 
 def _check(path: str, parser: Parser, options: Namespace) -> None:
-    """What no single option can say of itself."""
+    """Checks combinations of options, which no single option's parser can see."""
     if path == "demo":
         options.speed = _speed(parser, options.speed)
         options.form = "json" if options.json else "lines" if options.no_color else "screen"

@@ -1,4 +1,4 @@
-"""How this command line reads words: parsers whose faults are one line that says what to do next."""
+"""Argument parsers whose faults are one line that says what to do next."""
 
 import argparse
 import re

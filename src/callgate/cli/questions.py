@@ -126,7 +126,7 @@ def _pieces(line: str, room: int) -> Iterator[str]:
 
 
 def _difference(change: FileChange, most: int) -> tuple[Sequence[str], int]:
-    """Lines that begin with what became of them, and how many are left out."""
+    """Lines of the diff, each with its sign, and the number of lines left out."""
     before, after = _lines_of(change.before), _lines_of(change.after)
     if before is None or after is None or len(before) + len(after) > _COMPARED:
         kind = "not text" if before is None or after is None else "too long to be compared here"

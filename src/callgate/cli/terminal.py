@@ -63,7 +63,7 @@ def fit(text: str, columns: int, mark: str = "…") -> Safe:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of one line in one style; the text is made safe here, so nobody can forget it."""
+    """A piece of one line in one style; the text is escaped here, in the one place that all output passes."""
 
     text: str
     style: str = ""
@@ -129,7 +129,7 @@ def signs_for(out: TextIO) -> Signs:
 
 
 def can_redraw(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether control sequences do something good there."""
+    """True where the terminal understands control sequences."""
     if environment.get("NO_COLOR") or environment.get("TERM", "dumb" if os.name != "nt" else "") == "dumb":
         return False
     if sys.platform == "win32" and not (environment.get("WT_SESSION") or environment.get("TERM")):

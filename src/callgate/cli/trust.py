@@ -121,7 +121,7 @@ def _row(store: Trust, folder: Folder, room: int) -> Iterator[Line]:
 
 
 def _shown(root: Path, state: State, found: Fingerprint, room: int) -> Iterator[Line]:
-    """What a person must see before they say yes: all of it."""
+    """Shows every hook and tool that trust would allow to run."""
     yield from paragraph(f"{root} is {_in_words(state)}", room, "bold", hang=2)
     if found.problem:
         yield from paragraph(f"It cannot be trusted: {found.problem}", room, "red", hang=2)

@@ -1,4 +1,4 @@
-"""What a door knows from the events: the acts, and in each the calls with their status, lane and times."""
+"""Folds events into the acts of the demo: per act the calls with their status, lane and times."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class Row:
         return f"{self.name} {self.subject}".rstrip()
 
     def elapsed(self, now: float) -> float | None:
-        """None as well where nobody saw the end."""
+        """None also where no event of the end arrived."""
         if self.started_at is None or (self.result is not None and self.result.code == "outcome_unknown"):
             return None
         return max(0.0, (self.settled_at or now) - self.started_at)
@@ -104,7 +104,7 @@ class Board:
 
     @property
     def heard(self) -> int:
-        """How many events there were."""
+        """The number of events folded so far."""
         return self._nth
 
     @property
@@ -165,7 +165,7 @@ class Board:
 
 
 def lane(row: Row, act: Act) -> str:
-    """What the call waits for or holds; afterwards why it did not run to its end."""
+    """The locks the call waits for or holds; after its end, the reason it did not finish."""
     if row.status in TERMINAL:
         return _ending(row, act)
     if row.status is Status.AWAITING_APPROVAL:
@@ -181,7 +181,7 @@ def short_lane(row: Row, act: Act) -> str:
 
 
 def waits_for(row: Row, act: Act) -> str:
-    """What keeps a decided call from starting, as far as events and traits tell."""
+    """The calls that keep a decided call from starting, as far as events and traits tell."""
     if row.status is not Status.SCHEDULED:
         return ""
     ahead = [f"#{each.number}" for each in act.rows[: act.rows.index(row)] if _in_the_way(each, row)]

@@ -1,4 +1,4 @@
-"""What the session has shown, computed from its events; the order of things from their positions in the log."""
+"""The claims of the demo, computed from its events; their order is their position in the log."""
 
 from asyncio.subprocess import Process
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is there beside the events: files as they are after each act, and the processes that were started."""
+    """The state outside the events: files after each act, and the processes that were started."""
 
     files: Mapping[int, Mapping[str, bytes]]
     processes: list[Process]

@@ -63,7 +63,7 @@ def _lines(data: Content | None) -> list[str]:
 
 
 def note(row: Row) -> str:
-    """What the model is told about a call that went wrong by itself, on one line."""
+    """The model's text about a call that failed without a decision, on one line."""
     if row.result is None or row.status is not Status.ERROR:
         return ""
     return f"{f'#{row.number}':>4} " + " ".join(row.result.text.split())

@@ -48,7 +48,7 @@ TITLES: Mapping[int, str] = {
 
 
 class Stage:
-    """How long things take, so that a person can see them; ``speed`` times faster."""
+    """Durations that a person can follow, divided by ``speed``."""
 
     def __init__(self, speed: float) -> None:
         self.speed = speed

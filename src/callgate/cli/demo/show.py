@@ -57,7 +57,7 @@ class Show:
         self._view.heard(event)
 
     async def meanwhile(self, wanted: Callable[[], Awaitable[T]]) -> T:
-        """What is waited for, with pictures until then; ``wanted`` is asked again and again."""
+        """Redraws the picture until ``wanted`` gives a value, and returns it."""
         while True:
             try:
                 async with asyncio.timeout(FRAME):

@@ -65,7 +65,7 @@ class WithTraits(Protocol):
 
 
 def traits_in(tools: Mapping[str, WithTraits]) -> TraitsOf:
-    """What a board asks for: the traits of a call, as far as its arguments can be read."""
+    """The traits of a call for the board, as far as its arguments can be read."""
 
     def traits_of(name: str, arguments: Mapping[str, Any]) -> Traits | None:
         with suppress(CallgateError):

@@ -152,7 +152,7 @@ class LinesView:
         self.write(Safe(shown if took is None else f"{shown:<77} {took:5.2f} s"))
 
     def _say(self, act: Act) -> None:
-        """What the model has said since the last time."""
+        """Prints the model's text since the last call."""
         text, self._said = act.text[self._said :].strip(), len(act.text)
         if text:
             self.write(*(plain(line) for line in paragraph(text, self.columns, indent=2)))

@@ -49,7 +49,7 @@ def _tell(line: str) -> None:
 
 
 def _obey(go: Signal) -> None:
-    """The end of the input is the end of whoever started this."""
+    """Exits at the end of the input, which means that the parent process has ended."""
     if sys.stdin.readline().strip() == GO:
         go.set()
         sys.stdin.read()

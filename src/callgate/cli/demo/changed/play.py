@@ -72,7 +72,7 @@ async def _first_life(story: Story, view: StoryView, speed: float) -> None:
 
 
 def _stop_if_told_to() -> None:
-    """Whoever opens a file in a thread takes a cancel for later: now."""
+    """Raises a cancel that arrived while a file was opened in a thread."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -1,4 +1,4 @@
-"""What the two processes of the tenth act share: the folder, what the model says in each life, and their signals."""
+"""Shared by the two processes of the tenth act: the folder, the model's lines in each process, and their signals."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def seen() -> Mapping[str, bytes]:
 
 
 def renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """What the rewrite has to make of these files. In them every such word is code, so plain text will do here."""
+    """The files as the rewrite must leave them. Every such word in them is code, so replacing plain text is enough."""
     return {
         name: re.sub(rb"\bPRICES\b", b"PRICE_LIST", re.sub(rb"\btotal\b", b"total_of", data))
         for name, data in files.items()

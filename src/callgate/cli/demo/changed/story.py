@@ -1,4 +1,4 @@
-"""What happened in the tenth act, and what that shows."""
+"""Records the tenth act and computes the claims it proves."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The tenth act as it goes: what the model says, the diff, what becomes of it. On a terminal, as lines, as JSON."""
+"""Shows the tenth act while it runs: the model's text, the diff, the outcome. On a terminal, as lines, as JSON."""
 
 from collections.abc import Sequence
 from typing import TextIO

@@ -46,7 +46,7 @@ def _tell(line: str) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """Nothing is ever sent: the end of the input is the end of whoever started this."""
+    """Exits at the end of the input, which means that the parent process has ended; nothing is ever sent."""
     sys.stdin.buffer.read()
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""What the two lives have shown, computed from their events, the log, and the files the tools left behind."""
+"""The claims of the ninth act, computed from the events of both processes, the log and the tools' files."""
 
 import signal
 import sys

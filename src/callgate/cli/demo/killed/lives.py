@@ -12,7 +12,7 @@ from callgate.words.events import QuestionAsked
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is on disk when all is over."""
+    """The files on disk at the end of the act."""
 
     events: Sequence[Event] = ()
     lines: int = 0
@@ -57,13 +57,13 @@ _BEFORE = {
 
 
 def before_words(row: Row, lives: Lives) -> str:
-    """Where the call is while the first process lives, and where it was when that was killed."""
+    """The call's status while the first process runs, and at the moment it was killed."""
     status = lives.before.get(row.id, row.status)
     return _BEFORE.get(status, "failed" if status in TERMINAL else "not started")
 
 
 def after_words(row: Row, lives: Lives, mark: str) -> str:
-    """What is known of a call after the kill: for the model in the end, until then for whoever watches."""
+    """The status of a call after the kill: the model's result once there is one, the viewer's text before."""
     before = lives.before.get(row.id)
     said = "" if row.result is None else " ".join(row.result.text.split())
     if before in TERMINAL:
@@ -78,7 +78,7 @@ def after_words(row: Row, lives: Lives, mark: str) -> str:
 
 
 def fate(lives: Lives) -> list[str]:
-    """What became of the process and its session, step by step."""
+    """The steps of the process and its session, in order."""
     steps: list[str] = []
     if lives.ready is not None:
         steps.append("All of this is on disk." if lives.ready else "It did not get where it was to be killed.")

@@ -73,7 +73,7 @@ async def _live_and_die(lives: Lives, show: Show, view: LivesView, speed: float)
 
 
 async def _hear_out(said: StreamReader, lives: Lives, show: Show) -> bool:
-    """Whether it said that it is ready."""
+    """Reads the child's output; True once it has printed that it is ready."""
     while line := await show.meanwhile(said.readline):
         text = line.decode().strip()
         if text == READY:

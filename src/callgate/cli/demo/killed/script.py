@@ -1,4 +1,4 @@
-"""What the two processes of the ninth act share: the folder, the tools, and what the model says in each life."""
+"""Shared by the two processes of the ninth act: the folder, the tools, and the model's lines in each process."""
 
 import asyncio
 from asyncio.subprocess import Process
