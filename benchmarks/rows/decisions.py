@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.bombs import BOMBS
 from benchmarks.measure import Size
 from benchmarks.report import Row
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
@@ -17,7 +18,6 @@ from callgate.policy.known import stand_in
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import Rulebook
 from callgate.shell.analysis import analyse
-from callgate.standalone import DecisionGate
 from callgate.words.decisions import Effect, Origin, arguments_hash
 
 CORPUS = Path(__file__).parents[2] / "tests" / "data" / "security" / "bash_bypass.jsonl"

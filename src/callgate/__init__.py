@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
+    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, default_checks
     from callgate.config import Config, load_config
     from callgate.core.executor import ExecutorSettings
     from callgate.core.ports import Case, Check, Model, Run
     from callgate.core.runner import RunOutcome
-    from callgate.session import Session
-    from callgate.standalone import DecisionGate, Executor, ToolCallRunner, default_checks
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
     from callgate.transcript.store import Store
@@ -33,8 +32,7 @@ _HOMES = {
     "callgate.core.executor": ("ExecutorSettings",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.core.runner": ("RunOutcome",),
-    "callgate.session": ("Session",),
-    "callgate.standalone": ("DecisionGate", "Executor", "ToolCallRunner", "default_checks"),
+    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "default_checks"),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
     "callgate.transcript.store": ("Store",),

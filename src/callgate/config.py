@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from callgate.core.loop import LoopLimits
+from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import SETTINGS, read_count
 from callgate.policy.layers import MANAGED, STRICTNESS, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.lines import Fault, HookLine, RuleLine
@@ -79,6 +80,13 @@ class Config:
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""
         return Memory(self.data, self.root) if self.own_data else None
+
+    def still_trusted(self, digest: str) -> bool:
+        """Compares the folder's own files with those that the person trusted, for good, or this once (``digest``)."""
+        store = Trust(self.data)
+        if self.own_data and store.knows(self.root):
+            return isinstance(store.state(self.root), Trusted)
+        return fingerprint(self.root).digest == digest
 
     def describe(self) -> tuple[str, ...]:
         """What counts and where it came from, in lines that are safe to show."""
@@ -264,14 +272,21 @@ def _rules(texts: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
+def max_concurrency_from(environment: Mapping[str, str]) -> int | None:
+    """The value of CALLGATE_MAX_CONCURRENCY, None where it is not set; UsageError if it is no count."""
     wanted = environment.get("CALLGATE_MAX_CONCURRENCY")
     if not wanted:
-        return ()
+        return None
     try:
-        count = read_count(int(wanted) if wanted.isascii() and wanted.isdigit() else wanted)
+        return read_count(int(wanted) if wanted.isascii() and wanted.isdigit() else wanted)
     except ValueError:
         raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {shown(wanted)}") from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
+    count = max_concurrency_from(environment)
+    if count is None:
+        return ()
     said = Said("limits.max_concurrency", count, Origin("environment", "CALLGATE_MAX_CONCURRENCY"))
     return (Settings("command line", plain=(said,)),)
 

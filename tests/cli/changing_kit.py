@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import as_host
 from callgate.changes.keeping import KeptHost
-from callgate.standalone import as_host
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, Decision

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from callgate import ChangeSet, FileChange, Session, tool
-from callgate.builtin import stage
 from callgate.cli.terminal import width
 from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, turn
+from callgate.tools.builtin import stage
 from callgate.transcript.drafts import write_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Host, Model, Tool
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
-from callgate.standalone import DecisionGate
 from callgate.testing import (
     Barrier,
     GatedModel,

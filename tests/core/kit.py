@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
 from callgate.core.gate import PostHook
 from callgate.core.ledger import Ledger
@@ -13,7 +14,6 @@ from callgate.core.ports import Case, Check, Gate, Run, Tool, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import RunOutcome, ToolCallRunner
 from callgate.host.threads import in_thread
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, VirtualLoop, settle
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.changes import ChangeSet, FileChange

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import Latch, PlainTool, settle
 from callgate.words.calls import Result, Status
 from callgate.words.events import ContextUpdated, MessageAdded, Noted

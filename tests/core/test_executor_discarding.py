@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from callgate.standalone import DecisionGate
+from callgate.assembly import DecisionGate
 from callgate.testing import Latch, PlainTool, run_virtual, settle
 from callgate.words.errors import StateError
 from callgate.words.traits import Traits, shared

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Check
-from callgate.standalone import DecisionGate
 from callgate.testing import Latch, PlainTool, Recorder, settle
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox

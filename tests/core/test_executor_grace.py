@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check
 from callgate.core.record import MemoryJournal, Record
-from callgate.standalone import DecisionGate
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow

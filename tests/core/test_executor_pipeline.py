@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check, Target, Unknown
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, Recorder
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, Deny

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from callgate.assembly import settings_from_environment
 from callgate.core.executor import Executor
 from callgate.core.performer import ExecutorSettings
-from callgate.standalone import settings_from_environment
 from callgate.testing import Barrier, Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Status
 from callgate.words.errors import UsageError

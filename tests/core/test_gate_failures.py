@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from callgate import Session
+from callgate.assembly import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Hooked
 from callgate.core.record import MemoryJournal
-from callgate.session import Session
-from callgate.standalone import DecisionGate
 from callgate.testing import PlainTool, ScriptedModel, run_virtual, say, settle, turn
 from callgate.testing import call as called
 from callgate.transcript.asked import Questions

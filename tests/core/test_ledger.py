@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from callgate import Session
+from callgate.assembly import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
-from callgate.session import Session
-from callgate.standalone import DecisionGate
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing import call as scripted
 from callgate.words.calls import Result, Status

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from callgate import Session
 from callgate.core.ports import Case, Check
-from callgate.session import Session
 from callgate.testing import Latch, PlainTool, Recorder, ScriptedModel, fail, say, settle, turn
 from callgate.testing import call as scripted
 from callgate.tools.tool import tool

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import Recorder, settle
 from callgate.words.decisions import Allow, ApprovalPolicy, Deny, Pattern
 from callgate.words.events import ModeSet, QuestionAnswered

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate.session import Session
+from callgate import Session
 from callgate.testing import Latch, ScriptedModel, say, settle, turn
 from callgate.testing import call as scripted
 from callgate.words.events import RunEnded, TurnEnded

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, ExecutorSettings, Prompt, Session
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.loop import LoopLimits
 from callgate.core.ports import Case, Check
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Ask, Choice, Deny, Origin, Pattern

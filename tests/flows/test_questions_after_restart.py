@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
 from callgate.core.record import MemoryJournal
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import PlainTool, ScriptedModel, call, turn
 from callgate.words.decisions import Ask, Question
 from callgate.words.events import (

@@ -151,7 +151,7 @@ def test_a_repository_tightens_and_never_allows(place: Place) -> None:
 
 def test_config_takes_the_place_of_gate_and_root(place: Place) -> None:
     model = ScriptedModel(DONE)
-    from callgate.standalone import DecisionGate
+    from callgate.assembly import DecisionGate
 
     with pytest.raises(UsageError, match="gate or config"):
         Session(model, config=place.config(), gate=DecisionGate())

@@ -1,4 +1,4 @@
-"""Imports inside Callgate point one way: words ← core ← rooms ← session ← doors."""
+"""Imports inside Callgate point one way: words ← core ← rooms ← session ← assembly ← doors."""
 
 import ast
 import sys
@@ -27,24 +27,30 @@ ROOMS = {
     "agents": (*ROOM, "tools", "transcript", "host"),
     "workflows": (*ROOM, "agents", "tools", "host"),
 }
-ROOT_MODULES = ("session", "config", "standalone", "gatehouse", "custom", "builtin", "admin")
-INSIDE = ("words", "core", *ROOMS, *ROOT_MODULES)
-DOOR = ("", "words", *ROOT_MODULES)
+# Beside the rooms: settings, which rooms do not read; and what the administrative commands need of the rooms.
+CONFIG = (*ROOM, "core.loop", "policy", "transcript")
+SESSION = ("words", "core", *ROOMS)
+ASSEMBLY = (*SESSION, "config", "session")
+DOOR = ("", "words", "config", "session", "assembly")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "_version": (),
     "words": (),
     "core": ("words",),
     **ROOMS,
-    **dict.fromkeys(ROOT_MODULES, INSIDE),
-    "": INSIDE,
-    "cli": (*DOOR, "tui", "web"),
+    "config": CONFIG,
+    "session": SESSION,
+    "assembly": ASSEMBLY,
+    "": (*ASSEMBLY, "assembly"),
+    "admin": (*ASSEMBLY, "assembly"),
+    # `callgate tools` works on tools themselves, the other commands through admin.
+    "cli": (*DOOR, "admin", "tools", "tui", "web"),
     "tui": DOOR,
     "web": DOOR,
     "__main__": ("cli",),
     "testing": ("words", "core", *ROOMS),
 }
 # Single modules that may do more than their part may.
-EXCEPTIONS = {"cli.demo": ("testing",)}
+EXCEPTIONS = {"cli.demo": ("testing",), "tools.custom": ("config",)}
 # Everybody may ask for the version.
 FOR_ALL = ("_version",)
 # These use the standard library alone; words knows nothing of waiting either.
@@ -179,6 +185,7 @@ TREE = {
     "tools/_private.py": "",
     "policy/__init__.py": "",
     "session.py": "",
+    "assembly.py": "",
     "cli/__init__.py": "",
     "testing/__init__.py": "",
 }
@@ -216,8 +223,10 @@ def tree_with(folder: Path, file: str, text: str) -> Path:
         ("policy/a.py", "import callgate.tools"),
         ("host/a.py", "from callgate.testing import ManualClock"),
         ("session.py", "from callgate.cli import main"),
+        ("session.py", "from callgate.assembly import Session"),
+        ("assembly.py", "import callgate"),
         ("cli/a.py", "from callgate.core import ports"),
-        ("cli/a.py", "from callgate.tools import tool"),
+        ("cli/a.py", "from callgate import policy"),
         ("cli/a.py", "from callgate.testing import ScriptedModel"),
         ("testing/a.py", "from callgate.tools._private import x"),
         ("testing/a.py", "from callgate.tools import _private"),
@@ -241,7 +250,7 @@ def test_an_import_against_the_plan_is_reported_once_with_its_place(tmp_path: Pa
         ("core/a.py", "import asyncio\nfrom ..words.calls import x\nfrom . import ports, gate"),
         ("tools/a.py", "import pydantic\nfrom ..core import ports\nfrom ..policy import x\nfrom . import _private"),
         ("session.py", "from .core.gate import Gate\nfrom . import tools\nfrom callgate._version import __version__"),
-        ("cli/a.py", "import callgate\nfrom callgate import Session\nfrom callgate.session import Session"),
+        ("cli/a.py", "import callgate\nfrom callgate import Session\nfrom callgate import Session"),
         ("cli/demo.py", "from callgate.testing import ScriptedModel"),
         ("cli/demo/a.py", "from callgate.testing import ScriptedModel"),
         ("testing/a.py", "from callgate.core.gate import Gate\nfrom callgate.tools import tool"),

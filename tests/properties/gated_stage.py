@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from callgate import Session
 from callgate.config import Config
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
@@ -17,7 +18,6 @@ from callgate.core.loop import LoopLimits
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
 from callgate.policy.lines import HookLine, RuleLine
-from callgate.session import Session
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, Turn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.asked import Questions, which_of
@@ -343,7 +343,7 @@ class Life:
     def _look(self, number: int, event: Event) -> None:
         """What holds whenever somebody hears of something."""
         session, journal = self.sessions[number], self.journals[number]
-        if isinstance(event, QuestionAsked) and event.question.path == session.family.path:
+        if isinstance(event, QuestionAsked) and event.question.path == session.node.path:
             at = [n for n, each in enumerate(journal.events) if each is event]
             if not at or at[0] >= journal.durable:
                 self.faults.append(f"{event.question.call_id} was heard before it was on record")
@@ -360,13 +360,13 @@ class Life:
             if status == "idle" and journal.questions.open:
                 self.faults.append(f"idle, and open on record is {list(journal.questions.open)}")
             if status == "waiting_confirmation":
-                unknown = {which_of(each) for each in session.questions if each.path == session.family.path}
+                unknown = {which_of(each) for each in session.questions if each.path == session.node.path}
                 unknown -= set(journal.questions.open)
                 if unknown:
                     self.faults.append(f"asked and not open on record: {unknown}")
 
     def _compare(self, number: int) -> None:
-        if vars(self.sessions[number])["_between"]._moved:
+        if vars(self.sessions[number])["_history"]._moved:
             return
         ledger: Ledger = vars(self.sessions[number])["_record"].ledger
         again = Ledger(MemoryJournal(self.journals[number].events).read())
@@ -431,7 +431,7 @@ class Life:
 
     def _answer_at(self, level: int, given: Confirmation) -> None:
         for session in self.sessions:
-            if session.family.path == given.path[:level] and session.status != "closed":
+            if session.node.path == given.path[:level] and session.status != "closed":
                 session.post(Answer(given))
                 return
 

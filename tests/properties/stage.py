@@ -8,12 +8,12 @@ from itertools import cycle
 from math import inf
 from typing import Any
 
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
 from callgate.host.clock import LoopClock
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result, Status, ToolCall

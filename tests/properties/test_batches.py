@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.runner import RunOutcome, ToolCallRunner
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import Result, ToolCall
 from callgate.words.changes import ChangeSet, FileChange

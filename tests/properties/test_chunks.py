@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate import Session
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check, Verdict
-from callgate.session import Session
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.decisions import Allow
 from callgate.words.inputs import Prompt

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from callgate import Session
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.lanes import Claim, LockTable, place
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import RunOutcome, ToolCallRunner
-from callgate.session import Session
-from callgate.standalone import DecisionGate
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate import Session
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
-from callgate.session import Session
 from callgate.testing import (
     MemoryHost,
     PlainTool,

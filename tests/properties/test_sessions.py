@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate import Session
 from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
-from callgate.session import Reply, Session
+from callgate.core.reply import Reply
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Allow

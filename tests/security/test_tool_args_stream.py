@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
 from callgate.core.intake import Intake, Refused
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Check
 from callgate.core.record import MemoryJournal, Record
-from callgate.standalone import DecisionGate
 from callgate.testing import MemoryHost, run_virtual
 from callgate.tools.tool import schema_tool
 from callgate.tools.toolbox import Toolbox

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from callgate import Session
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
-from callgate.session import Session
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.places import data_folder
 from callgate.transcript.store import Store

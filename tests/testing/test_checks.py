@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Target, Unknown
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
-from callgate.standalone import DecisionGate
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -14,10 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from callgate import Session
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.view import faults
-from callgate.session import Session
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TextIO, cast
 
-from callgate.standalone import Arguments, SchemaError
+from callgate.tools.arguments import Arguments
+from callgate.tools.jsonschema import SchemaError
 from callgate.words.arguments import Rejected
 
 

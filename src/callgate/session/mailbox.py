@@ -9,9 +9,9 @@ from callgate.words.decisions import Confirmation
 _EVERY = 0.25  # seconds; only while a question is open
 
 
-class Mailbox:
-    """Looks for answers now and then while questions are open. ``take`` acts on one, or says that it has to wait;
-    ``waits`` says whether there is still a question."""
+class AnswerMailbox:
+    """Polls the journal for answers while questions are open. ``take`` acts on one; False leaves it in the mailbox.
+    ``waits`` is true while a question is open; ``report`` gets a text for each answer that cannot be read."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Mailbox:
         self._closed = False
 
     def open(self) -> None:
-        """There is a question: look until there is none left."""
+        """Starts polling; it ends with the last open question."""
         if self._timer is None and self._task is None and not self._closed and self._journal.session:
             self._timer = self._clock.call_later(_EVERY, self._look)
 

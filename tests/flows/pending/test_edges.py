@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from callgate import ChangeSet, Executor, FileChange, Prompt, Resolve, Session, ToolCall, tool
-from callgate.builtin import Callbacks, plan_tools, stage
 from callgate.changes.keeping import KeptHost
 from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tools.builtin import Callbacks, plan_tools, stage
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 from tests.flows.pending.kit import FIRST, Bench, ends, model_of, really, refusals, sent, staging, texts
 

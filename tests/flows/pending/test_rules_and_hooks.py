@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from callgate import Session, tool
-from callgate.builtin import plan_tools
 from callgate.config import Config
 from callgate.core.loop import LoopLimits
 from callgate.policy.lines import HookLine
 from callgate.testing import call, turn
+from callgate.tools.builtin import plan_tools
 from callgate.tools.staging import stage
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Renamed

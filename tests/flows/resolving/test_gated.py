@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, Session, tool
+from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
-from callgate.standalone import DecisionGate, default_checks
 from callgate.testing import call, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Deny, Mode, Question

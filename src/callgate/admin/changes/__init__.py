@@ -147,7 +147,7 @@ def _no_such(past: Past, number: int) -> str:
 def plan_undo(which: str | None, wanted: Undo) -> Planned:
     """What it would do. Nothing is taken back, but what a crash cut short is finished or undone first: until then
     nobody can say what the files are."""
-    from callgate.session.changing import meant  # brings the whole runtime, which a list does not need
+    from callgate.session.workspace_changes import changes_to_undo  # loads the runtime, which a list does not need
 
     log = Archive().find(which)
     said = Said(log)
@@ -157,7 +157,7 @@ def plan_undo(which: str | None, wanted: Undo) -> Planned:
     host = _host(log, root)
     recovered = asyncio.run(host.recover())
     past = _past(log, str(root))
-    picked = meant(list(past.changes), wanted)
+    picked = changes_to_undo(list(past.changes), wanted)
     others = other_calls(said, past.changes, picked, wanted)
     if not picked:
         return Planned(past, root, None, (), others, tuple(recovered), _why_not(past, wanted))

@@ -6,6 +6,7 @@
     attempts    all that runs strangers' code, in a thread and within a time
     installed   entry points ``callgate.tools``
     discovery   all of it together, looked at again whenever somebody asks
+    workspace   the folders that count for a Config: ``custom_tools(config)``
 
 Whose tool counts when two have one name: the person's own, then an installed one, then the repository's. What a person
 is used to under a name, and has written rules about, must not become something else because they opened a folder.
@@ -18,6 +19,7 @@ from callgate.tools.custom.files import Folder
 from callgate.tools.custom.installed import Installed
 from callgate.tools.custom.offers import CustomTool
 from callgate.tools.custom.problems import Layer, Problem, Skipped
+from callgate.tools.custom.workspace import custom_tools, discovery
 
 __all__ = [
     "Api",
@@ -32,5 +34,7 @@ __all__ = [
     "PendingStore",
     "Problem",
     "Skipped",
+    "custom_tools",
+    "discovery",
     "load_tools",
 ]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TextIO
 
 from callgate import Continue, Event, Session, from_json
-from callgate.builtin import ast_edit
 from callgate.cli.arguments import Form
 from callgate.cli.demo.changed.script import BEHIND, FOREIGN, GO, STAGED, kept, second_model, seen
 from callgate.cli.demo.changed.story import Story
 from callgate.cli.demo.changed.views import StoryView
 from callgate.cli.demo.script import Stage, rules
+from callgate.tools.builtin import ast_edit
 from callgate.words.inputs import Undo
 
 PATIENCE = 20.0

@@ -8,10 +8,10 @@ import pytest
 
 from callgate import Prompt, Session, load_config
 from callgate.cli import main
-from callgate.custom import Loaded, custom_tools, discovery
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trust
 from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tools.custom import Loaded, custom_tools, discovery
 from callgate.words.messages import ResultPart, Text
 
 GREETING = '''from callgate import tool

@@ -1,4 +1,4 @@
-"""The changes of a session: what a crash cut short, and what a person takes back."""
+"""Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -19,8 +19,8 @@ from callgate.words.inputs import Undo, UndoScope
 _NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
 
 
-class Changing:
-    """``now`` is the time of day for what is put on record; ``stack`` is what waits to be applied."""
+class WorkspaceChanges:
+    """``now`` gives the time for the events it writes; ``stack`` holds the pending actions."""
 
     def __init__(self, host: Host, record: Record, now: Callable[[], float], stack: Stack) -> None:
         self._host = host if isinstance(host, KeptHost) else None
@@ -30,8 +30,8 @@ class Changing:
         self._recovered = False
 
     async def recover(self) -> None:
-        """Before anything else is done: finish or undo what was being applied when a program died, and see what became
-        of what was pending then. Once."""
+        """Finishes or undoes a change that was being applied when a program died, once, and brings the pending actions
+        in line with it. Called before any other work."""
         await self._recover()
         await self._stack.reconcile()
 
@@ -41,23 +41,23 @@ class Changing:
         try:
             found = await self._host.recover()
         except (CallgateError, OSError) as error:
-            # Nothing is lost by that: whoever applies something next tries again first.
+            # Nothing is lost by that: the next apply tries again first.
             note = f"it could not be seen whether a change was cut short: {in_words(error)}"
             self._record.write(Noted(self._now(), note, "warning"))
             return
         self._recovered = True
         for each in found:
-            self._record.write(Noted(self._now(), _told(each), "warning" if each.left else "info"))
+            self._record.write(Noted(self._now(), _in_words(each), "warning" if each.left else "info"))
 
     async def undo(self, sent: Undo) -> str | None:
-        """Take changes back, and tell the model. Why it could not be done, if it could not: then nothing was."""
+        """Takes changes back and tells the model. Gives the reason if nothing was changed."""
         if self._host is None:
             return _NOT_KEPT
         if sent.scope not in get_args(UndoScope):
             return f"there is no scope {sent.scope!r}; there are {', '.join(get_args(UndoScope))}"
         await self.recover()
         try:
-            wanted = meant(await self._host.changes(), sent)
+            wanted = changes_to_undo(await self._host.changes(), sent)
             if not wanted:
                 return "there is no change to take back"
             found = await self._host.undo(wanted)
@@ -70,14 +70,15 @@ class Changing:
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
-        # The model would go on as if its changes were there.
+        # Otherwise the model goes on as if its changes were there.
         told = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
         remind(self._record, told, "undo", self._now())
         return None
 
 
-def meant(history: list[Kept], sent: Undo) -> list[Kept]:
-    """Which of the changes, newest first, an Undo is about. What an earlier one did is only meant by its number."""
+def changes_to_undo(history: list[Kept], sent: Undo) -> list[Kept]:
+    """Selects the changes, newest first, that an Undo takes back. A change made by an earlier undo is selected by its
+    number alone."""
     if sent.change is not None:
         return [kept for kept in history if kept.number == sent.change and kept.state == "applied"]
     applied = [kept for kept in history if kept.state == "applied" and kept.tool != UNDO]
@@ -89,7 +90,7 @@ def meant(history: list[Kept], sent: Undo) -> list[Kept]:
     return [kept for kept in applied if kept.turn == newest.turn]
 
 
-def _told(each: Recovered) -> str:
+def _in_words(each: Recovered) -> str:
     what = each.label or "a change"
     done = "finished" if each.outcome == "finished" else "undone"
     text = f"{what} was cut short when a program ended; it is {done} now"

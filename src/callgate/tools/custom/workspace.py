@@ -1,4 +1,4 @@
-"""The tools a person wrote, and those of a repository they trust: which folders count for a workspace.
+"""Custom tools of a workspace: those in the person's own folder and those of a repository they trust.
 
     config = load_config()
     custom = await custom_tools(config)
@@ -9,20 +9,21 @@
 
 from collections.abc import Iterable
 
+from callgate.changes.pending import PendingStore
 from callgate.config import Config
-from callgate.gatehouse import still_trusted
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trusted
-from callgate.tools.custom import Api, CustomTool, Discovery, Folder, Installed, Loaded, PendingStore, Problem, Skipped
+from callgate.tools.custom.api import Api
+from callgate.tools.custom.discovery import Discovery, Loaded
+from callgate.tools.custom.files import Folder
+from callgate.tools.custom.installed import Installed
 from callgate.words.pending import RESOLVE
-
-__all__ = ["Api", "CustomTool", "Discovery", "Loaded", "Problem", "Skipped", "custom_tools", "discovery"]
 
 _TOOLS = "tools"
 
 
 async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> Loaded:
-    """All there are now. ``taken`` are names that others have, which no file may give to a tool of its own."""
+    """Loads all tools there are now. ``taken`` are names in use, which no file may give to a tool of its own."""
     found = discovery(config, taken=taken)
     try:
         return await found.look()
@@ -33,8 +34,8 @@ async def custom_tools(config: Config, *, taken: Iterable[str] = ()) -> Loaded:
 def discovery(
     config: Config, *, session: str = "", store: PendingStore | None = None, taken: Iterable[str] = ()
 ) -> Discovery:
-    """The same, to be looked at again: files that came, changed or went since are noticed, and so is lost trust.
-    ``store`` takes what tools stage."""
+    """The same as an object whose ``look`` can be called again: it notices files that came, changed or went since, and
+    lost trust. ``store`` takes the actions that tools stage."""
 
     repository = _Repository(config)
 
@@ -48,7 +49,8 @@ def discovery(
 
 
 class _Repository:
-    """Its tools count while all that can run there is as the person trusted it; one file more, and they all wait."""
+    """The folder of the repository's tools. They count while every file that can run there is as the person trusted it;
+    after any change all of them wait."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -60,6 +62,6 @@ class _Repository:
             return Folder(place, "project")
         shown = fingerprint(self._config.root)  # before it is asked about: what comes after is not in it
         self._first = self._first or shown.digest
-        trusted = not shown.problem and still_trusted(self._config, self._first)
+        trusted = not shown.problem and self._config.still_trusted(self._first)
         contents = frozenset(seen.sha256 for seen in shown.files if seen.kind == "file")
         return Folder(place, "project", trusted=trusted, contents=contents)

@@ -1,4 +1,4 @@
-"""What the hooks of a session hear besides its calls, and what comes of what they say."""
+"""Hooks of a session for everything but its calls: start, prompt, stop, compaction, questions, end."""
 
 import asyncio
 import os
@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from callgate.core.ports import Clock
-from callgate.gatehouse import Gatehouse
 from callgate.host.processes import run_process
 from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.hooks import Hooks, Outcome
@@ -20,17 +19,9 @@ _LAST_WORDS, _GRACE = 10.0, 5.0
 _INTERRUPTED = "it was interrupted"
 
 
-def session_hooks(house: Gatehouse, clock: Clock, report: Callable[[Noted], None]) -> "SessionHooks | None":
-    """None where nobody wants to hear of anything but calls."""
-    config = house.config
-    if not config.hooks and config.questions.notify is None:
-        return None
-    notify = config.questions.notify
-    return SessionHooks(house.hooks, root=str(config.root), clock=clock, report=report, notify=notify)
-
-
 class SessionHooks:
-    """``notify`` is a command line that tells people who are away of a question."""
+    """Runs the hooks of each event and reads their answers. ``notify`` is a command line that is run for every
+    question, to tell people who are away; ``report`` takes a note for the record."""
 
     def __init__(
         self,
@@ -52,12 +43,12 @@ class SessionHooks:
         self._given_up: asyncio.Future[None] | None = None
 
     def interrupt(self) -> None:
-        """Nobody waits any more for what the hooks have to say."""
+        """Stops waiting for the hooks under way; their tasks are cancelled."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
 
     async def _told(self, event: str, **payload: Any) -> Outcome | None:
-        """What the hooks make of it; None when it was interrupted."""
+        """Runs the hooks of an event; None when it was interrupted."""
         loop = asyncio.get_running_loop()
         asked = loop.create_task(self._hooks.happened(event, **payload))
         self._given_up = given_up = loop.create_future()
@@ -76,7 +67,7 @@ class SessionHooks:
         await asyncio.wait((asked,))
 
     async def started(self, *, resumed: bool) -> str | None:
-        """Before the first work of the session: why there must be none."""
+        """Runs SessionStart before the first work. Gives the reason if a hook does not let the session start."""
         if self._started:
             return None
         begun = await self._told("SessionStart", source="resume" if resumed else "startup")
@@ -88,7 +79,7 @@ class SessionHooks:
         return None
 
     async def prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | str:
-        """The prompt as the model gets it, or why it does not."""
+        """Runs UserPromptSubmit. Gives the prompt with the hooks' context, or the reason why it is not sent."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
         outcome = await self._told("UserPromptSubmit", prompt=text)
         if outcome is None:
@@ -99,13 +90,13 @@ class SessionHooks:
         return (*parts, *(Text(f"\n[hook: {each}]") for each in said))
 
     async def ending(self, again: bool) -> str | None:
-        """The agent is through with its work: why it has to go on, if a hook says so. ``again``: it has gone on before
-        because of that."""
+        """Runs Stop before the agent ends its work. Gives the text of a hook that makes it go on. ``again``: a hook has
+        done so before in this run."""
         outcome = await self._told("Stop", stop_hook_active=again)
         return None if outcome is None or outcome.stop is not None else outcome.blocked
 
     async def compacting(self, event: str, text: str) -> str | None:
-        """Before and after the history is compacted: why it must not be."""
+        """Runs PreCompact or PostCompact. Gives the reason if a hook does not let the history be compacted."""
         told = {"custom_instructions": text} if event == "PreCompact" else {"compact_summary": text}
         outcome = await self._told(event, trigger="manual", **told)
         if outcome is None:
@@ -114,14 +105,14 @@ class SessionHooks:
         return None if blocked is None else f"{outcome.by}: {blocked}"
 
     def asked(self, question: Question) -> None:
-        """A person is being asked and may be away."""
+        """Starts the Notification hooks and the notify command for an open question."""
         message = f"{question.tool} needs an answer: {question.reason or question.by}"
         self._go(self._hooks.happened("Notification", message=message, notification_type="permission_prompt"))
         if self._notify is not None:
             self._go(self._run_notify(self._notify, message))
 
     async def ended(self, reason: str) -> None:
-        """The session is over. Whatever is still being told is waited for, but nobody can hold up the end for long."""
+        """Runs SessionEnd and waits for every hook task, up to a time limit."""
         self._go(self._hooks.happened("SessionEnd", reason=reason))
         over = asyncio.get_running_loop().create_future()
 
@@ -150,7 +141,7 @@ class SessionHooks:
     async def _do(self, work: Coroutine[Any, Any, object]) -> None:
         try:
             await work
-        except Exception as error:  # nobody waits for it, so it is said here
+        except Exception as error:  # no caller waits for it, so it is reported here
             self._report(Noted(self._clock.now(), f"a notification failed: {in_words(error)}", "warning"))
 
     async def _run_notify(self, line: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What a session is, read from its record."""
+"""The state of a session, read from its record."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +11,8 @@ from callgate.words.decisions import Mode
 from callgate.words.messages import Message, Usage
 
 
-class Seen:
-    """As it is now, at any time."""
+class SessionView:
+    """Properties that read the ledger, so they are current at any time."""
 
     _record: Record
 

@@ -1,48 +1,35 @@
-"""What a session does while no turn is under way: moves in the tree of messages, and what the model sees of them."""
+"""Edits of a conversation between turns: rewind, branch, compact, snip, trim; and settings on record."""
 
 # A summary comes from outside and may not keep to its type.
 # pyright: reportUnnecessaryIsInstance=false
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
 from typing import get_args
 
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Journal
-from callgate.core.record import Record
-from callgate.transcript.compact import Summarize, kept_from, trimmed
+from callgate.session.parts import Parts
+from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.decisions import Mode
 from callgate.words.errors import in_words
 from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
 from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.jsonable import plain_json
 
-BeforeCompact = Callable[[str, str], Awaitable[str | None]]
-"""Told ``PreCompact`` or ``PostCompact`` and the instructions or the summary; what it says before is why not to."""
 
+class HistoryEdits:
+    """Each edit gives None, or the reason why it was not done. ``leaving`` is awaited before the conversation goes on
+    from another place."""
 
-class Between:
-    """Each of its works answers why it could not be done, or None. ``fresh`` makes the state out of a log;
-    ``leaving`` is called before the conversation goes on from another place."""
-
-    def __init__(
-        self,
-        record: Record,
-        journal: Journal,
-        fresh: Callable[[Sequence[Durable]], Ledger],
-        now: Callable[[], float],
-        summarize: Summarize | None,
-        hooked: BeforeCompact | None = None,
-        *,
-        leaving: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._record = record
-        self._journal = journal
-        self._fresh = fresh
-        self._now = now
-        self._summarize = summarize
-        self._hooked = hooked
+    def __init__(self, parts: Parts, leaving: Callable[[], Awaitable[None]]) -> None:
+        self._record = parts.equipment.record
+        self._now = parts.equipment.host.clock.now
+        self._journal = parts.journal
+        self._context = parts.context
+        self._remembered = parts.remembered
+        self._summarize = parts.summarize
+        self._hooks = parts.hooks
         self._leaving = leaving
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
@@ -53,7 +40,7 @@ class Between:
         return self._record.ledger
 
     def touched(self) -> None:
-        """Something was sent in: it may be later than what is being read."""
+        """Notes that an input arrived: a log that is being read now has to be read again."""
         self._moved = self._moved or self._reading
 
     def interrupt(self) -> str | None:
@@ -63,7 +50,7 @@ class Between:
         return None
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
-        """What takes no time, and may be done while a turn is under way."""
+        """Edits that take no time and may be done while a turn is under way."""
         match sent:
             case SetMode():
                 if sent.mode not in get_args(Mode):
@@ -100,7 +87,7 @@ class Between:
         return None if found else "no result is that long"
 
     async def move(self, sent: Rewind | Branch) -> str | None:
-        """Another place in the tree of messages; then the log says what is live."""
+        """Moves to another place in the tree of messages, then reads the live events from the log."""
         await self.read_again()
         message = next((each for each in self._ledger.messages if each.id == sent.message_id), None)
         message = message or await self._journal.recall(sent.message_id)
@@ -110,8 +97,7 @@ class Between:
             return f"{message.id} holds results: a call and its result go together, so name the message before it"
         if isinstance(sent, Branch) and message.calls:
             return f"{message.id} has calls: a call and its result go together, so name the message with the results"
-        if self._leaving is not None:
-            await self._leaving()
+        await self._leaving()
         kind = Rewound if isinstance(sent, Rewind) else Branched
         self._record.write(kind(self._now(), message.id, self._ledger.counted))
         self._moved = True
@@ -119,16 +105,22 @@ class Between:
         return None
 
     async def read_again(self) -> None:
-        """After a move the log says what is live, and with it what the state is."""
+        """Makes the ledger anew from the live events of the log, after a move."""
         while self._moved:
             self._moved, self._reading = False, True
             try:
-                self._record.ledger = self._fresh(await self._journal.live())
+                self._record.ledger = self._folded(await self._journal.live())
             except BaseException:
                 self._moved = True
                 raise
             finally:
                 self._reading = False
+
+    def _folded(self, events: Iterable[Durable]) -> Ledger:
+        ledger = Ledger(events, context=self._context)
+        if self._remembered is not None:
+            self._remembered.apply_to(ledger)
+        return ledger
 
     async def compact(self, sent: Compact) -> str | None:
         await self.read_again()
@@ -141,8 +133,10 @@ class Between:
             return "there is nothing to summarize"
         if ledger.open_turn is not None:
             return "a turn was left unfinished: send Continue first"
-        if self._hooked is not None and (blocked := await self._hooked("PreCompact", sent.instructions)) is not None:
-            return blocked
+        if self._hooks is not None:
+            blocked = await self._hooks.compacting("PreCompact", sent.instructions)
+            if blocked is not None:
+                return blocked
         try:
             written = self._summarize(ledger.history(), sent.instructions)
             if isawaitable(written):
@@ -161,6 +155,6 @@ class Between:
         running, context = ledger.running, plain_json(dict(ledger.context))
         counted, paused, untold = ledger.counted, ledger.paused, tuple(ledger.untold)
         self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused, untold))
-        if self._hooked is not None:
-            await self._hooked("PostCompact", summary)
+        if self._hooks is not None:
+            await self._hooks.compacting("PostCompact", summary)
         return None

@@ -1,0 +1,32 @@
+"""The collaborators of a session, made by ``assembly``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from callgate.core.loop import LoopLimits
+from callgate.core.ports import Journal, Model
+from callgate.core.turn import Equipment
+from callgate.session.desk import Desk
+from callgate.session.hooks import SessionHooks
+from callgate.session.remembered import RememberedAnswers
+from callgate.session.tree import TreeNode
+from callgate.transcript.compact import Summarize
+from callgate.words.noun import noun
+
+
+@noun
+class Parts:
+    """``equipment`` is what each turn works with, ``models`` those that SetModel may choose by name; ``notes`` are told
+    before the first turn. ``hooks`` and ``remembered`` are None in a session without settings."""
+
+    equipment: Equipment
+    journal: Journal
+    staging: Desk
+    node: TreeNode
+    models: Mapping[str, Model]
+    limits: LoopLimits | None = None
+    context: Mapping[str, Any] | None = None
+    summarize: Summarize | None = None
+    hooks: SessionHooks | None = None
+    remembered: RememberedAnswers | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,192 @@
+"""The work of a session: runs the loop for each prompt, continues what was left open, and runs tasks between turns."""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
+
+from callgate.core.ledger import Ledger
+from callgate.core.loop import Loop
+from callgate.core.ports import Model
+from callgate.session.history import HistoryEdits
+from callgate.session.parts import Parts
+from callgate.session.status import StatusTracker
+from callgate.session.workspace_changes import WorkspaceChanges
+from callgate.tools.staging import unserved
+from callgate.words.events import InputRefused, Noted, PromptQueued, SessionStatus, StatusChanged
+from callgate.words.messages import Part
+
+
+class Work:
+    """Runs one task at a time: the loop, or an edit between turns. ``loop`` is the one under way; ``closing`` is set
+    when no further work may begin; ``failure`` is the exception that ended the last work."""
+
+    def __init__(self, parts: Parts, history: HistoryEdits, changes: WorkspaceChanges) -> None:
+        self._equipment = parts.equipment
+        self._record = parts.equipment.record
+        self._now = parts.equipment.host.clock.now
+        self._limits = parts.limits
+        self._hooks = parts.hooks
+        self._remembered = parts.remembered
+        self._notes = parts.notes
+        self._history = history
+        self._changes = changes
+        self._status = StatusTracker(self._at_rest(), lambda now: self._record.tell(StatusChanged(self._now(), now)))
+        self._prompts: deque[tuple[Part, ...]] = deque()
+        self._continues = False  # a person said that a paused agent may go on
+        self._task: asyncio.Task[None] | None = None
+        self.loop: Loop | None = None
+        self.closing = False
+        self.failure: Exception | None = None
+        self.set_status = self._status.set
+
+    @property
+    def status(self) -> SessionStatus:
+        return self._status.status
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    def prompt(self, parts: tuple[Part, ...]) -> None:
+        """Queues a prompt; the work begins at once if there is none under way."""
+        self._prompts.append(parts)
+        if self._task is not None:
+            self._record.tell(PromptQueued(self._now(), len(self._prompts)))
+        self._start()
+
+    def go_on(self) -> None:
+        """Continues a run that was left unfinished or paused."""
+        self._continues = True
+        self._start()
+
+    def use_model(self, model: Model) -> None:
+        self._equipment = replace(self._equipment, model=model)
+        if self.loop is not None:
+            self.loop.equipment = self._equipment
+
+    def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
+        """Runs an edit as the session's task. Gives the reason if a turn is under way."""
+        if self._task is not None:
+            work.close()
+            return "interrupt the work under way first"
+        self.set_status("working")
+        edit = self._do_between(name, work)
+        self._task = asyncio.get_running_loop().create_task(edit, context=unserved())
+        return None
+
+    def run_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
+        """Runs the work while a turn is under way."""
+        self._status.run_beside(self._do(name, work))
+
+    async def ended(self, because: str) -> None:
+        """Stops what is under way and waits for its end. In a session that is kept, a turn is left open on record."""
+        if self._task is not None and not self._task.done():
+            if self.loop is None:
+                self._history.interrupt()
+            else:
+                end = self.loop.leave if self._equipment.resumable else self.loop.interrupt
+                end(because)
+            await asyncio.wait((self._task,))
+        await self._status.finished()
+
+    async def _do_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
+        try:
+            await self._do(name, work)
+        finally:
+            self._task = None
+            self._come_to_rest()
+
+    async def _do(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
+        try:
+            refusal = await work
+            if refusal is not None:
+                self._record.tell(InputRefused(self._now(), name, refusal))
+        except Exception as error:
+            self.failure = error
+
+    # ---- turns --------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._task is None:
+            self.set_status("working")
+            self.loop = self._new_loop()
+            self._task = asyncio.get_running_loop().create_task(self._run(self.loop), context=unserved())
+
+    def _new_loop(self) -> Loop:
+        return Loop(
+            self._equipment,
+            self._limits,
+            waiting=lambda: self.set_status("waiting_confirmation"),
+            going=lambda: self.set_status("working"),
+            ending=None if self._hooks is None else self._hooks.ending,
+        )
+
+    async def _run(self, loop: Loop) -> None:
+        try:
+            await self._changes.recover()
+            await self._history.read_again()
+            await self._read_answers()
+            while await self._has_work(loop):
+                self._continues = False
+                if self.closing:
+                    return
+                await loop.run()
+                if not self._prompts or self.closing:
+                    return
+                loop = self.loop = self._new_loop()
+        except Exception as error:  # a bug, or a record that cannot be written: a reader of events gets it
+            self.failure = error
+        finally:
+            self.loop = self._task = None
+            self._come_to_rest()
+
+    async def _has_work(self, loop: Loop) -> bool:
+        """Puts the next prompt on record that the hooks let through; True for a run that may go on as well."""
+        if self._ledger.running:
+            return self._allowed("Continue", None if self._hooks is None else await self._hooks.started(resumed=True))
+        while self._prompts:
+            parts = await self._hooked(self._prompts.popleft())
+            if parts is not None:
+                loop.say(parts)
+                return True
+        return self._ledger.paused and self._continues
+
+    async def _hooked(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
+        """The prompt with the hooks' context; None when a hook does not let it through."""
+        if self._hooks is None:
+            return parts
+        refusal = await self._hooks.started(resumed=bool(self._ledger.added))
+        found = await self._hooks.prompted(parts) if refusal is None else refusal
+        if isinstance(found, str):
+            self._allowed("Prompt", found)
+            return None
+        return found
+
+    def _allowed(self, name: str, refusal: str | None) -> bool:
+        if refusal is not None:
+            self._record.tell(InputRefused(self._now(), name, refusal))
+        return refusal is None
+
+    async def _read_answers(self) -> None:
+        notes, self._notes = self._notes, ()
+        for note in notes:
+            self._record.write(Noted(self._now(), note, "warning"))
+        if self._remembered is not None:
+            await self._remembered.read_again()
+            self._remembered.apply_to(self._ledger)
+
+    def _come_to_rest(self) -> None:
+        if self.closing:
+            return
+        self.set_status(self._at_rest())
+        if self._prompts and self.failure is None:
+            self._start()
+
+    def _at_rest(self) -> SessionStatus:
+        return "paused" if self._ledger.running or self._ledger.paused else "idle"
