@@ -32,11 +32,13 @@ from callgate.policy.hooks.runners import Function
 from callgate.policy.lines import Fault
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.conversation import Conversation
-from callgate.session.desk import Desk
 from callgate.session.hooks import SessionHooks
 from callgate.session.parts import Parts
 from callgate.session.remembered import RememberedAnswers
 from callgate.session.tree import TreeNode
+from callgate.staging.room import Room
+from callgate.staging.standing import StandingHandler
+from callgate.staging.state import State
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.transcript.compact import Summarize
 from callgate.transcript.journal import DiskJournal
@@ -62,7 +64,8 @@ class Session(Conversation):
 
     ``config`` (see load_config) brings rules, hooks, limits and remembered answers; without one no settings file is
     read. ``functions`` are Python hooks by the names the settings use. ``parent`` is the session inside whose call this
-    one works: its doors are asked, and ``label`` says who asks.
+    one works: its doors are asked, and ``label`` says who asks. ``standing`` are handlers that take a ``resolve`` while
+    nothing is pending.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Session(Conversation):
         lineage: tuple[str, ...] = (),
         summarize: Summarize | None = None,
         rerun_safe: bool = True,
+        standing: Iterable[StandingHandler] = (),
         config: Config | None = None,
         functions: Mapping[str, Function] | None = None,
         parent: Session | None = None,
@@ -94,14 +98,24 @@ class Session(Conversation):
             root, settings, limits = _settings_of(config, gate, host, root, settings, limits)
         journal = as_journal(journal)
         host = as_host(host, root, journal)
-        record = Record(journal, Ledger(journal.read(), context=context))
+        state = State()
+        record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=(state.fold,))
         policy = None if config is None else _Policy(config, host, journal, record, functions)
         chosen = as_gate(gate) if policy is None else policy.gate
         settings = settings_from_environment(settings)
         node = TreeNode(None if parent is None else (parent.node, parent), label)
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")
-        staging = Desk(as_toolbox(tools), host, chosen, record, settings, lineage)
+        staging = Room(
+            as_toolbox(tools),
+            state,
+            host=host,
+            gate=chosen,
+            record=record,
+            settings=settings,
+            lineage=lineage,
+            handlers=standing,
+        )
         every_model = {check_model_shape(each).name: each for each in (model, *models)}
         equipment = Equipment(
             model=every_model.get(record.ledger.model or "", model),
@@ -117,7 +131,7 @@ class Session(Conversation):
             path=node.path,
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
-            pending=staging.stack,
+            staging=staging,
         )
         if mode is None and config is not None:
             mode = config.mode_for(None if not record.ledger.added else record.ledger.mode)

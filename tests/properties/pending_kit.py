@@ -19,10 +19,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callgate import Session, Store, tool
-from callgate.changes.pending import Callbacks
 from callgate.core.ports import Journal
 from callgate.core.record import MemoryJournal
-from callgate.tools.staging import stage
+from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Mode

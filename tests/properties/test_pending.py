@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.changes.history import History
-from callgate.core.ledger import RESOLVE, Ledger
-from callgate.core.pending import MOST_FORCED, nearest
+from callgate.core.ledger import Ledger
 from callgate.core.view import faults
+from callgate.staging.room import MOST_FORCED
+from callgate.staging.state import State
 from callgate.words.events import (
     ActionResolved,
     ActionStaged,
@@ -31,7 +32,7 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import Continue, Prompt
 from callgate.words.model import Abilities, ToolChoice
-from callgate.words.pending import Staged
+from callgate.words.pending import RESOLVE, Staged
 from tests.properties.pending_kit import FILES, Deed, Image, Setting, Spoken, World, rests, settings, spoken, steps
 
 # ---- what must hold -------------------------------------------------------------------------------------------------
@@ -42,6 +43,7 @@ class Watch:
 
     def __init__(self, cut: int = 0) -> None:
         self.ledger = Ledger()
+        self.state = State()
         self.staged: dict[str, Staged] = {}
         self.ends: dict[str, ActionResolved] = {}
         self._cut = cut
@@ -55,6 +57,7 @@ class Watch:
                 self._barred = {each for each in self._barred if each in self._settled}
             self._see(event)
             self.ledger.fold(event)
+            self.state.fold(event)
         assert all(entry.result is not None for entry in self.ledger.calls.values())
         assert not faults(list(self.ledger.history()))
         given_up = [each for each in self.ends.values() if each.reason.startswith("it was not resolved")]
@@ -69,7 +72,7 @@ class Watch:
             case ActionResolved():
                 self._end(event)
             case CallArrived(name="Touch"):
-                if any(each.message_id != event.message_id for each in self.ledger.pending.values()):
+                if any(each.message_id != event.message_id for each in self.state.actions.values()):
                     self._barred.add(event.call_id)
             case CallStarted():
                 assert event.call_id not in self._barred, "something is pending, and yet it starts"
@@ -84,14 +87,14 @@ class Watch:
     def _stage(self, action: Staged) -> None:
         before = self.staged.get(action.id)
         # A call that the program's end had interrupted runs again, and stages again what is still pending.
-        assert before is None or (self._cut and before.call_id == action.call_id and action.id in self.ledger.pending)
+        assert before is None or (self._cut and before.call_id == action.call_id and action.id in self.state.actions)
         call = self.ledger.calls[action.call_id]
         assert call.result is None
         assert call.message_id == action.message_id
         self.staged[action.id] = action
 
     def _end(self, event: ActionResolved) -> None:
-        assert event.id in self.ledger.pending, "it ends once"
+        assert event.id in self.state.actions, "it ends once"
         self.ends[event.id] = event
         self._forced = 0
         if event.by == "model":
@@ -102,11 +105,11 @@ class Watch:
 
     def _count(self, event: TurnStarted | TurnEnded | MessageAdded) -> None:
         if isinstance(event, TurnStarted):
-            assert not event.forced or self.ledger.pending
+            assert not event.forced or self.state.actions
             assert not event.forced or self._forced < MOST_FORCED, "never a dead end"
         elif isinstance(event, TurnEnded):
             opened = self.ledger.open_turn
-            whole = event.reason in ("answered", "calls") and self.ledger.faced in self.ledger.pending
+            whole = event.reason in ("answered", "calls") and self.state.faced in self.state.actions
             self._forced += whole and opened is not None and opened.forced
         elif event.message.role == "user" and event.about is None:
             self._forced = 0
@@ -162,7 +165,7 @@ def check_callbacks(world: World, watch: Watch, *, crashed: bool = False) -> Non
 def check_history(world: World, watch: Watch) -> None:
     """What is kept of the changes says the same as the record."""
     states = {each.number: each.state for each in History(world.store.folder).all()}
-    pending = {each.change for each in watch.ledger.pending.values()}
+    pending = {each.change for each in watch.state.actions.values()}
     assert {number for number, state in states.items() if state == "staged"} == pending - {None}
     for action in watch.staged.values():
         if action.change is not None and action.id in watch.ends:
@@ -173,13 +176,13 @@ def check_requests(world: World) -> None:
     assert len({tools for _, _, tools in world.requests}) <= 1, "the array never changes"
     abilities = Abilities(force=world.setting.force)
     for started, choice, _ in world.requests:
-        assert choice == nearest(ToolChoice("named", RESOLVE) if started.forced else ToolChoice(), abilities)
+        assert choice == abilities.nearest(ToolChoice("named", RESOLVE) if started.forced else ToolChoice())
 
 
 def check(world: World, *, cut: int = 0) -> None:
     watch = Watch(cut)
     watch.all(world.log)
-    assert tuple(reversed(watch.ledger.pending.values())) == world.session.pending
+    assert tuple(reversed(watch.state.actions.values())) == world.session.pending
     check_requests(world)
     check_told(world.log, watch)
     check_files(world, watch)
@@ -212,7 +215,7 @@ def test_each_action_is_finished_once_or_not_at_all(setting: Setting, script: li
         await world.send(Prompt("the first"))
         for deed in taken:
             await world.do(deed)
-            assert world.session.pending == tuple(reversed(Ledger(world.log).pending.values()))
+            assert world.session.pending == tuple(reversed(State(world.log).actions.values()))
         await world.end()
         check(world)
         await world.session.aclose()

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from callgate.changes.diff import unified
-from callgate.changes.pending import UNAVAILABLE, PendingAction
 from callgate.changes.summary import summary
 from callgate.core.ports import Target
 from callgate.host.local import LocalHost
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.builtin.ast_grep import ast_grep
-from callgate.tools.staging import serving
+from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
 from callgate.tools.structural.rewriting import rewrite
 from callgate.tools.structural.terms import Limits, Op
 from callgate.tools.toolbox import Toolbox

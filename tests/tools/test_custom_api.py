@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from callgate.changes.pending import called
-from callgate.tools.builtin.resolve import produced
+from callgate.staging.calling import called
+from callgate.staging.resolve import produced
 from callgate.tools.custom import Api, Callbacks, PendingAction, PendingStore
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange, Stored
@@ -87,9 +87,11 @@ class Finishing:
         pytest.param(lambda *both: None, id="rest"),
         pytest.param(Finishing(), id="object"),
         pytest.param(functools.partial(lambda a, b, c: None, 1), id="partial"),
+        pytest.param(lambda reason: None, id="reason alone"),
         pytest.param(max, id="without a signature"),
     ],
 )
+@pytest.mark.spec("RES-16")
 def test_a_callback_may_be_anything_that_takes_reason_and_extra(api: Api, callback: Any) -> None:
     api.push_pending_action(label="x", apply=callback, reject=callback)
 
@@ -98,7 +100,7 @@ def test_a_callback_may_be_anything_that_takes_reason_and_extra(api: Api, callba
     "callback",
     [
         pytest.param(lambda: None, id="nothing"),
-        pytest.param(lambda reason: None, id="reason alone"),
+        pytest.param(lambda *, reason: None, id="reason by name"),
         pytest.param(lambda a, b, c: None, id="three"),
         pytest.param("apply", id="text"),
     ],

@@ -17,8 +17,8 @@ from time import time
 from typing import Literal
 
 from callgate._version import __version__
-from callgate.core.ledger import Ledger
 from callgate.host.files import write_new
+from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.entries import all_entries, lines_are_missing
@@ -219,7 +219,7 @@ class Archive:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
         questions, draft = open_questions(events), unfinished(log, events)
-        waiting = tuple(Ledger(events).pending.values())
+        waiting = tuple(State(events).actions.values())
         return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft, waiting)
 
     def audit(self, which: str | None) -> Audited:

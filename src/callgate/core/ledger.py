@@ -11,8 +11,6 @@ from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision
 from callgate.words.errors import StateError
 from callgate.words.events import (
     GOES_ON,
-    ActionResolved,
-    ActionStaged,
     Branched,
     CallArrived,
     CallDecided,
@@ -43,7 +41,6 @@ from callgate.words.events import (
 )
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import WHOLE
-from callgate.words.pending import RESOLVE, Staged
 
 LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
@@ -157,14 +154,6 @@ class Ledger:
         self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
-        self.pending: dict[str, Staged] = {}  # what was staged, oldest first
-        self.staged = 0  # the highest number that one of them had
-        self.untold: dict[str, ActionResolved] = {}  # what became of others, if no result says it
-        self.telling: dict[str, ActionResolved] = {}  # and where the result of an open call may say it
-        self.reminded: str | None = None  # the one the model was last told of
-        self.faced: str | None = None  # the newest when the turn began
-        self.detour = False  # the last message did not resolve what was pending before it
-        self.forced = 0  # requests that were to make it do so
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
         for event in events:
             self._restore(event)
@@ -221,13 +210,11 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     ledger.view.add(message)
     ledger.added += 1
     if event.about is not None:
-        ledger.reminded = event.about if event.about in ledger.pending else ledger.reminded
-        ledger.untold.pop(event.about, None)
-    elif message.role == "user":
+        return  # a reminder: nobody said it, so no work comes of it
+    if message.role == "user":
         ledger.running, ledger.paused = True, False
         ledger.recent.clear()
         ledger.denied_in_a_row = 0
-        ledger.detour, ledger.forced = False, 0  # a person may have another idea
     elif message.role == "assistant":
         if message.usage is not None:
             ledger.usage = ledger.usage + message.usage
@@ -243,14 +230,10 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
     ledger.open_message = None
     ledger.open_results = False
     ledger.running, ledger.paused = True, False
-    ledger.faced = next(reversed(ledger.pending), None)
     ledger.calls = {}  # there is none left of an earlier turn, unless lines were lost
 
 
 def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
-    if ledger.faced in ledger.pending and event.reason in ("answered", "calls"):
-        ledger.detour = all(entry.name != RESOLVE for entry in ledger.calls.values())
-        ledger.forced += ledger.open_turn is not None and ledger.open_turn.forced
     ledger.open_turn = ledger.open_message = None
     ledger.running = event.reason in GOES_ON
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
@@ -321,41 +304,11 @@ def _settled(ledger: Ledger, event: CallSettled) -> None:
     entry.ended_at = event.at
     entry.duration_ms = event.duration_ms
     code = event.result.code
-    if entry.name == RESOLVE:
-        told = ledger.telling.pop(str(entry.arguments.get("id")), None)
-        if event.result.is_error:
-            ledger.reminded = None  # it is to hear of it again
-            if told is not None:
-                ledger.untold[told.id] = told
     if code == "ok":
         ledger.denied_in_a_row = 0
     elif code in ("denied", "blocked_by_hook"):
         ledger.denied_in_a_row += 1
         ledger.denied += 1
-
-
-def _staged(ledger: Ledger, event: ActionStaged) -> None:
-    """Calls of one message stage in any order; the newest is what the last of them staged."""
-    action = event.action
-    ledger.pending[action.id] = action
-    ledger.staged = max(ledger.staged, action.number)
-    own = _index(ledger, action)
-    for each in [each for each in ledger.pending.values() if each.message_id == action.message_id]:
-        if _index(ledger, each) > own:
-            ledger.pending[each.id] = ledger.pending.pop(each.id)
-
-
-def _index(ledger: Ledger, action: Staged) -> int:
-    entry = ledger.calls.get(action.call_id)
-    return -1 if entry is None else entry.index
-
-
-def _resolved(ledger: Ledger, event: ActionResolved) -> None:
-    ledger.pending.pop(event.id, None)
-    entries = (entry for entry in ledger.calls.values() if entry.name == RESOLVE and entry.result is None)
-    named = any(entry.arguments.get("id") == event.id for entry in entries)
-    (ledger.telling if named else ledger.untold)[event.id] = event
-    ledger.detour, ledger.forced = False, 0
 
 
 def _paused(ledger: Ledger, event: Paused) -> None:
@@ -386,8 +339,6 @@ def _model(ledger: Ledger, event: ModelSet) -> None:
 
 def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
     """Which messages are live is for the journal to say; here are the totals that a fold of those cannot know."""
-    ledger.untold.clear()
-    ledger.telling.clear()
     _count(ledger, event.counted)
 
 
@@ -397,8 +348,6 @@ def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.running, ledger.paused = event.running, event.paused
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent.clear()
-    ledger.reminded = None  # what it was told is summed up
-    ledger.untold = {name: told for name, told in ledger.untold.items() if name in event.untold}
     ledger.call_ids = {call.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)
 
@@ -423,11 +372,6 @@ def _metadata(ledger: Ledger, event: MetadataSet) -> None:
 
 def _forked(ledger: Ledger, event: Forked) -> None:
     ledger.inherited = set(ledger.calls)
-    for each in ledger.pending.values():  # it waits there, not here
-        why = f"it waits in session {event.session}, from which this one was forked"
-        ledger.untold[each.id] = ActionResolved(event.at, each.id, each.label, "discarded", why, "callgate")
-    ledger.pending.clear()
-    ledger.detour, ledger.forced = False, 0
     _count(ledger, event.counted)
 
 
@@ -454,8 +398,6 @@ FOLD = cast(
         CallSettled: _settled,
         ContextUpdated: _context,
         PolicyAdded: _policy,
-        ActionStaged: _staged,
-        ActionResolved: _resolved,
         Paused: _paused,
         ModeSet: _mode,
         ModelSet: _model,

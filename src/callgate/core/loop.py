@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-from callgate.core import pending
-from callgate.core.record import Record
 from callgate.core.turn import Equipment, Turn
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.events import MessageAdded, Noted, Paused, RunEnded, RunReason, TurnEnded
@@ -35,12 +33,6 @@ _STOP: dict[str, RunReason] = {
 GO_ON = "The program ended while you were writing this. Go on from there."
 
 
-def remind(record: Record, text: str, about: str, now: float) -> None:
-    """Put something on record for the model that nobody said."""
-    message = Message(f"u{record.ledger.added + 1}", "user", (Text(pending.reminder(text)),))
-    record.write(MessageAdded(now, message, about=about))
-
-
 class Loop:
     """Works off what was said until the model asks for no more calls."""
 
@@ -60,6 +52,7 @@ class Loop:
         self._ending = ending
         self._held_up = 0
         self._record = equipment.record
+        self._staging = equipment.staging
         self._steers: list[str] = []
         self._turn: Turn | None = None
         self._interrupt: str | None = None
@@ -72,11 +65,11 @@ class Loop:
             return None
         while (stop := self._before(turns)) is None:
             turns += 1
-            self._remind()
             ended = await self._take_turn()
             if ended is None:
                 return None
-            await self._give_up(ended)
+            if self._staging is not None and self._interrupt is None and not self._left:
+                await self._staging.after_turn(ended)
             truncations = truncations + 1 if ended.reason == "truncated" else 0
             stop = self._after(ended, truncations)
             if stop is not None and not (stop == "done" and await self._goes_on()):
@@ -140,36 +133,12 @@ class Loop:
         ):
             return "cut_off"
         reason = _STOP.get(ended.reason)
-        if reason == "done" and self._record.ledger.pending:
-            reason = None  # never without its resolution
+        if reason == "done" and self._staging is not None and self._staging.unresolved:
+            reason = None
         if self._steers and reason in (None, "done"):
             self._say_steers()
             return None
         return reason
-
-    def _remind(self) -> None:
-        """What the model is told between two messages; not in the middle of a turn that was left unfinished."""
-        ledger = self._record.ledger
-        if ledger.open_turn is not None:
-            return
-        for ended in [*ledger.untold.values()]:
-            remind(self._record, pending.fate(ended), ended.id, self.equipment.host.clock.now())
-        newest = pending.due(ledger, self.equipment.model.abilities)
-        if newest is not None:
-            remind(self._record, pending.told(ledger, newest), newest.id, self.equipment.host.clock.now())
-
-    async def _give_up(self, ended: TurnEnded) -> None:
-        """So many requests were to have it resolved: it ends here, and people are told; the model is with the rest."""
-        ledger, stack = self._record.ledger, self.equipment.pending
-        asked_for = ledger.pending.get(ledger.faced or "")
-        broken_off = self._left or self._interrupt is not None or ended.reason not in ("answered", "calls")
-        if stack is None or asked_for is None or broken_off:
-            return
-        if ledger.forced >= pending.MOST_FORCED:
-            why = f"it was not resolved, although that was asked for {pending.MOST_FORCED} times"
-            if await stack.give_up(asked_for.id, why):
-                note = f"Discarded: {asked_for.label}. Reason: {why}"
-                self._record.write(Noted(self.equipment.host.clock.now(), note, "warning"))
 
     async def _goes_on(self) -> bool:
         """Whether somebody has something for the agent to do before it ends; not for ever."""

@@ -47,11 +47,6 @@ def truncated(*, closed: bool) -> Result:
     return Result.failed("not_run_truncated", f"Not run: {what}. Send the call again.", effects="none")
 
 
-def skipped(label: str, action_id: str) -> Result:
-    text = f"Skipped: {label} ({action_id}) is still pending. Resolve it first, then send this again."
-    return Result.failed("skipped", text, effects="none", pending=action_id)
-
-
 def not_started(reason: str, because: str) -> Result:
     return Result.failed(_CODES[reason], f"{because} It was not started.", effects="none", started=False)
 

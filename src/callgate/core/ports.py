@@ -13,9 +13,9 @@ from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny, Mode
-from callgate.words.events import Durable
+from callgate.words.events import Durable, TurnEnded
 from callgate.words.messages import Message
-from callgate.words.model import Abilities, ModelEvent, Request, ToolSpec
+from callgate.words.model import Abilities, ModelEvent, Request, ToolChoice, ToolSpec
 from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Traits
@@ -264,16 +264,37 @@ class Gate(Protocol):
         ...
 
 
-class Pending(Protocol):
-    """What waits to be applied or discarded, as turns need it; where it is kept is another's affair."""
+@noun
+class Reminder:
+    """A message for the model that no person wrote. ``about`` is the id of its subject."""
 
-    def message_over(self, message_id: str, *, whole: bool) -> None:
-        """The message has ended: what its calls stage counts from now on, or not at all."""
+    text: str
+    about: str
+
+
+class Staging(Protocol):
+    """Actions that wait to be applied or discarded, as the loop and its turns need them. It folds the events of the
+    record into its own state (see Record). None of it may raise."""
+
+    @property
+    def unresolved(self) -> bool:
+        """True while an action is pending: the run does not end before it is resolved."""
         ...
 
-    async def give_up(self, action_id: str, reason: str) -> bool:
-        """Discard it, whatever its author says to that; but whoever is finishing it just now may. Whether it was
-        discarded. Must not raise."""
+    def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
+        """The reminders to put on record before a model with these abilities is asked, and the tool choice."""
+        ...
+
+    def admits(self, name: str, traits: Traits) -> Result | None:
+        """None if a call may run now; otherwise its result."""
+        ...
+
+    def message_over(self, message_id: str, *, whole: bool) -> None:
+        """The message has ended: what its calls push is staged now, or, unless it is whole, never."""
+        ...
+
+    async def after_turn(self, ended: TurnEnded) -> None:
+        """A turn has ended that nobody interrupted: discards an action that was asked about too often."""
         ...
 
 

@@ -67,12 +67,13 @@ on what it hears. Must not block. One that raises is heard of and not called aga
 
 
 class Record:
-    """The one writer."""
+    """The one writer. ``folds`` are states beside the ledger, which see every durable event; none may raise."""
 
     __slots__ = (
         "_append",
         "_barrier",
         "_delivering",
+        "_folds",
         "_listeners",
         "_pending",
         "_scheduled",
@@ -82,8 +83,16 @@ class Record:
         "room",
     )
 
-    def __init__(self, journal: Journal, ledger: Ledger, listeners: Iterable[Listener] = ()) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        ledger: Ledger,
+        listeners: Iterable[Listener] = (),
+        *,
+        folds: Iterable[Callable[[Durable], None]] = (),
+    ) -> None:
         self.ledger = ledger
+        self._folds = tuple(folds)
         self._append = journal.append
         self._barrier = journal.barrier
         self.room = journal.room
@@ -111,6 +120,8 @@ class Record:
         step = FOLD.get(event.__class__)
         if step is not None:
             step(self.ledger, event)
+        for fold in self._folds:
+            fold(event)
         if self._listeners:
             self._pending.append(event)
             if not self._scheduled:
@@ -134,6 +145,8 @@ class Record:
         """
         self._append(event)
         self.ledger.fold(event)
+        for fold in self._folds:
+            fold(event)
         waiting = self._barrier()
         if waiting is None:
             if then is None or then():

@@ -14,18 +14,18 @@ from dataclasses import field
 from functools import partial
 from typing import Any, cast
 
-from callgate.core import outcomes, pending
+from callgate.core import outcomes
 from callgate.core.draft import Draft, with_text
 from callgate.core.executor import Executor, ExecutorSettings
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
-from callgate.core.ports import Gate, Host, Model, Pending, Target, Toolbox
+from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
-from callgate.words.messages import Message, ResultPart
+from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import (
     WHOLE,
     CacheHints,
@@ -60,8 +60,8 @@ class Equipment:
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
     """The record outlives the program: what is not done when it ends can be left open there."""
-    pending: Pending | None = None
-    """Where calls stage what is to be resolved later."""
+    staging: Staging | None = None
+    """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
 
 
 class Turn:
@@ -96,7 +96,7 @@ class Turn:
             confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
             resumable=equipment.resumable,
             path=equipment.path,
-            skip=partial(pending.skipped, self._ledger, self._message_id) if self._ledger.pending else None,
+            skip=None if equipment.staging is None else equipment.staging.admits,
         )
         self._left = False
         self.resumed = opened is not None
@@ -107,8 +107,8 @@ class Turn:
         async with self._executor as executor:
             stop = await (self._resumed() if self.resumed else self._fresh())
             executor.close(stop)
-            if self._kit.pending is not None:
-                self._kit.pending.message_over(self._message_id, whole=stop in WHOLE)
+            if self._kit.staging is not None:
+                self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
             await self._settled()
         if not executor.settled:
             return None
@@ -177,7 +177,7 @@ class Turn:
 
     async def _fresh(self) -> StopReason:
         message_id = self._message_id
-        wanted = pending.choice(self._ledger)
+        wanted = self._remind()
         started = TurnStarted(self._clock.now(), self._number, message_id, forced=wanted.kind == "named")
         written = self._record.write_first(started)
         if written is not None:
@@ -205,6 +205,15 @@ class Turn:
             if written is not None:
                 await written
         return stop
+
+    def _remind(self) -> ToolChoice:
+        """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
+        if self._kit.staging is None:
+            return ToolChoice()
+        due, wanted = self._kit.staging.before_request(self._kit.model.abilities)
+        for each in due:
+            remind(self._record, each, self._clock.now())
+        return wanted
 
     async def _read(self, intake: Intake, request: Request) -> None:
         """Feed the stream through; calls start while it is still going."""
@@ -249,7 +258,7 @@ class Turn:
     def _request(self, wanted: ToolChoice) -> Request:
         kit = self._kit
         specs = tuple(tool.spec for tool in kit.toolbox.tools())
-        able = pending.nearest(wanted, kit.model.abilities)
+        able = kit.model.abilities.nearest(wanted)
         return Request(kit.system, self._ledger.history(), specs, able, kit.limits, kit.cache)
 
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
@@ -293,6 +302,12 @@ class Turn:
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
         except Exception:  # not to be known any more, so the careful answer
             return "mutating"
+
+
+def remind(record: Record, reminder: Reminder, now: float) -> None:
+    """Puts a message for the model on record that no person wrote."""
+    message = Message(f"u{record.ledger.added + 1}", "user", (Text(reminder.text),))
+    record.write(MessageAdded(now, message, about=reminder.about))
 
 
 async def _close(stream: object) -> None:

@@ -183,7 +183,7 @@ class Conversation(SessionView):
     def _interrupt(self, because: str) -> str | None:
         if self._hooks is not None:
             self._hooks.interrupt()
-        stopped = self._staging.interrupt(because)
+        stopped = self._staging.people.interrupt(because)
         loop = self._work.loop
         if loop is None:
             return None if stopped else self._history.interrupt()
@@ -193,7 +193,7 @@ class Conversation(SessionView):
 
     def _resolve(self, sent: Resolve) -> str | None:
         """Between two turns, or beside the one under way."""
-        work = self._staging.resolve(sent, self._changes.recover)
+        work = self._staging.people.resolve(sent, self._changes.recover)
         if not self._work.busy:
             return self._work.run_between("Resolve", work)
         self._work.run_beside("Resolve", work)
@@ -292,7 +292,7 @@ class Conversation(SessionView):
         await self._mailbox.aclose()
         if self._hooks is not None:
             self._hooks.interrupt()
-        self._staging.interrupt(_CLOSED)
+        self._staging.people.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
         if self._discard_pending:
             await self._staging.stack.clear("the session was left for another one")

@@ -31,6 +31,7 @@ class HistoryEdits:
         self._summarize = parts.summarize
         self._hooks = parts.hooks
         self._leaving = leaving
+        self._staging = parts.staging
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
         self._summarizing: asyncio.Future[str] | None = None
@@ -117,7 +118,7 @@ class HistoryEdits:
                 self._reading = False
 
     def _folded(self, events: Iterable[Durable]) -> Ledger:
-        ledger = Ledger(events, context=self._context)
+        ledger = Ledger(self._staging.follow(events), context=self._context)
         if self._remembered is not None:
             self._remembered.apply_to(ledger)
         return ledger
@@ -153,7 +154,7 @@ class HistoryEdits:
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
         kept = kept_from(ledger.messages, sent.keep)
         running, context = ledger.running, plain_json(dict(ledger.context))
-        counted, paused, untold = ledger.counted, ledger.paused, tuple(ledger.untold)
+        counted, paused, untold = ledger.counted, ledger.paused, self._staging.untold
         self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused, untold))
         if self._hooks is not None:
             await self._hooks.compacting("PostCompact", summary)

@@ -6,10 +6,10 @@ from typing import Any
 from callgate.core.loop import LoopLimits
 from callgate.core.ports import Journal, Model
 from callgate.core.turn import Equipment
-from callgate.session.desk import Desk
 from callgate.session.hooks import SessionHooks
 from callgate.session.remembered import RememberedAnswers
 from callgate.session.tree import TreeNode
+from callgate.staging.room import Room
 from callgate.transcript.compact import Summarize
 from callgate.words.noun import noun
 
@@ -21,7 +21,7 @@ class Parts:
 
     equipment: Equipment
     journal: Journal
-    staging: Desk
+    staging: Room
     node: TreeNode
     models: Mapping[str, Model]
     limits: LoopLimits | None = None

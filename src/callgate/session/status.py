@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from callgate.tools.staging import unserved
+from callgate.tools.staging import outside_calls
 from callgate.words.events import SessionStatus
 
 
@@ -26,7 +26,7 @@ class StatusTracker:
 
     def run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs the work as a task while a turn is under way."""
-        task = asyncio.get_running_loop().create_task(work, context=unserved())
+        task = asyncio.get_running_loop().create_task(work, context=outside_calls())
         self._tasks.add(task)
         task.add_done_callback(self._done)
         self.set(self._own)

@@ -13,7 +13,7 @@ from callgate.session.history import HistoryEdits
 from callgate.session.parts import Parts
 from callgate.session.status import StatusTracker
 from callgate.session.workspace_changes import WorkspaceChanges
-from callgate.tools.staging import unserved
+from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.messages import Part
 
@@ -77,7 +77,7 @@ class Work:
             return "interrupt the work under way first"
         self.set_status("working")
         edit = self._do_between(name, work)
-        self._task = asyncio.get_running_loop().create_task(edit, context=unserved())
+        self._task = asyncio.get_running_loop().create_task(edit, context=outside_calls())
         return None
 
     def run_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
@@ -116,7 +116,7 @@ class Work:
         if self._task is None:
             self.set_status("working")
             self.loop = self._new_loop()
-            self._task = asyncio.get_running_loop().create_task(self._run(self.loop), context=unserved())
+            self._task = asyncio.get_running_loop().create_task(self._run(self.loop), context=outside_calls())
 
     def _new_loop(self) -> Loop:
         return Loop(

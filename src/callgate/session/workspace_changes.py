@@ -6,12 +6,13 @@ from typing import get_args
 from callgate.changes.history import Kept
 from callgate.changes.keeping import KeptHost
 from callgate.changes.reverting import UNDO
-from callgate.changes.stack import Stack
 from callgate.changes.summary import summary
-from callgate.core.loop import remind
-from callgate.core.ports import Host
+from callgate.core.ports import Host, Reminder
 from callgate.core.record import Record
+from callgate.core.turn import remind
 from callgate.host.applying import Recovered
+from callgate.staging.reminders import reminder
+from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted
 from callgate.words.inputs import Undo, UndoScope
@@ -72,7 +73,7 @@ class WorkspaceChanges:
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
         # Otherwise the model goes on as if its changes were there.
         told = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
-        remind(self._record, told, "undo", self._now())
+        remind(self._record, Reminder(reminder(told), "undo"), self._now())
         return None
 
 

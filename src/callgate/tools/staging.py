@@ -1,50 +1,92 @@
-"""Staging from inside a call: what is pushed there belongs to that call, and goes to the session that runs it."""
+"""Staging from inside a call: the function ``stage``, the nouns it takes, and the store they are pushed to."""
 
 # What is staged comes from outside and may not keep to its types.
 # pyright: reportUnnecessaryIsInstance=false
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from inspect import signature
-from typing import Any
+from inspect import Signature, iscoroutinefunction, signature
+from typing import Any, NamedTuple, Protocol
 
-from callgate.changes.pending import UNAVAILABLE, Callbacks, PendingAction, PendingStore
 from callgate.core.ports import Run
 from callgate.tools.values import plain
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure, UsageError
+from callgate.words.noun import noun
 
+UNAVAILABLE = "Pending action store unavailable for custom tools in this runtime."
 LONGEST_LABEL = 200
 
-# A tool may serve several sessions at once, and what an author calls to stage has no parameter for the call.
-_served: ContextVar[tuple[str, Run] | None] = ContextVar("callgate_served", default=None)
-_store: ContextVar[PendingStore | None] = ContextVar("callgate_pending_store", default=None)
+Callback = Callable[..., Any]
+"""A plain or async function of the reason of a ``resolve``, or of the reason and its extra."""
+
+
+@noun
+class Callbacks:
+    """An action that only its author's functions can finish. It is lost when the program ends."""
+
+    apply: Callback
+    reject: Callback | None = None
+
+
+@noun
+class PendingAction:
+    """An action to be staged. ``details`` are JSON, for the result. ``source_tool_name`` is the name the author gives;
+    ``tool`` is the tool that was running, whose rules judge the action, and ``lineage`` is its call. Both are empty for
+    an action that was pushed outside of any call."""
+
+    label: str
+    act: Callbacks | ChangeSet
+    source_tool_name: str
+    details: Any = None
+    tool: str = ""
+    lineage: tuple[str, ...] = ()
+
+    @property
+    def call_id(self) -> str:
+        return self.lineage[-1] if self.lineage else ""
+
+
+class PendingStore(Protocol):
+    def push(self, action: PendingAction) -> str:
+        """Put it on the stack and give its id. Called from any thread; must not block. Contents of a ChangeSet may be
+        ``Stored`` in the very files it changes: a store that keeps them for longer copies them."""
+        ...
+
+
+class _Call(NamedTuple):
+    tool: str
+    lineage: tuple[str, ...]
+    store: PendingStore | None
+
+
+# The API that a custom tool's factory is given has no parameter for the call (see docs/decisions/0016).
+_call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=None)
 
 
 @contextmanager
 def serving(tool: str, run: Run, store: PendingStore | None = None) -> Generator[None]:
-    """What is pushed inside was pushed by this call; without a ``store`` it goes where it went before."""
-    served = _served.set((tool, run))
-    stored = _store.set(store if store is not None else _store.get())
+    """Actions pushed inside belong to this call; without a ``store`` they go to the one around it."""
+    around = _call.get()
+    token = _call.set(_Call(tool, tuple(run.lineage), store or (around and around.store)))
     try:
         yield
     finally:
-        _store.reset(stored)
-        _served.reset(served)
+        _call.reset(token)
 
 
-def unserved() -> Context:
-    """A context for a session of its own: what its calls push is not pushed by the call around it."""
+def outside_calls() -> Context:
+    """A context for the tasks of a session, which belong to no call: not even to one that the session was made in."""
     context = copy_context()
-    context.run(_served.set, None)
-    context.run(_store.set, None)
+    context.run(_call.set, None)
     return context
 
 
 def stages(store: PendingStore | None = None) -> bool:
-    """Whether there is a place for what is pushed here."""
-    return (_store.get() or store) is not None
+    """Whether an action pushed here has a store to go to."""
+    call = _call.get()
+    return ((call and call.store) or store) is not None
 
 
 def stage(
@@ -55,43 +97,66 @@ def stage(
     details: Any = None,
     store: PendingStore | None = None,
 ) -> str:
-    """Push an action onto the stack of the session that runs this call, or else onto ``store``; gives its id.
+    """Pushes an action onto the stack of the session that runs this call, or else onto ``store``, and gives its id.
     ToolFailure where there is neither."""
-    _check(label, act, source_tool_name)
-    to = _store.get() or store
+    act = _checked(label, act, source_tool_name)
+    call = _call.get() or _Call("", (), None)
+    to = call.store or store
     if to is None:
         raise ToolFailure(f"{UNAVAILABLE} It needs a Session, and a tool that says stages=True.")
     if details is not None:
         details = plain(details, source_tool_name)
-    served = _served.get()
-    tool, lineage = ("", ()) if served is None else (served[0], tuple(served[1].lineage))
     shown = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-    return to.push(PendingAction(shown, act, source_tool_name, details, tool, lineage))
+    return to.push(PendingAction(shown, act, source_tool_name, details=details, tool=call.tool, lineage=call.lineage))
 
 
-def _check(label: Any, act: Any, source_tool_name: Any) -> None:
+def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeSet:
     for text in (label, source_tool_name):
         if not isinstance(text, str) or not text.strip():
             raise UsageError("a pending action needs a label, and the name of its tool, that are not blank")
     if isinstance(act, Callbacks):
-        _check_callback("apply", act.apply)
-        if act.reject is not None:
-            _check_callback("reject", act.reject)
-    elif not isinstance(act, ChangeSet):
+        return checked_callbacks(act)
+    if not isinstance(act, ChangeSet):
         raise UsageError(f"what is staged is a ChangeSet or Callbacks, not {type(act).__name__}")
-    elif not all(isinstance(each, FileChange) for each in act.files):
+    if not all(isinstance(each, FileChange) for each in act.files):
         raise UsageError("the files of a ChangeSet are FileChange")
-    elif not act.files:
+    if not act.files:
         raise ToolFailure(f"{label}: there is nothing to change")
+    return act
 
 
-def _check_callback(name: str, callback: Any) -> None:
-    """Now, and not when somebody has looked at it and said yes."""
+def checked_callbacks(act: Callbacks) -> Callbacks:
+    """The same functions, each callable with the reason and the extra. UsageError for one that takes neither the reason
+    alone nor both: it is found here, before a person has looked at the action and agreed."""
+    reject = None if act.reject is None else _with_both("reject", act.reject)
+    return Callbacks(_with_both("apply", act.apply), reject)
+
+
+def _with_both(name: str, callback: Any) -> Callback:
     if not callable(callback):
-        raise UsageError(f"{name} must be a function of (reason, extra), not {callback!r}")
+        raise UsageError(f"{name} must be a function of (reason, extra), or of the reason alone, not {callback!r}")
     try:
-        signature(callback).bind("reason", None)
-    except TypeError as error:
-        raise UsageError(f"{name} must be a function of (reason, extra): {error}") from error
-    except ValueError:  # one that does not tell what it takes
-        return
+        takes = signature(callback)
+    except (ValueError, TypeError):  # it does not tell its parameters
+        return callback
+    if _binds(takes, "reason", None):
+        return callback
+    named = _binds(takes, "reason", extra=None)
+    if not named and not _binds(takes, "reason"):
+        raise UsageError(f"{name} must be a function of (reason, extra), or of the reason alone; it takes {takes}")
+
+    def call(reason: str, extra: Any) -> Any:
+        return callback(reason, extra=extra) if named else callback(reason)
+
+    async def call_async(reason: str, extra: Any) -> Any:
+        return await call(reason, extra)
+
+    return call_async if iscoroutinefunction(callback) else call
+
+
+def _binds(takes: Signature, *positional: Any, **named: Any) -> bool:
+    try:
+        takes.bind(*positional, **named)
+    except TypeError:
+        return False
+    return True

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from callgate.words.decisions import Confirmation, Mode
 from callgate.words.messages import Part, Text
 from callgate.words.noun import noun
-from callgate.words.pending import Word
+from callgate.words.pending import ResolveAction
 
 
 @noun
@@ -47,7 +47,7 @@ class Answer:
 class Resolve:
     """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to whoever staged it."""
 
-    action: Word
+    action: ResolveAction
     reason: str
     id: str | None = None
     extra: Any = None

@@ -106,9 +106,15 @@ class Request:
 
 @noun
 class Abilities:
-    """What a model can do; whoever asks for more gets the nearest it has."""
+    """What a model can do."""
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
     streams: bool = True
     caches: bool = False
     context_tokens: int | None = None
+
+    def nearest(self, wanted: ToolChoice) -> ToolChoice:
+        """The wanted tool choice, or the nearest one that the model can be held to."""
+        if wanted.kind in self.force:
+            return wanted
+        return ToolChoice("required" if wanted.kind == "named" and "required" in self.force else "auto")

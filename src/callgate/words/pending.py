@@ -1,18 +1,16 @@
-"""What was staged and waits for somebody's word: applied or discarded, and until then neither."""
+"""Actions that were staged and wait to be applied or discarded."""
 
 from typing import Any, Literal
 
 from callgate.words.noun import noun
 
 RESOLVE = "resolve"
-"""The tool that finishes what is pending."""
+"""The tool that finishes a pending action."""
 
-Word = Literal["apply", "discard"]
-"""What a ``resolve`` may say."""
+ResolveAction = Literal["apply", "discard"]
 
 Ended = Literal["applied", "discarded", "lost"]
-"""What becomes of a pending action. ``lost``: it ended with the program that had staged it."""
-
+"""How a pending action ends. ``lost``: with the program that had staged it."""
 
 _LONGEST = 16
 
@@ -20,10 +18,9 @@ _LONGEST = 16
 @noun
 class Staged:
     """A pending action as it is on record. ``source`` is the tool its author names, ``tool`` with its ``aliases`` the
-    one that was running: by its rules callbacks are judged. ``message_id`` and ``call_id`` say where it was staged.
-    ``paths`` are the files it would change, if that is all it does; ``change`` is its number among the changes of the
-    session, without which only the program that staged it can finish it. ``careful``: a person is asked, whatever
-    rules and modes say."""
+    one that was running: its rules judge callbacks. ``message_id`` and ``call_id`` say where it was staged. ``paths``
+    are the files it would change, if that is all it does; ``change`` is its number among the changes of the session,
+    without which only the program that staged it can finish it. ``careful``: a person is asked each time."""
 
     id: str
     label: str

@@ -9,10 +9,9 @@ from typing import Any
 
 from callgate import Prompt, Session, Store, tool
 from callgate.changes.history import History
-from callgate.changes.pending import Callbacks
 from callgate.core.ports import Journal, Model
 from callgate.testing import Latch, ScriptedModel, call, say, turn
-from callgate.tools.staging import stage
+from callgate.tools.staging import Callbacks, stage
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.events import ActionResolved, CallSettled, Event, InputRefused
 from callgate.words.model import Request

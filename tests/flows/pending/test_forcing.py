@@ -180,7 +180,7 @@ async def test_a_reject_that_fails_does_not_keep_alive_what_is_given_up(bench: B
         events = await sent(session, "go")
         assert session.pending == ()
     notes = [noted.text for noted in of(events, Noted)]
-    assert [("failed to take" in note, note.startswith("Discarded")) for note in notes] == [
+    assert [("the reject function" in note, note.startswith("Discarded")) for note in notes] == [
         (True, False),
         (False, True),
     ]

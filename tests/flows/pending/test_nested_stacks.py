@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, QuestionAsked, Session, tool
-from callgate.changes.pending import Callbacks
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
-from callgate.tools.staging import stage
+from callgate.tools.staging import Callbacks, stage
 from callgate.words.decisions import Mode
 from callgate.words.events import ActionStaged, CallSettled, Event
 from callgate.words.traits import Traits, shared

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from callgate import Answer, Prompt, QuestionAsked, Session, tool
-from callgate.changes.pending import Callbacks
 from callgate.config import Config
 from callgate.policy.lines import RuleLine
 from callgate.testing import ScriptedModel, Turn, call, say, turn
 from callgate.testing.script import Called, Scene
-from callgate.tools.staging import stage
+from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Confirmation, Effect, Mode, Origin, Question

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Store, ToolFailure
-from callgate.changes.pending import Callbacks
 from callgate.testing import Turn, raw_call, turn
+from callgate.tools.staging import Callbacks
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 from callgate.words.model import Request

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from callgate import ExecutorSettings, Prompt, Session, Store
-from callgate.changes.pending import Callbacks
 from callgate.host.applying import replacing
 from callgate.testing import say, settle, turn
+from callgate.tools.staging import Callbacks
 from callgate.words.events import CallSettled, CallStarted, Event, StrayEnded, StrayFound
 from callgate.words.inputs import Interrupt
 from tests.flows.keep import results, run

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callgate import Prompt
-from callgate.changes.pending import Callbacks
 from callgate.testing import turn
+from callgate.tools.staging import Callbacks
 from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.messages import Text
@@ -245,6 +245,76 @@ def test_what_was_said_when_it_was_staged_reaches_both_results(bench: Bench) -> 
     run(main())
 
 
+@pytest.mark.spec("RES-16")
+def test_a_callback_gets_the_extra_if_it_takes_it_and_the_reason_alone_otherwise(bench: Bench) -> None:
+    heard: list[Any] = []
+
+    async def alone(reason: str) -> None:
+        heard.append(("async alone", reason))
+
+    class Owner:
+        def alone(self, reason: str) -> None:
+            heard.append(("method alone", reason))
+
+    def by_name(reason: str, *, extra: Any) -> None:
+        heard.append(("by name", reason, extra))
+
+    def optional(reason: str, extra: Any = None) -> None:
+        heard.append(("optional", reason, extra))
+
+    def rest(*given: Any) -> None:
+        heard.append(("rest", *given))
+
+    callbacks = [lambda reason: heard.append(("plain alone", reason)), alone, Owner().alone, by_name, optional, rest]
+    bench.put("all", *(Callbacks(each, each) for each in callbacks))
+    each_once = [turn(apply(extra={"n": 1})) for _ in callbacks]
+
+    async def main() -> None:
+        told = await bench.run(turn(stages("all")), *each_once, turn(stages("all")))
+        assert all(not result.is_error for result in told.values())
+
+    run(main())
+    given = [each[1:] for each in sorted(heard, key=lambda each: each[0])]
+    both, tidied = ("fine", {"n": 1}), ("tidied up", None)
+    one, swept = ("fine",), ("tidied up",)
+    assert given == [one, swept, both, tidied, one, swept, both, tidied, one, swept, both, tidied]
+
+
+@pytest.mark.spec("RES-18")
+@pytest.mark.parametrize(
+    ("resolves", "title"),
+    [(apply(), "Accepted: rename"), (discard(), "Discarded: rename")],
+    ids=["applied", "discarded"],
+)
+def test_what_a_producer_displays_is_below_the_block(bench: Bench, resolves: Any, title: str) -> None:
+    shown = (Display("table", {"columns": ["name"], "rows": [["a"]]}, "Names"), Display("text", "more"))
+    own = Result((Text("done"),), shown)
+    bench.put("rename", bench.callbacks("rename", gives=own, rejects=own))
+
+    async def main() -> None:
+        told = await bench.run(turn(stages("rename")), turn(resolves))
+        block, *rest = told["call_2"].display
+        assert block.title == title
+        assert tuple(rest) == shown
+
+    run(main())
+
+
+@pytest.mark.spec("RES-18")
+def test_a_failure_that_a_producer_returns_is_said_above_what_it_displays(bench: Bench) -> None:
+    shown = Display("diff", "-a\n+b", "The rest")
+    failed = Result((Text("no"),), (shown,), is_error=True, code="tool_error")
+    bench.put("rename", bench.callbacks("rename", gives=failed))
+
+    async def main() -> None:
+        told = await bench.run(turn(stages("rename")), turn(apply()))
+        block, below = told["call_2"].display
+        assert block.title == "Failed: rename"
+        assert below == shown
+
+    run(main())
+
+
 @pytest.mark.spec("RES-4")
 def test_a_result_of_the_producer_passes_whole(bench: Bench) -> None:
     def grown(context: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,7 +327,8 @@ def test_a_result_of_the_producer_passes_whole(bench: Bench) -> None:
         async with bench.open(turn(stages("rename")), turn(apply())) as session:
             await bench.say(Prompt("go"))
             assert session.context == {"renamed": 1}
-        assert bench.results()["call_2"].display == (shown,)
+        block = Display("text", "fine", "Accepted: rename")
+        assert bench.results()["call_2"].display == (block, shown)
 
     run(main())
 

@@ -1,7 +1,7 @@
-"""Plan mode from the model's side: EnterPlanMode, ExitPlanMode, and ``resolve`` as a way to present the plan.
+"""EnterPlanMode and ExitPlanMode, the tools with which a model turns plan mode on and presents its plan.
 
-The gate sees to it that nothing is changed in plan mode. It ends when a person approves the plan: each way to present
-one needs a person every time, whatever rules and modes say.
+In plan mode the gate denies every call that changes something. The mode ends when a person approves the plan; that
+question is asked every time, whatever rules and modes say.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
-from callgate.tools.builtin.resolve import NOTHING, Resolution, details, discarded, phrased
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet
@@ -22,7 +21,6 @@ from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits, shared
 
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
-_LABEL = "the plan"
 _OFF = "Plan mode is not on, so there is nothing to leave: go ahead."
 _NOBODY = "There is no session here whose mode could be changed."
 
@@ -39,12 +37,12 @@ class Planning(Protocol):
     def mode(self) -> Mode: ...
 
     def leave(self) -> None:
-        """Back to the mode before it."""
+        """Returns to the mode before plan mode."""
         ...
 
 
 class _PlanTool:
-    """``seated`` makes the tool of one session out of it; ``stages`` says that it wants something of the session."""
+    """``with_mode`` makes the tool of one session; ``stages`` says that it wants something of the session."""
 
     aliases: tuple[str, ...] = ()
     previews = False
@@ -56,7 +54,7 @@ class _PlanTool:
         self._arguments = Arguments(dict(parameters))
         self._planning: Planning | None = None
 
-    def seated(self, planning: Planning) -> Self:
+    def with_mode(self, planning: Planning) -> Self:
         mine = copy(self)
         mine._planning = planning
         return mine
@@ -69,7 +67,7 @@ class _PlanTool:
 
 
 class EnterPlanMode(_PlanTool):
-    """It only takes away what the model may do, so nobody is asked."""
+    """Turns plan mode on. It only takes rights away, so it needs no approval."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -112,8 +110,10 @@ class ExitPlanMode(_PlanTool):
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if self._planning is None:
             raise ToolFailure(_NOBODY)
+        if not self._planning.on and run.attempt == 1:
+            raise ToolFailure(_OFF)
         plan = str(arguments["plan"])
-        return Result((Text(_approved(self._planning, run, _OFF)),), (Display("text", plan, "Plan approved"),))
+        return Result((Text(approved(self._planning)),), (Display("text", plan, "Plan approved"),))
 
 
 def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
@@ -121,54 +121,8 @@ def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
     return EnterPlanMode(), ExitPlanMode()
 
 
-def standing_in(planning: Planning, spec: ToolSpec, found: Accepted) -> Resolution | None:
-    """What plan mode makes of a ``resolve`` while nothing is pending. An approval that a crash cut short is known by
-    its plan: plan mode may be off by then."""
-    if found.arguments["action"] == "apply":
-        return PlanApproval(spec, planning) if planning.on or _plan_in(found) else None
-    return PlanDropped(spec) if planning.on else None
-
-
-def _plan_in(found: Accepted) -> str:
-    plan = found.arguments.get("extra", {}).get("plan")
-    return plan.strip() if isinstance(plan, str) else ""
-
-
-class PlanApproval(Resolution):
-    """``resolve(apply)``: the plan is in ``extra``, and it is asked about like ExitPlanMode."""
-
-    def __init__(self, spec: ToolSpec, planning: Planning) -> None:
-        super().__init__(spec)
-        self._planning = planning
-
-    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        found = super().read(raw)
-        if isinstance(found, Accepted) and not _plan_in(found):
-            return Rejected((f"$.extra: in plan mode put the plan in as a text, extra.plan, or call {EXIT}",))
-        return found
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("none", shared, requires_interaction=self._planning.on, judged_as=EXIT)
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        about = {**details(arguments), "sourceToolName": EXIT, "label": _LABEL}
-        return phrased(about, None, _approved(self._planning, run, NOTHING), f"Accepted: {_LABEL}")
-
-
-class PlanDropped(Resolution):
-    """``resolve(discard)``: no plan after all, and plan mode stays on."""
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("none", shared)
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        about = {**details(arguments), "sourceToolName": EXIT, "label": _LABEL}
-        return phrased(about, None, discarded(_LABEL, str(arguments["reason"])), f"Discarded: {_LABEL}")
-
-
-def _approved(planning: Planning, run: Run, otherwise: str) -> str:
+def approved(planning: Planning) -> str:
+    """Leaves plan mode, unless a first attempt that a crash cut short did, and says so."""
     if planning.on:
         planning.leave()
-    elif run.attempt == 1:  # otherwise it was left just before a crash
-        raise ToolFailure(otherwise)
     return f"The plan is approved. Plan mode is off, the mode is {planning.mode} again: go ahead."

@@ -12,7 +12,6 @@ Whose tool counts when two have one name: the person's own, then an installed on
 is used to under a name, and has written rules about, must not become something else because they opened a folder.
 """
 
-from callgate.changes.pending import Callbacks, PendingAction, PendingStore
 from callgate.tools.custom.api import Api
 from callgate.tools.custom.discovery import Discovery, Loaded, load_tools
 from callgate.tools.custom.files import Folder
@@ -20,6 +19,7 @@ from callgate.tools.custom.installed import Installed
 from callgate.tools.custom.offers import CustomTool
 from callgate.tools.custom.problems import Layer, Problem, Skipped
 from callgate.tools.custom.workspace import custom_tools, discovery
+from callgate.tools.staging import Callbacks, PendingAction, PendingStore
 
 __all__ = [
     "Api",

@@ -6,9 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from callgate.changes.pending import UNAVAILABLE, Callback, Callbacks, PendingStore
 from callgate.host.paths import Resolver
-from callgate.tools.staging import stage, stages
+from callgate.tools.staging import UNAVAILABLE, Callback, Callbacks, PendingStore, stage, stages
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 

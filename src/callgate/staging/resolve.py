@@ -1,15 +1,17 @@
-"""``resolve``: the one tool that finishes what was staged. What a call of it does is what the staged action does, so it
-is decided, locked and asked about as that."""
+"""``resolve``: the tool that finishes a staged action. A call of it does what the action does, so it is decided, locked
+and asked about as that action."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Protocol
 
-from callgate.changes.pending import called, through
-from callgate.changes.stack import Stack
 from callgate.core.ports import Run
+from callgate.staging.calling import called, shielded
+from callgate.staging.stack import Stack
 from callgate.tools.arguments import Arguments
+from callgate.tools.staging import Callbacks
 from callgate.tools.values import to_result
 from callgate.words.arguments import Accepted, Rejected, Repair
 from callgate.words.calls import Display, Known, Result
@@ -18,21 +20,21 @@ from callgate.words.errors import ToolFailure, in_words
 from callgate.words.events import ActionResolved
 from callgate.words.messages import Text
 from callgate.words.model import ToolSpec
-from callgate.words.pending import RESOLVE, Staged, Word
+from callgate.words.pending import RESOLVE, Ended, ResolveAction, Staged
 from callgate.words.traits import Traits, shared, writes
 
-_NOT_BEGUN = "It had not begun, and stays pending."
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 EDITS = "Edit"
 """The name that rules on changes to files use."""
 
+_NOT_BEGUN = "It had not begun, and stays pending."
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "action": {"type": "string", "enum": ["apply", "discard"]},
-        "reason": {"type": "string", "minLength": 1, "description": "why, in a few words"},
-        "extra": {"type": "object", "description": "for the tool that staged it, if it asks for something"},
-        "id": {"type": "string", "description": "which pending action; the newest if left out"},
+        "reason": {"type": "string", "minLength": 1, "description": "why, in a few words, for people"},
+        "extra": {"type": "object", "description": "only what the staging tool asks for"},
+        "id": {"type": "string", "description": "which action; default: the newest"},
     },
     "required": ["action", "reason"],
     "additionalProperties": False,
@@ -42,7 +44,7 @@ _arguments = Arguments(dict(_PARAMETERS))
 
 @cache
 def resolve_spec() -> ToolSpec:
-    described = files("callgate.tools.builtin").joinpath("resolve.md").read_text(encoding="utf-8").strip()
+    described = files("callgate.staging").joinpath("resolve.md").read_text(encoding="utf-8").strip()
     return ToolSpec(RESOLVE, described, _PARAMETERS)
 
 
@@ -55,20 +57,22 @@ def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
 
 
 class Resolution:
-    """One call of ``resolve``. Each kind says what it means to do it."""
+    """One call of ``resolve``. This one finds nothing to resolve."""
 
     previews = False
     always_loaded = True
 
-    def __init__(self, spec: ToolSpec) -> None:
-        self.spec = spec
+    def __init__(self, why: str = NOTHING) -> None:
+        self.spec = resolve_spec()
+        self._why = why
 
     @property
     def aliases(self) -> tuple[str, ...]:
         return ()
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        return read(raw)
+        """Fills in an empty id: on record the call names nothing, so a resumed one cannot find something."""
+        return _with_id(read(raw), "", "put in that it is about no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("none", shared)
@@ -77,38 +81,22 @@ class Resolution:
         raise ToolFailure("there is nothing to show")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        raise ToolFailure(NOTHING)
-
-
-class Refusal(Resolution):
-    """There is nothing that it could be about, or not yet."""
-
-    def __init__(self, spec: ToolSpec, why: str = NOTHING) -> None:
-        super().__init__(spec)
-        self._why = why
-
-    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """That it is about nothing goes on record: it must not become about something when it is resumed."""
-        found = read(raw)
-        if isinstance(found, Rejected) or "id" in found.arguments:
-            return found
-        filled = Repair("$.id", "put in that it is about no pending action")
-        return Accepted({**found.arguments, "id": ""}, (*found.repairs, filled))
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         raise ToolFailure(self._why)
 
 
 class Over(Resolution):
-    """It was about an action that is not pending any more."""
+    """Names an action that is not pending any more."""
 
-    def __init__(self, spec: ToolSpec, ended: ActionResolved) -> None:
-        super().__init__(spec)
+    def __init__(self, ended: ActionResolved) -> None:
+        super().__init__()
         self._ended = ended
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return read(raw)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         ended, done = self._ended, {"apply": "applied", "discard": "discarded"}[str(arguments["action"])]
-        if ended.ended == done and run.attempt > 1:  # by this call, before it could say so
+        if ended.ended == done and run.attempt > 1:  # by this call, before the program ended
             about = {**details(arguments), "label": ended.label, "id": ended.id}
             block = "Accepted" if done == "applied" else "Discarded"
             text = f"{done.capitalize()}: {ended.label}. Reason: {ended.reason}"
@@ -117,30 +105,38 @@ class Over(Resolution):
         raise ToolFailure(f"{ended.label} ({ended.id}) is not pending any more, it was {ended.ended}{why}.")
 
 
+class Finishing(Protocol):
+    """What it takes to finish an action with callbacks; see Stack."""
+
+    def resolving(self, staged: Staged) -> AbstractContextManager[None]: ...
+
+    def callbacks(self, staged: Staged) -> Callbacks | None: ...
+
+    def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None: ...
+
+    async def discarded(self, staged: Staged, reason: str, by: str) -> None: ...
+
+
 class _Bound(Resolution):
-    """``by`` is whose word it is."""
+    """A call about one action. ``by`` says who resolves it: the model or a person."""
 
-    word: Word = "apply"
+    action: ResolveAction = "apply"
 
-    def __init__(self, spec: ToolSpec, stack: Stack, staged: Staged, by: str) -> None:
-        super().__init__(spec)
-        self._stack = stack
+    def __init__(self, staged: Staged, by: str) -> None:
+        super().__init__()
         self._staged = staged
         self._by = by
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Which action was meant is settled when the call arrives, and goes on record with it."""
+        """Fills in the id of the action when the call arrives, so that it is on record with it."""
         found, staged = read(raw), self._staged
         if isinstance(found, Rejected):
             return found
         if found.arguments.get("id") not in (None, staged.id):
             return Rejected((f"$.id: this call is about {staged.id}; it cannot become one about another action",))
-        if found.arguments["action"] != self.word:
-            return Rejected((f"$.action: this call is to {self.word}; it cannot become another",))
-        if "id" in found.arguments:
-            return found
-        filled = Repair("$.id", "put in which pending action it is about")
-        return Accepted({**found.arguments, "id": staged.id}, (*found.repairs, filled))
+        if found.arguments["action"] != self.action:
+            return Rejected((f"$.action: this call is to {self.action}; it cannot become another",))
+        return _with_id(found, staged.id, "put in which pending action it is about")
 
     def _details(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         staged = self._staged
@@ -149,7 +145,7 @@ class _Bound(Resolution):
             about["details"] = staged.details
         return details(arguments) | about
 
-    def _said(self, arguments: Mapping[str, Any], own: Result | None, otherwise: str, block: str) -> Result:
+    def _told(self, arguments: Mapping[str, Any], own: Result | None, otherwise: str, block: str) -> Result:
         return phrased(self._details(arguments), own, otherwise, f"{block}: {self._staged.label}")
 
     def _failed(self, arguments: Mapping[str, Any], text: str, effects: Known) -> Result:
@@ -159,9 +155,13 @@ class _Bound(Resolution):
 
 
 class Change(_Bound):
-    """Apply changes to files: shown in the question, and applied by the corridor like those of any edit."""
+    """Applies changes to files: they are the preview of the call, which the executor shows and applies."""
 
     previews = True
+
+    def __init__(self, stack: Stack, staged: Staged, by: str) -> None:
+        super().__init__(staged, by)
+        self._stack = stack
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         staged = self._staged
@@ -175,7 +175,7 @@ class Change(_Bound):
         reason = str(arguments["reason"])
         self._stack.resolved(self._staged, "applied", reason, self._by)
         text = f"Applied: {self._staged.label} ({self._staged.summary}). Reason: {reason}"
-        return self._said(arguments, None, text, "Accepted")
+        return self._told(arguments, None, text, "Accepted")
 
     def refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
         """Nothing was applied, and it stays pending."""
@@ -183,7 +183,11 @@ class Change(_Bound):
 
 
 class Act(_Bound):
-    """Apply what only its author's function can. It is judged as a call of the tool that staged it."""
+    """Calls the author's ``apply``. It is judged as a call of the tool that staged it."""
+
+    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
+        super().__init__(staged, by)
+        self._finishing = finishing
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -193,14 +197,14 @@ class Act(_Bound):
         return Traits("mutating", judged_as=self._staged.tool)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await through(self._apply(arguments, run))
+        return await shielded(self._apply(arguments, run))
 
     async def _apply(self, arguments: Mapping[str, Any], run: Run) -> Result:
         staged, reason = self._staged, str(arguments["reason"])
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._stack.resolving(staged):
-            callbacks = self._stack.callbacks(staged)
+        with self._finishing.resolving(staged):
+            callbacks = self._finishing.callbacks(staged)
             if callbacks is None:
                 raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
             try:
@@ -208,48 +212,48 @@ class Act(_Bound):
             except Exception as error:
                 return self._failed(arguments, apply_failed(error), "unknown")
             own = produced(value, staged.source)
-            if own is None or not own.is_error:
-                self._stack.resolved(staged, "applied", reason, self._by)
+            failed = own is not None and own.is_error
+            if not failed:
+                self._finishing.resolved(staged, "applied", reason, self._by)
         text = f"Applied: {staged.label}. Reason: {reason}"
-        return self._said(arguments, own, text, "Failed" if own is not None and own.is_error else "Accepted")
+        return self._told(arguments, own, text, "Failed" if failed else "Accepted")
 
 
 class Discard(_Bound):
-    """Drop it, and let its author know. Nothing is done to the world, so it needs nobody's word."""
+    """Drops the action and calls the author's ``reject``. It changes nothing in the world, so no decision is needed."""
 
-    word = "discard"
+    action = "discard"
+
+    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
+        super().__init__(staged, by)
+        self._finishing = finishing
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("mutating", shared, own_state=True)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await through(self._discard(arguments, run))
+        return await shielded(self._discard(arguments, run))
 
     async def _discard(self, arguments: Mapping[str, Any], run: Run) -> Result:
         staged, reason, value = self._staged, str(arguments["reason"]), None
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._stack.resolving(staged):
-            callbacks = self._stack.callbacks(staged)
+        with self._finishing.resolving(staged):
+            callbacks = self._finishing.callbacks(staged)
             if callbacks is not None and callbacks.reject is not None:
                 value = await called(callbacks.reject, reason, arguments.get("extra"))
             own = produced(value, staged.source)
-            await self._stack.discarded(staged, reason, self._by)
-        return self._said(arguments, own, discarded(staged.label, reason), "Discarded")
-
-
-def discarded(label: str, reason: str) -> str:
-    return f"Discarded: {label}. Reason: {reason}"
+            await self._finishing.discarded(staged, reason, self._by)
+        return self._told(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
 
 
 def apply_failed(error: Exception) -> str:
-    """What an author says stands for itself; anything else is told as what it is."""
+    """A ToolFailure is told unchanged, anything else as a failure."""
     return str(error) if isinstance(error, ToolFailure) else f"Apply failed: {str(error) or type(error).__name__}"
 
 
 def produced(value: Any, tool: str) -> Result | None:
-    """What a callback gave back; None if that was nothing. It is done, whatever it is: what cannot be told is no reason
-    to do it again."""
+    """The value of a callback as a Result; None for None. A value that cannot be told is no reason to do it again."""
     if value is None:
         return None
     try:
@@ -259,35 +263,36 @@ def produced(value: Any, tool: str) -> Result | None:
 
 
 def details(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What every resolution tells of itself."""
+    """The details that every resolution has."""
     return {name: arguments[name] for name in ("action", "reason", "extra") if arguments.get(name) is not None}
 
 
 def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: str) -> Result:
-    """The producer's own result with what was resolved, or these words where it has none."""
+    """The block that says how it ended, and below it what the producer displays."""
+    block = Display("text", str(about["reason"]), title)
     if own is None:
-        return Result((Text(otherwise),), (Display("text", str(about["reason"]), title),), details=about)
+        return Result((Text(otherwise),), (block,), details=about)
     if own.details:
         about["sourceResultDetails"] = dict(own.details)
-    shown = own.display or (Display("text", str(about["reason"]), title),)
     return Result(
-        own.content or (Text(otherwise),),
-        shown,
-        own.is_error,
-        own.code,
-        about,
-        own.artifacts,
-        own.context_update,
+        content=own.content or (Text(otherwise),),
+        display=(block, *own.display),
+        is_error=own.is_error,
+        code=own.code,
+        details=about,
+        artifacts=own.artifacts,
+        context_update=own.context_update,
     )
 
 
-def bound(spec: ToolSpec, stack: Stack, staged: Staged, action: str, *, by: str = "model") -> Resolution:
+def bound(stack: Stack, staged: Staged, action: str, *, by: str = "model") -> Resolution:
     """The resolution of one staged action."""
     if action == "discard":
-        return Discard(spec, stack, staged, by)
-    kind = Change if staged.paths else Act
-    return kind(spec, stack, staged, by)
+        return Discard(stack, staged, by)
+    return Change(stack, staged, by) if staged.paths else Act(stack, staged, by)
 
 
-def action_of(found: Accepted) -> tuple[str, str | None]:
-    return str(found.arguments["action"]), cast("str | None", found.arguments.get("id"))
+def _with_id(found: Accepted | Rejected, action_id: str, note: str) -> Accepted | Rejected:
+    if isinstance(found, Rejected) or "id" in found.arguments:
+        return found
+    return Accepted({**found.arguments, "id": action_id}, (*found.repairs, Repair("$.id", note)))

@@ -1,63 +1,50 @@
-"""The pending actions of one session: a stack, on record, newest first.
+"""The pending actions of one session, and what it takes to finish them.
 
-A call pushes while it runs; what it pushed is staged when it has ended well and its message is known to be whole. What
-is on the stack is the fold of the record; here is what it takes to finish it: changes to files in the history, or in
-memory where nothing is kept, and callbacks in memory.
+A call pushes while it runs; its actions are staged when it has ended well and its message is known to be whole. State
+says what is pending. The stack adds what the record cannot hold: changes to files are in the history (in memory where
+nothing is kept), and callbacks are in memory.
 """
 
 from asyncio import FIRST_COMPLETED, Event, Future, ensure_future, get_running_loop, wait
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
 
 from callgate.changes.keeping import KeptHost
-from callgate.changes.pending import Callback, Callbacks, PendingAction, called
 from callgate.changes.summary import summary
 from callgate.core.ports import Host
+from callgate.core.record import Record
 from callgate.host.threads import in_thread
+from callgate.staging.calling import called
+from callgate.staging.state import State
+from callgate.tools.staging import Callback, Callbacks, PendingAction
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import JournalError, ToolFailure, in_words
-from callgate.words.events import ActionResolved, ActionStaged, Durable, Noted
+from callgate.words.events import ActionResolved, ActionStaged, Noted
 from callgate.words.pending import Ended, Staged
 
 Pushed = list[tuple[str, PendingAction]]
 
 
 class Stack:
-    """``pending`` is what is on record as staged, oldest first, ``number`` the highest there has been; ``message`` is
-    the message under way, ``telling`` what its calls were to tell when a program ended. ``grace`` is how long an
-    author's function may take that nobody waits for; ``write_first`` lets doors hear of what is durable."""
+    """``grace`` is how long a ``reject`` may take that no call waits for."""
 
-    def __init__(
-        self,
-        host: Host,
-        pending: Callable[[], Mapping[str, Staged]],
-        write: Callable[[Durable], None],
-        write_first: Callable[[Durable], Awaitable[None] | None],
-        *,
-        message: Callable[[], str],
-        telling: Callable[[], Mapping[str, ActionResolved]],
-        number: int = 0,
-        grace: float = 5.0,
-    ) -> None:
+    def __init__(self, host: Host, state: State, record: Record, *, grace: float = 5.0) -> None:
         self._host = host
-        self._message = message
-        self._telling = telling
+        self._state = state
+        self._record = record
         self._grace = grace
-        self._pending = pending
-        self._write = write
-        self._write_first = write_first
-        self._number = number
+        self._number = 0  # the last that was given out
         self._acts: dict[str, Callbacks | ChangeSet] = {}
-        self._pushed: dict[str, Pushed] = {}  # by the calls that are at it
+        self._pushed: dict[str, Pushed] = {}  # by the calls that run
         self._lock = Lock()
         self._busy: set[str] = set()
-        self._claims: set[str] = set()  # a person is at it
+        self._claims: set[str] = set()  # a person resolves it
         self._waiting: list[Future[None]] = []  # until one of those is free
         self._ended: dict[str, ActionResolved] = {}  # in this program
-        self._over: tuple[str, Future[bool]] | None = None  # of the message under way, or of the last one
+        self._over: tuple[str, Future[bool]] | None = None  # the end of the message under way, or of the last one
         self._reconciled = False
 
     # ---- stage --------------------------------------------------------------------------------------------------
@@ -71,19 +58,19 @@ class Stack:
             if len(pushed) < len(before):
                 action_id = before[len(pushed)]
             else:
-                self._number += 1
+                self._number = max(self._number, self._state.highest) + 1
                 action_id = f"pending-action:{action.source_tool_name}:{self._number}"
             pushed.append((action_id, action))
         return action_id
 
     def _before(self, action: PendingAction) -> list[str]:
-        """What a call had staged when the program ended in the middle of it: it runs again, and stages it again."""
+        """The ids that a call had staged when the program ended in the middle of it: it runs again, and reuses them."""
         call = action.lineage[-2:]
-        return [each.id for each in self._pending().values() if (each.message_id, each.call_id) == call]
+        return [each.id for each in self._state.actions.values() if (each.message_id, each.call_id) == call]
 
     @contextmanager
     def taking(self, call_id: str) -> Generator[Pushed]:
-        """What is pushed by this call inside."""
+        """Collects what this call pushes inside."""
         pushed: Pushed = []
         self._pushed[call_id] = pushed
         try:
@@ -93,9 +80,8 @@ class Stack:
                 del self._pushed[call_id]
 
     async def whole(self, message_id: str) -> bool:
-        """Wait for the end of the message under way: whether it came as it should. Of any other message it is too late
-        for that: its calls have settled."""
-        return message_id == self._message() and await self._end_of(message_id)
+        """Waits for the end of the message under way: True if it is complete. Any other message is over: False."""
+        return message_id == self._state.message and await self._end_of(message_id)
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
         end = self._end_of(message_id)
@@ -108,7 +94,7 @@ class Stack:
         return self._over[1]
 
     async def stage(self, pushed: Pushed, message_id: str, aliases: Sequence[str] = ()) -> list[Staged]:
-        """All of it, or nothing: then ToolFailure says why. ``aliases`` are those of the tool."""
+        """Stages all of it, or nothing: then ToolFailure says why. ``aliases`` are those of the tool."""
         staged: list[Staged] = []
         try:
             for action_id, action in pushed:
@@ -118,44 +104,55 @@ class Stack:
                 await self._drop(each)
             raise ToolFailure(f"Nothing was staged: {error}") from error
         for each, (action_id, action) in zip(staged, pushed, strict=True):
-            if action_id in self._pending():
-                await self._drop(self._pending()[action_id])
+            if action_id in self._state.actions:
+                await self._drop(self._state.actions[action_id])
             if each.change is None:
                 self._acts[action_id] = action.act
-            on_record = self._write_first(ActionStaged(self._host.clock.now(), each))
+            on_record = self._record.write_first(ActionStaged(self._host.clock.now(), each))
             if on_record is not None:  # nobody sees what may still be lost
                 await on_record
         return staged
 
     async def _kept(self, action_id: str, action: PendingAction, message_id: str) -> Staged:
-        told = (action_id, action.label, action.source_tool_name, action.tool, message_id, action.call_id)
         act = action.act
+        staged = Staged(
+            id=action_id,
+            label=action.label,
+            source=action.source_tool_name,
+            tool=action.tool,
+            message_id=message_id,
+            call_id=action.call_id,
+            details=action.details,
+        )
         if not isinstance(act, ChangeSet):
-            return Staged(*told, details=action.details)
-        summed = await in_thread(partial(summary, act))
-        change = await self._host.stage(act) if isinstance(self._host, KeptHost) else None
-        careful = any(each.link or (each.mode or 0) & ~0o777 for each in act.files)
-        return Staged(*told, summed, tuple(dict.fromkeys(act.paths)), action.details, change, careful=careful)
+            return staged
+        return replace(
+            staged,
+            summary=await in_thread(partial(summary, act)),
+            paths=tuple(dict.fromkeys(act.paths)),
+            change=await self._host.stage(act) if isinstance(self._host, KeptHost) else None,
+            careful=any(each.link or (each.mode or 0) & ~0o777 for each in act.files),
+        )
 
     # ---- look ---------------------------------------------------------------------------------------------------
 
     def newest(self) -> Iterator[Staged]:
-        return reversed(list(self._pending().values()))
+        return reversed(list(self._state.actions.values()))
 
     def get(self, action_id: str) -> Staged | None:
-        return self._pending().get(action_id)
+        return self._state.actions.get(action_id)
 
     def ended(self, action_id: str) -> ActionResolved | None:
-        """What became of one that is not pending any more, as far as that is known here."""
-        return self._ended.get(action_id) or self._telling().get(action_id)
+        """The end of an action, if it is known here."""
+        return self._ended.get(action_id) or self._state.telling.get(action_id)
 
     def busy(self, action_id: str) -> bool:
-        """Whether somebody is finishing it right now."""
+        """Whether it is being finished right now."""
         return action_id in self._busy or action_id in self._claims
 
     @contextmanager
     def claimed(self, staged: Staged) -> Generator[None]:
-        """A person is at it, from the question to the end."""
+        """Marks it as being resolved by a person."""
         self._claims.add(staged.id)
         try:
             yield
@@ -168,7 +165,7 @@ class Stack:
         return act if isinstance(act, Callbacks) else None
 
     async def changes(self, staged: Staged) -> ChangeSet:
-        """What it would change; ToolFailure if that cannot be read any more."""
+        """Its changes; ToolFailure if they cannot be read any more."""
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act
@@ -183,8 +180,8 @@ class Stack:
 
     @contextmanager
     def resolving(self, staged: Staged) -> Generator[None]:
-        """ToolFailure if it is not there any more, or somebody else is at it."""
-        if staged.id not in self._pending():
+        """Marks it as being finished. ToolFailure if it is not pending any more, or marked already."""
+        if staged.id not in self._state.actions:
             raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
         if staged.id in self._busy:
             raise ToolFailure(f"{staged.label} ({staged.id}) is being resolved right now.")
@@ -202,19 +199,20 @@ class Stack:
                 each.set_result(None)
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
-        """It waits no longer."""
+        """Puts its end on record."""
         self._acts.pop(staged.id, None)
-        if staged.id in self._pending():
-            fact = ActionResolved(self._host.clock.now(), staged.id, staged.label, ended, reason, by)
+        if staged.id in self._state.actions:
+            fact = ActionResolved(self._host.clock.now(), staged.id, staged.label, ended, reason=reason, by=by)
             self._ended[staged.id] = fact
-            self._write(fact)
+            self._record.write(fact)
 
     async def discarded(self, staged: Staged, reason: str, by: str) -> None:
         await self._drop(staged)
         self.resolved(staged, "discarded", reason, by)
 
     async def give_up(self, action_id: str, reason: str) -> bool:
-        while self.busy(action_id):  # somebody else may see to its end
+        """Discards it, whatever its ``reject`` does. Waits for a resolution under way; False if that ended it."""
+        while self.busy(action_id):
             freed = get_running_loop().create_future()
             self._waiting.append(freed)
             await freed
@@ -225,13 +223,13 @@ class Stack:
         if act is not None and act.reject is not None:
             fault = await self._told(act.reject, reason)
             if fault:
-                note = f"{staged.label}: whoever staged it failed to take that it is discarded: {fault}"
-                self._write(Noted(self._host.clock.now(), note, "warning"))
+                note = f"{staged.label} is discarded, but the reject function of {staged.source} failed: {fault}"
+                self._record.write(Noted(self._host.clock.now(), note, "warning"))
         await self.discarded(staged, reason, "callgate")
         return True
 
     async def _told(self, reject: Callback, reason: str) -> str:
-        """Why it could not be told, if so. Who does not answer in time is left behind."""
+        """Calls it, and gives its fault in words. One that takes longer than the grace period is left behind."""
         telling = ensure_future(called(reject, reason, None))
         late = Event()
         waiting = ensure_future(late.wait())
@@ -250,7 +248,7 @@ class Stack:
         return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:
-        """Nothing is pending any more: the session is left, or goes on from another place."""
+        """Discards everything: the session is left, or goes on from another place."""
         for staged in [*self.newest()]:
             await self.give_up(staged.id, reason)
 
@@ -262,13 +260,13 @@ class Stack:
     # ---- after a restart ----------------------------------------------------------------------------------------
 
     async def reconcile(self) -> None:
-        """Once, before anything else: what became of actions that were pending when the program ended."""
+        """Settles, once and before anything else, the actions that were pending when the program ended."""
         if self._reconciled:
             return
         self._reconciled = True
         if isinstance(self._host, KeptHost):
-            await self._host.drop_staged_but({each.change for each in self._pending().values()})
-        for staged in [each for each in self._pending().values() if each.id not in self._acts]:
+            await self._host.drop_staged_but({each.change for each in self._state.actions.values()})
+        for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
                 ended, text = await self._became(staged)
             except OSError:  # nobody can tell right now: the next who asks tries again
@@ -277,7 +275,7 @@ class Stack:
             if ended is not None:
                 self.resolved(staged, ended, text, "callgate")
                 level = "info" if ended == "applied" else "warning"
-                self._write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
+                self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
 
     async def _became(self, staged: Staged) -> tuple[Ended | None, str]:
         if staged.change is None or not isinstance(self._host, KeptHost):

@@ -1,22 +1,15 @@
-"""A session's box of tools: what calls stage goes onto its stack, and ``resolve`` is always in it."""
+"""A session's toolbox: its own tools, with the stack lent to those that stage, and ``resolve``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from callgate.changes.stack import Stack
 from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
-from callgate.tools.builtin.plan import Planning, standing_in
-from callgate.tools.builtin.resolve import (
-    NOTHING,
-    Over,
-    Refusal,
-    Resolution,
-    action_of,
-    bound,
-    read,
-    resolve_spec,
-)
+from callgate.staging.resolve import NOTHING, Over, Resolution, bound, read
+from callgate.staging.stack import Stack
+from callgate.staging.standing import PREFIX, Standing
+from callgate.staging.state import State
+from callgate.tools.builtin.plan import Planning
 from callgate.tools.staging import serving
 from callgate.tools.toolbox import Raw, unknown
 from callgate.tools.wrappers import Named
@@ -32,35 +25,43 @@ _UNSEEN = (
 )
 
 
-class WithResolve:
-    """``message`` is the id of the message whose calls arrive now; ``claimed`` are the actions that calls of it, which
-    have not settled, are about. ``planning`` is plan mode, whose approval stands by while nothing is pending."""
+class StagingToolbox:
+    """``standing`` handlers are asked in this order. ``offers``: ``resolve`` is listed although no tool can stage."""
 
     def __init__(
         self,
         box: Toolbox,
         stack: Stack,
+        state: State,
         *,
-        message: Callable[[], str],
-        claimed: Callable[[], Sequence[str]],
+        standing: Sequence[Standing],
         planning: Planning,
+        offers: bool,
     ) -> None:
         self._box = box
         self._stack = stack
-        self._message = message
-        self._claimed = claimed
+        self._state = state
+        self._standing = standing
         self._planning = planning
-        self._spec = resolve_spec()
-        self._listed = Resolution(self._spec)
+        self._offers = offers
+        self._listed = Resolution()
         self._stages = ""  # the last message with a call that may stage something
-        self._bound: set[str] = set()
+        self._bound: set[str] = set()  # actions named by calls of this program; a resumed call names its own
         for each in box.tools():
             if RESOLVE in (each.spec.name, *each.aliases):
                 raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
 
     def tools(self) -> Sequence[Tool]:
-        """``resolve`` is there from the first: an array that changes costs a provider's cache."""
-        return (*(each for each in self._box.tools() if each.spec.name != RESOLVE), self._listed)
+        """Lists ``resolve`` from the first request on if something can be resolved, and then for good: an array that
+        changes costs a provider's cache."""
+        tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
+        self._offers = (
+            self._offers
+            or bool(self._state.actions)
+            or any(each.stands for each in self._standing)
+            or any(getattr(each, "stages", False) for each in tools)
+        )
+        return (*tools, self._listed) if self._offers else tools
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         if name == RESOLVE:
@@ -72,32 +73,36 @@ class WithResolve:
 
     def _lent(self, found: Target) -> Target:
         """The tool with what it needs of the session: the stack, or its mode."""
-        seated = getattr(found.tool, "seated", None)
-        if seated is not None:
-            mine, spec = seated(self._planning), found.tool.spec
+        with_mode = getattr(found.tool, "with_mode", None)
+        if with_mode is not None:
+            mine, spec = with_mode(self._planning), found.tool.spec
             same = mine.spec.name == spec.name
             return Target(mine if same else Named(mine, spec.name, found.tool.aliases), found.raw)
-        self._stages = self._message()
-        return Target(Staging(found.tool, self._stack), found.raw)
+        self._stages = self._state.message
+        return Target(StagingTool(found.tool, self._stack), found.raw)
 
     def _meant(self, raw: Raw) -> Resolution:
-        """Which action a call is about is settled here, by what the model has seen when it wrote the message."""
+        """Binds a call to its action when it arrives, by what the model had seen when it wrote the message."""
         found = read(raw)
         if isinstance(found, Rejected):
             return self._listed
-        action, action_id = action_of(found)
-        over = None if action_id is None else self._stack.ended(action_id)
-        if over is not None:
-            return Over(self._spec, over)
+        action, action_id = str(found.arguments["action"]), found.arguments.get("id")
+        if action_id is not None:
+            over = self._stack.ended(action_id)
+            if over is not None:
+                return Over(over)
+            standing = next((each for each in self._standing if each.handler.id == action_id), None)
+        elif self._state.actions:
+            standing = None
+        else:
+            standing = next((each for each in self._standing if each.stands), None)
+        if standing is not None:
+            return standing.resolution(action)
         staged = self._newest() if action_id is None else self._named(action_id)
         if isinstance(staged, Staged):
             self._bound.add(staged.id)
-            return bound(self._spec, self._stack, staged, action)
-        if staged is None and action_id is None and not any(self._stack.newest()):
-            standing = standing_in(self._planning, self._spec, found)
-            if standing is not None:
-                return standing
-        return Refusal(self._spec, staged or (_UNSEEN if self._stages == self._message() else NOTHING))
+            return bound(self._stack, staged, action)
+        return Resolution(staged or (_UNSEEN if self._stages == self._state.message else NOTHING))
 
     def _newest(self) -> Staged | None:
         return next((each for each in self._stack.newest() if self._why_not(each) is None), None)
@@ -108,20 +113,20 @@ class WithResolve:
         if staged is not None:
             return self._why_not(staged) or staged
         there = [each.id for each in self._stack.newest()]
-        if not action_id:
+        if not action_id or action_id.startswith(PREFIX):
             return NOTHING
         return f"There is no pending action {action_id!r}. Pending: {', '.join(there)}." if there else None
 
     def _why_not(self, staged: Staged) -> str | None:
-        if staged.message_id == self._message():
+        if staged.message_id == self._state.message:
             return _UNSEEN
-        if self._stack.busy(staged.id) or (staged.id in self._bound and staged.id in self._claimed()):
+        if self._stack.busy(staged.id) or (staged.id in self._bound and staged.id in self._state.claimed):
             return f"{staged.label} ({staged.id}) is being resolved already."
         return None
 
 
-class Staging(Named):
-    """A tool that may stage: what it pushes goes onto the stack once it has ended well and the message is whole."""
+class StagingTool(Named):
+    """A tool that may stage: its actions go onto the stack once it has ended well and the message is whole."""
 
     def __init__(self, tool: Tool, stack: Stack) -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)

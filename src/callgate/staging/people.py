@@ -1,0 +1,174 @@
+"""Resolutions by people: each runs through an executor of its own, where the question counts as answered."""
+
+# An input comes from outside and may not keep to its type.
+# pyright: reportUnnecessaryIsInstance=false
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Any, get_args
+
+from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.ledger import Ledger
+from callgate.core.ports import Case, Gate, Host
+from callgate.core.record import MemoryJournal, Record
+from callgate.staging.resolve import NOTHING, bound
+from callgate.staging.stack import Stack
+from callgate.staging.state import State
+from callgate.tools.toolbox import Toolbox
+from callgate.words.calls import Result, ToolCall
+from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
+from callgate.words.inputs import Resolve
+from callgate.words.pending import RESOLVE, ResolveAction, Staged
+
+
+class _Work:
+    """One resolution under way: why it was stopped, and its executor once it runs."""
+
+    def __init__(self) -> None:
+        self.stopped = ""
+        self.executor: Executor | None = None
+
+
+class People:
+    """Performs the input ``Resolve``."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        state: State,
+        *,
+        host: Host,
+        gate: Gate,
+        record: Record,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
+    ) -> None:
+        self._stack = stack
+        self._state = state
+        self._host = host
+        self._gate = gate
+        self._record = record
+        self._settings = settings
+        self._lineage = lineage
+        self._works: set[_Work] = set()
+
+    def resolve(self, sent: Resolve, ready: Callable[[], Awaitable[None]]) -> Coroutine[Any, Any, str | None]:
+        """Resolves as the person says, after ``ready``; gives the reason if it could not. Interruptible at once."""
+        work = _Work()
+        self._works.add(work)
+        return self._resolve(sent, ready, work)
+
+    def interrupt(self, because: str) -> bool:
+        """Stops what is under way. False if there is nothing."""
+        for work in self._works:
+            work.stopped = because
+            if work.executor is not None:
+                work.executor.interrupt(because)
+        return bool(self._works)
+
+    async def _resolve(self, sent: Resolve, ready: Callable[[], Awaitable[None]], work: _Work) -> str | None:
+        try:
+            await ready()
+            if work.stopped:
+                return work.stopped
+            staged = self._meant(sent)
+            if not isinstance(staged, Staged):
+                return staged
+            arguments = {"action": sent.action, "reason": sent.reason, "id": staged.id}
+            if sent.extra is not None:
+                arguments["extra"] = sent.extra
+            call = ToolCall(f"{RESOLVE}-{staged.id}", RESOLVE, arguments)
+            with self._stack.claimed(staged):
+                result = await self._run(staged, call, sent.action, work)
+            return result.text if result.is_error else None
+        finally:
+            self._works.discard(work)
+
+    def _meant(self, sent: Resolve) -> Staged | str:
+        """The action, or why it cannot be resolved."""
+        if sent.action not in get_args(ResolveAction):
+            return f"there is no action {sent.action!r}; there are {' and '.join(get_args(ResolveAction))}"
+        if not isinstance(sent.reason, str) or not sent.reason.strip():
+            return "the reason must not be blank: say why"
+        staged = self._state.newest if sent.id is None else self._stack.get(sent.id)
+        if staged is None:
+            there = ", ".join(each.id for each in self._stack.newest())
+            return f"there is no pending action {sent.id!r}; pending: {there}" if there else NOTHING
+        if self._stack.busy(staged.id):
+            return f"{staged.label} is being resolved right now"
+        if staged.id in self._state.claimed:
+            return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
+        return staged
+
+    async def _run(self, staged: Staged, call: ToolCall, action: ResolveAction, work: _Work) -> Result:
+        mode = self._record.ledger.mode
+        ledger = Ledger(mode="default" if mode == "dont_ask" else mode)  # the person is there to be asked
+        ledger.policies = self._record.ledger.policies
+        executor = Executor(
+            Toolbox(bound(self._stack, staged, action, by="person")),
+            _Answered(self._gate),
+            host=self._host,
+            record=Record(MemoryJournal(), ledger),
+            settings=replace(self._settings, patience=None),
+            lineage=(*self._lineage, f"p{staged.number}"),
+        )
+        work.executor = executor
+        async with executor:
+            executor.add(call)
+            executor.close()
+            async for released in executor.remaining():
+                if isinstance(released, ToolCall) and released.result is not None:
+                    return released.result
+        raise AssertionError("a call left no result")
+
+
+class _Answered:
+    """A gate that answers its own questions with yes. A Deny stays one."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def judge(self, case: Case) -> Decision | Awaitable[Decision]:
+        decision = self._gate.judge(case)
+        return _yes(decision) if isinstance(decision, Allow | Ask | Deny) else _yes_later(decision)
+
+    def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
+        again = self._gate.judge_again(case)
+        return _denied(again) if again is None or isinstance(again, Deny | Ask) else _denied_later(again)
+
+    def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+        return None
+
+    def remembered(self, case: Case, /) -> Allow | None:
+        return None
+
+    def choices(self, case: Case, /) -> tuple[Choice, ...]:
+        return ()
+
+    def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
+        return self._gate.after(case, result)
+
+
+def _yes(decision: Decision) -> Decision:
+    if not isinstance(decision, Ask):
+        return decision
+    return Allow(
+        by="person",
+        reason=decision.reason,
+        arguments=decision.arguments,
+        origin=decision.origin,
+        context=decision.context,
+        changed_by=decision.changed_by or decision.by,
+    )
+
+
+def _denied(again: Deny | Ask | None) -> Deny | None:
+    return again if isinstance(again, Deny) else None
+
+
+async def _denied_later(again: Awaitable[Deny | Ask | None]) -> Deny | None:
+    return _denied(await again)
+
+
+async def _yes_later(decision: Awaitable[Decision]) -> Decision:
+    return _yes(await decision)

@@ -1,0 +1,47 @@
+"""The words that a model reads about pending actions between its messages."""
+
+import re
+from collections.abc import Iterable
+
+from callgate.words.calls import Result
+from callgate.words.events import ActionResolved
+from callgate.words.pending import RESOLVE, Staged
+
+_TAG = "system-reminder"
+_END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
+
+
+def reminder(text: str) -> str:
+    """Text for the model that no person wrote. A quoted end tag cannot end it early."""
+    return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
+
+
+def pending(newest: Staged, below: Iterable[Staged]) -> str:
+    """Asks for a resolution of the newest action."""
+    what = f"{newest.label} ({newest.summary})" if newest.summary else newest.label
+    lines = [f"Pending: {what}, staged by {newest.source} as {newest.id}. Nothing of it is done yet."]
+    lines.append(
+        f"Now call the `{RESOLVE}` tool to apply or discard these changes, with a reason. "
+        "Until then calls that change something are skipped."
+    )
+    older = ", ".join(each.id for each in below)
+    if older:
+        lines.append(f"Staged before it, and still pending: {older}.")
+    return reminder("\n".join(lines))
+
+
+def ended(resolved: ActionResolved) -> str:
+    """Tells of an action that the model did not finish itself."""
+    if resolved.by == "person":
+        what = f"{resolved.label} ({resolved.id})"
+        return reminder(f"The user {resolved.ended} what was pending: {what}. Reason: {resolved.reason}")
+    done = "" if resolved.ended == "applied" else " Nothing of it was done; stage it again if it is still wanted."
+    return reminder(
+        f"Not pending any more: {resolved.label} ({resolved.id}), {resolved.ended}: {resolved.reason}.{done}"
+    )
+
+
+def skipped(action: Staged) -> Result:
+    """The result of a call with effects while this action is pending."""
+    text = f"Skipped: {action.label} ({action.id}) is still pending. Resolve it first, then send this again."
+    return Result.failed("skipped", text, effects="none", pending=action.id)

@@ -1,0 +1,153 @@
+"""Standing handlers: they take a ``resolve`` while nothing is pending. Plan approval is one of them."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import Any, cast
+
+from callgate.core.ports import Run
+from callgate.core.record import Record
+from callgate.staging.resolve import NOTHING, Act, Discard, Resolution
+from callgate.tools.builtin.plan import EXIT, Planning, approved
+from callgate.tools.staging import Callback, Callbacks, checked_callbacks
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.decisions import Mode
+from callgate.words.errors import ToolFailure, UsageError
+from callgate.words.events import ModeSet
+from callgate.words.noun import noun
+from callgate.words.pending import Ended, Staged
+from callgate.words.traits import Traits, shared
+
+PREFIX = "standing:"
+
+
+@noun
+class StandingHandler:
+    """Handles ``resolve`` while nothing is pending. ``apply`` and ``reject`` are those of a staged action.
+
+    ``traits`` say whose rules judge an apply (``judged_as``), whether a person is asked each time
+    (``requires_interaction``), and its effects and locks. ``shows`` turns the call's extra into the one that the
+    question shows and ``apply`` gets; its ToolFailure refuses the call. It must give back its own value unchanged: a
+    resumed call passes through it again. ``modes`` are those in which it stands; without any it stands in all.
+    """
+
+    label: str
+    apply: Callback
+    reject: Callback | None = None
+    traits: Traits = field(default_factory=Traits)
+    shows: Callable[[Any], Any] | None = None
+    modes: tuple[Mode, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """What a call's ``id`` says on record, so that a resumed call finds its handler in any mode."""
+        return f"{PREFIX}{self.label}"
+
+
+class Standing:
+    """One handler in one session: what Act and Discard need to finish it. ``stands`` says whether it may be used."""
+
+    def __init__(self, handler: StandingHandler, stands: Callable[[StandingHandler], bool]) -> None:
+        if not handler.label.strip():
+            raise UsageError("a standing handler needs a label that is not blank")
+        self.handler = handler
+        self._stands = stands
+        self._callbacks = checked_callbacks(Callbacks(handler.apply, handler.reject))
+        tool = handler.traits.judged_as
+        self._staged = Staged(handler.id, handler.label, source=tool, tool=tool)
+
+    @property
+    def stands(self) -> bool:
+        return self._stands(self.handler)
+
+    def resolution(self, action: str) -> Resolution:
+        kind = _Discarded if action == "discard" else _Applied
+        return kind(self, self._staged, "model")
+
+    @contextmanager
+    def resolving(self, staged: Staged) -> Generator[None]:
+        yield
+
+    def callbacks(self, staged: Staged) -> Callbacks:
+        return self._callbacks
+
+    def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
+        """Nothing was pending, so nothing ends."""
+
+    async def discarded(self, staged: Staged, reason: str, by: str) -> None:
+        """Nothing was pending, so nothing ends."""
+
+    def check(self, run: Run) -> None:
+        """A second attempt is one that a crash cut short: the first may have ended the mode it stands in."""
+        if not self.stands and run.attempt == 1:
+            raise ToolFailure(NOTHING)
+
+
+class _Applied(Act):
+    _finishing: Standing
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        found, shows = super().read(raw), self._finishing.handler.shows
+        if isinstance(found, Rejected) or shows is None:
+            return found
+        try:
+            extra = shows(found.arguments.get("extra"))
+        except ToolFailure as failure:
+            return Rejected((f"$.extra: {failure}",))
+        return Accepted({**found.arguments, "extra": extra}, found.repairs)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        traits = self._finishing.handler.traits
+        return replace(traits, requires_interaction=traits.requires_interaction and self._finishing.stands)
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        self._finishing.check(run)
+        return await super().run(arguments, run)
+
+
+class _Discarded(Discard):
+    _finishing: Standing
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        self._finishing.check(run)
+        return await super().run(arguments, run)
+
+
+class PlanMode:
+    """Plan mode of the session with this record."""
+
+    def __init__(self, record: Record, now: Callable[[], float]) -> None:
+        self._record = record
+        self._now = now
+
+    @property
+    def on(self) -> bool:
+        return self._record.ledger.mode == "plan"
+
+    @property
+    def mode(self) -> Mode:
+        return self._record.ledger.mode
+
+    def enter(self) -> None:
+        self._record.write(ModeSet(self._now(), "plan"))
+
+    def leave(self) -> None:
+        self._record.write(ModeSet(self._now(), self._record.ledger.mode_before))
+
+
+def plan_approval(planning: Planning) -> StandingHandler:
+    """Takes a plan in ``extra.plan`` and asks about it like ExitPlanMode; after a discard plan mode stays on."""
+
+    async def apply(_reason: str) -> str:
+        return approved(planning)
+
+    traits = Traits("none", shared, requires_interaction=True, judged_as=EXIT)
+    return StandingHandler("the plan", apply, traits=traits, shows=_with_plan, modes=("plan",))
+
+
+def _with_plan(extra: Any) -> Any:
+    plan = cast("dict[str, Any]", extra).get("plan") if isinstance(extra, dict) else None
+    if not isinstance(plan, str) or not plan.strip():
+        raise ToolFailure(f"in plan mode put the plan in as a text, extra.plan, or call {EXIT}")
+    return cast(Any, extra)

@@ -1,0 +1,158 @@
+"""Folds a session's events into what is pending, and what the model was told and made to do about it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import cast
+
+from callgate.words.events import (
+    ActionResolved,
+    ActionStaged,
+    Branched,
+    CallArrived,
+    CallSettled,
+    Compacted,
+    Durable,
+    Event,
+    Forked,
+    MessageAdded,
+    Rewound,
+    TurnEnded,
+    TurnStarted,
+)
+from callgate.words.pending import RESOLVE, Staged
+
+WHOLE_TURN = ("answered", "calls")
+"""Reasons of turns that count: an interrupt or an error of the provider costs nobody an action."""
+
+
+class State:
+    """The fold. It never raises: lines of a log may be lost."""
+
+    def __init__(self, events: Iterable[Durable] = ()) -> None:
+        self._begin()
+        for event in events:
+            self.fold(event)
+
+    def _begin(self) -> None:
+        self.actions: dict[str, Staged] = {}  # pending, oldest first
+        self.highest = 0  # number that one of them ever had
+        self.untold: dict[str, ActionResolved] = {}  # ends that the model has to be told of
+        self.telling: dict[str, ActionResolved] = {}  # ends that the result of an open ``resolve`` tells
+        self.reminded: str | None = None  # the action the model was last told of
+        self.faced: str | None = None  # the newest when the turn began
+        self.detour = False  # the last message did not resolve what was pending before it
+        self.forced = 0  # requests that were to make it do so
+        self.message = ""  # id of the message under way
+        self.answered = False  # the last message is the model's
+        self._turn_forced = False
+        self._indexes: dict[str, int] = {}  # of the turn's calls, by their ids
+        self._resolving: dict[str, str] = {}  # action by the open ``resolve`` call that names it
+        self._resolves = False  # the turn has a ``resolve`` call
+
+    def follow(self, events: Iterable[Durable]) -> Iterator[Durable]:
+        """Begins anew, and folds each event on its way to another fold."""
+        self._begin()
+        for event in events:
+            self.fold(event)
+            yield event
+
+    def fold(self, event: Event) -> None:
+        step = self.FOLD.get(event.__class__)
+        if step is not None:
+            step(self, event)
+
+    @property
+    def newest(self) -> Staged | None:
+        return next(reversed(self.actions.values()), None)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """The actions that open calls of ``resolve`` name."""
+        return tuple(self._resolving.values())
+
+    def _message_added(self, event: MessageAdded) -> None:
+        self.answered = event.message.role == "assistant"
+        if event.about is not None:
+            self.reminded = event.about if event.about in self.actions else self.reminded
+            self.untold.pop(event.about, None)
+        elif event.message.role == "user":
+            self._soften()  # a person may have another idea
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        self.message = event.message_id
+        self.faced = next(reversed(self.actions), None)
+        self._turn_forced = event.forced
+        self._indexes, self._resolving, self._resolves = {}, {}, False
+
+    def _turn_ended(self, event: TurnEnded) -> None:
+        if self.faced in self.actions and event.reason in WHOLE_TURN:
+            self.detour = not self._resolves
+            self.forced += self._turn_forced
+        self.message = ""
+        self._resolving = {}
+
+    def _arrived(self, event: CallArrived) -> None:
+        self._indexes[event.call_id] = event.index
+        if event.name == RESOLVE:
+            self._resolves = True
+            self._resolving[event.call_id] = str(event.arguments.get("id"))
+
+    def _settled(self, event: CallSettled) -> None:
+        action_id = self._resolving.pop(event.call_id, None)
+        if action_id is None:
+            return
+        told = self.telling.pop(action_id, None)
+        if event.result.is_error:
+            self.reminded = None  # it is to hear of it again
+            if told is not None:
+                self.untold[told.id] = told
+
+    def _staged(self, event: ActionStaged) -> None:
+        """Calls of one message stage in any order; the newest is the one that the last of them staged."""
+        action = event.action
+        self.actions[action.id] = action
+        self.highest = max(self.highest, action.number)
+        own = self._indexes.get(action.call_id, -1)
+        for each in [each for each in self.actions.values() if each.message_id == action.message_id]:
+            if self._indexes.get(each.call_id, -1) > own:
+                self.actions[each.id] = self.actions.pop(each.id)
+
+    def _resolved(self, event: ActionResolved) -> None:
+        self.actions.pop(event.id, None)
+        (self.telling if event.id in self.claimed else self.untold)[event.id] = event
+        self._soften()
+
+    def _moved(self, event: Rewound | Branched) -> None:
+        self.untold.clear()
+        self.telling.clear()
+
+    def _compacted(self, event: Compacted) -> None:
+        self.reminded = None  # what it was told is summed up
+        self.untold = {name: told for name, told in self.untold.items() if name in event.untold}
+        self.answered = self.answered and event.kept is not None
+
+    def _forked(self, event: Forked) -> None:
+        why = f"it waits in session {event.session}, from which this one was forked"
+        for each in self.actions.values():
+            self.untold[each.id] = ActionResolved(event.at, each.id, each.label, "discarded", why, by="callgate")
+        self.actions.clear()
+        self._soften()
+
+    def _soften(self) -> None:
+        self.detour, self.forced = False, 0
+
+    FOLD = cast(
+        Mapping[type, Callable[["State", Event], None]],
+        {
+            MessageAdded: _message_added,
+            TurnStarted: _turn_started,
+            TurnEnded: _turn_ended,
+            CallArrived: _arrived,
+            CallSettled: _settled,
+            ActionStaged: _staged,
+            ActionResolved: _resolved,
+            Rewound: _moved,
+            Branched: _moved,
+            Compacted: _compacted,
+            Forked: _forked,
+        },
+    )
