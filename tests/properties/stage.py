@@ -513,8 +513,11 @@ class Stage:
         if isinstance(event, CallSettled):
             if event.call_id in self.settled:
                 self.faults.append(f"{event.call_id} settled twice")
-            self.settled[event.call_id] = now
+            self.settled[event.call_id] = event.at - EPOCH
             plan = self.plan(event.call_id)
+            ran = self.ran.get(event.call_id)
+            if ran is not None and plan.effects != "none" and not self._on_disk(CallSettled, event.call_id):
+                self.faults.append(f"{event.call_id} is told as settled and is not on record")
             if event.result.code in ("tool_error", "timed_out") and plan.cascade and plan.kind == "tool":
                 self.fallen = f"{event.call_id} failed"
         elif isinstance(event, CallDecided):

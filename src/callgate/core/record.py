@@ -3,15 +3,16 @@
 ``Record.write`` is the only thing that changes state. A resumed turn is the same code on a longer log.
 """
 
-from asyncio import ensure_future, get_running_loop, shield
+from asyncio import Future, ensure_future, get_running_loop, shield
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from callgate.core.chain import live_events
-from callgate.core.ledger import FOLD, Ledger
+from callgate.core.ledger import Ledger
 from callgate.core.ports import Drafted, Journal, Maybe
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import in_words
-from callgate.words.events import Durable, Event, MessageAdded, Noted, Passing
+from callgate.words.events import EVENTS, CallSettled, CallStarted, Durable, Event, MessageAdded, Noted, Passing
 from callgate.words.messages import Message
 
 
@@ -66,22 +67,24 @@ Listener = Callable[[Event], None]
 on what it hears. Must not block. One that raises is heard of and not called again."""
 
 
-class Record:
-    """The one writer. ``folds`` are states beside the ledger, which see every durable event; none may raise."""
+class _Held:
+    """An event that doors hear of once it is durable; None when it has become moot. Later events wait behind it."""
 
-    __slots__ = (
-        "_append",
-        "_barrier",
-        "_delivering",
-        "_folds",
-        "_listeners",
-        "_pending",
-        "_scheduled",
-        "draft",
-        "drafted",
-        "ledger",
-        "room",
-    )
+    __slots__ = ("event", "waits")
+
+    def __init__(self, event: Event) -> None:
+        self.event: Event | None = event
+        self.waits = True
+
+
+_FIRST = {cls for cls, row in EVENTS.items() if row.told == "durable"} | {CallSettled}
+
+
+class Record:
+    """The one writer. Doors hear events in the order of the record, each at the moment that the column ``told`` of the
+    table of events says. An event that could not be made durable is told when a later one is.
+
+    ``folds`` are states beside the ledger, which see every durable event; none may raise."""
 
     def __init__(
         self,
@@ -93,13 +96,14 @@ class Record:
     ) -> None:
         self.ledger = ledger
         self._folds = tuple(folds)
-        self._append = journal.append
-        self._barrier = journal.barrier
+        self._journal = journal
         self.room = journal.room
         self.draft = journal.draft
         self.drafted = journal.drafted
         self._listeners = tuple(listeners)
-        self._pending: list[Event] = []
+        self._pending: deque[Event | _Held] = deque()
+        self._failed: list[Event] = []  # not durable so far, because the journal failed
+        self._with_effects: set[str] = set()  # calls whose start was made durable first: so is their end
         self._scheduled = False
         self._delivering = False
 
@@ -116,67 +120,101 @@ class Record:
 
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
-        self._append(event)
-        step = FOLD.get(event.__class__)
-        if step is not None:
-            step(self.ledger, event)
-        for fold in self._folds:
-            fold(event)
-        if self._listeners:
-            self._pending.append(event)
-            if not self._scheduled:
-                self._schedule()
-
-    def tell(self, event: Passing) -> None:
-        """For what is never stored."""
-        step = FOLD.get(event.__class__)
-        if step is not None:
-            step(self.ledger, event)
-        self._publish(event)
-
-    def relay(self, event: Event) -> None:
-        """For what happened elsewhere, and is on record there."""
-        self._publish(event)
+        self._take(event)
+        if event.__class__ in _FIRST and self._durable_first(event):
+            self._hold(event, self._journal.barrier(), None)  # the next step that needs the record fails with it
+        else:
+            self._publish(event)
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
         """Like ``write``, but doors hear of it only once it is durable; None when that is already so.
 
         ``then`` is called at that moment; what it makes moot (False) is not told to anybody.
         """
-        self._append(event)
+        self._take(event)
+        if isinstance(event, CallStarted):
+            self._with_effects.add(event.call_id)
+        durable = self._hold(event, self._journal.barrier(), then)
+        return None if durable is None else shield(durable)  # a caller that gives up must not cancel the journal's work
+
+    def tell(self, event: Passing) -> None:
+        """For what is never stored."""
+        self.ledger.fold(event)
+        self._publish(event)
+
+    def relay(self, event: Event) -> None:
+        """For what happened elsewhere, and is on record there."""
+        self._publish(event)
+
+    def deliver(self) -> bool:
+        """Let doors hear now what has happened. Not from inside a step of the engine. False: some of it waits until it
+        is durable."""
+        if self._delivering:
+            return True
+        self._delivering = True
+        try:
+            while self._pending:
+                event = self._pending[0]
+                if isinstance(event, _Held):
+                    if event.waits:
+                        return False
+                    event = event.event
+                self._pending.popleft()
+                if event is not None:
+                    self._tell(event)
+            return True
+        finally:
+            self._delivering = False
+
+    def _take(self, event: Durable) -> None:
+        self._journal.append(event)
         self.ledger.fold(event)
         for fold in self._folds:
             fold(event)
-        waiting = self._barrier()
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception as error:  # a broken door must not stop the work
+                self._drop(listener)
+                note = f"a listener failed and is not called any more: {in_words(error)}"
+                self.write(Noted(event.at, note, "error"))
+
+    def _durable_first(self, event: Durable) -> bool:
+        if not isinstance(event, CallSettled):
+            return True
+        known = event.call_id in self._with_effects
+        self._with_effects.discard(event.call_id)
+        return known
+
+    def _hold(self, event: Durable, waiting: Maybe, then: Callable[[], bool] | None) -> Future[None] | None:
+        """Keep it from doors until ``waiting`` is over."""
         if waiting is None:
             if then is None or then():
                 self._publish(event)
             return None
-        return self._then_publish(waiting, event, then)
+        held = _Held(event)
+        self._pending.append(held)
+        durable = ensure_future(waiting)
+        durable.add_done_callback(lambda done: self._release(held, done, then))
+        return durable
 
-    def deliver(self) -> None:
-        """Let doors hear now what has happened. Not from inside a step of the engine."""
-        if self._delivering:
-            return
-        self._delivering = True
-        try:
-            while self._pending:
-                events, self._pending = self._pending, []
-                for event in events:
-                    for listener in self._listeners:
-                        try:
-                            listener(event)
-                        except Exception as error:  # a broken door must not stop the work
-                            self._drop(listener)
-                            note = f"a listener failed and is not called any more: {in_words(error)}"
-                            self.write(Noted(event.at, note, "error"))
-        finally:
-            self._delivering = False
-
-    async def _then_publish(self, waiting: Awaitable[None], event: Durable, then: Callable[[], bool] | None) -> None:
-        await shield(ensure_future(waiting))  # who gives up waiting must not cancel the journal's own work
-        if then is None or then():
-            self._publish(event)
+    def _release(self, held: _Held, done: Future[None], then: Callable[[], bool] | None) -> None:
+        held.waits = False
+        failure = None if done.cancelled() else done.exception()
+        if done.cancelled() or failure is not None:
+            assert held.event is not None
+            self._failed.append(held.event)
+            held.event = (
+                Noted(held.event.at, f"this is not on record yet: {in_words(failure)}", "error") if failure else None
+            )
+        else:
+            if then is not None and not then():
+                held.event = None
+            self._pending.extendleft(reversed(self._failed))
+            self._failed.clear()
+        self.deliver()
 
     def _publish(self, event: Event) -> None:
         if self._listeners:

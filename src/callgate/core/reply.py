@@ -21,7 +21,7 @@ class Source(Protocol):
 
     def listen(self, listener: Listener) -> Callable[[], None]: ...
 
-    def deliver(self) -> None: ...
+    def deliver(self) -> bool: ...
 
     def take_failure(self) -> Exception | None: ...
 
@@ -87,8 +87,8 @@ class Reply:
         return [event async for event in self]
 
     def _over(self) -> bool:
-        self._session.deliver()
-        if self._feed.events or self._session.status not in self._ending:
+        all_told = self._session.deliver()
+        if self._feed.events or not all_told or self._session.status not in self._ending:
             return False
         self._stop()
         failure = self._session.take_failure()

@@ -139,9 +139,10 @@ class Conversation(SessionView):
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
 
-    def deliver(self) -> None:
-        """Delivers the events so far to listeners now, instead of at the loop's next iteration."""
-        self._record.deliver()
+    def deliver(self) -> bool:
+        """Delivers the events so far to listeners now, instead of at the loop's next iteration. False: some of them
+        wait until they are durable."""
+        return self._record.deliver()
 
     def take_failure(self) -> Exception | None:
         """The exception that ended the last work, once."""

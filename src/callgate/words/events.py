@@ -441,7 +441,7 @@ EVENTS: Mapping[type[Event], Row] = {
     QuestionAsked: Row("call", "question.call_id", told="durable"),
     QuestionAnswered: Row("call", "confirmation.call_id", told="durable"),
     CallStarted: Row("call", "call_id", told="durable with effects"),
-    CallSettled: Row("call", "call_id"),
+    CallSettled: Row("call", "call_id", told="durable with effects"),
     ContextUpdated: Row("call", "call_id"),
     PolicyAdded: Row(),
     ActionStaged: Row(told="durable"),
