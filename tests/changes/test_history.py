@@ -1,5 +1,6 @@
 """Changes on disk: what is kept is what was applied, also after a crash in the middle of a line."""
 
+import errno
 import hashlib
 import os
 from dataclasses import replace
@@ -48,16 +49,90 @@ def test_states_follow_each_other_and_modes_are_taken_over(history: History) -> 
     assert history.mark(marked, "reverted", now=3.0).state == history.all("s1")[0].state == "reverted"
 
 
-def test_the_newest_comes_first_whatever_the_session(history: History) -> None:
-    for number, session in enumerate(("b", "a", "b")):
-        history.save(change(f"change {number}", id=f"c{number % 2}"), session, now=float(number))
-    assert [kept.label for kept in history.all()] == ["change 2", "change 1", "change 0"]
-    assert [kept.name for kept in history.all("b")] == ["b/2", "b/1"]
-    found = history.find("b", "c0")
-    assert found is not None
-    assert found.label == "change 2"
-    assert history.find("b", "c1") is None
+@pytest.mark.spec("CHG-3")
+def test_changes_are_ordered_by_their_number_whatever_the_clock_says(history: History) -> None:
+    for number, now in enumerate((5.0, 9.0, 2.0)):
+        history.save(change(f"change {number}"), "s1", now=now)
+    assert [kept.label for kept in history.all("s1")] == ["change 2", "change 1", "change 0"]
     assert history.all("none") == []
+
+
+def test_a_staged_change_counts_from_when_it_is_applied(history: History) -> None:
+    staged = [history.save(change(f"staged {number}"), "s1", now=9.0) for number in range(2)]
+    history.save(change("direct"), "s1", now=5.0, state="applying")
+    history.take_on(staged[1], now=1.0, id="a2/c1")
+    history.take_on(staged[0], now=0.0, id="a2/c2")
+    history.save(change("last"), "s1", now=0.0, state="applying")
+    assert [kept.label for kept in history.all("s1")] == ["last", "staged 0", "staged 1", "direct"]
+
+
+@pytest.mark.spec("CHG-3")
+def test_one_mark_reverts_all_that_an_undo_names_and_an_undo_of_it_brings_them_back(history: History) -> None:
+    for label in ("one", "two"):
+        history.mark(history.save(change(label), "s1", now=0.0), "applied", now=0.0)
+    undo = history.save(change("undo"), "s1", now=0.0, state="applying", reverts=(1, 2))
+    assert [kept.state for kept in history.all("s1")] == ["applying", "applied", "applied"]
+    history.mark(undo, "applied", now=0.0)
+    assert [kept.state for kept in history.all("s1")] == ["applied", "reverted", "reverted"]
+    redo = history.save(change("redo"), "s1", now=0.0, state="applying", reverts=(3,))
+    history.mark(redo, "applied", now=0.0)
+    assert [kept.state for kept in history.all("s1")] == ["applied", "reverted", "applied", "applied"]
+
+
+@pytest.mark.spec("CHG-3")
+def test_a_mark_that_the_disk_cut_off_is_repaired_by_the_next_one(history: History) -> None:
+    """For every length of the torn line: the change can be read, and marked again."""
+    kept = history.save(change("a"), "s1", now=0.0, state="applying")
+    whole = history.file("s1", 1).read_bytes()
+    history.mark(kept, "applied", now=1.0)
+    line = history.file("s1", 1).read_bytes()[len(whole) :]
+    for length in range(len(line)):
+        history.file("s1", 1).write_bytes(whole + line[:length])
+        assert (history.all("s1"), history.faults("s1")) == ([kept], []), line[:length]
+        history.mark(kept, "applied", now=1.0)
+        assert history.file("s1", 1).read_bytes() == whole + line, line[:length]
+
+
+def test_a_mark_for_which_there_is_no_space_leaves_whole_lines(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = history.save(change("a"), "s1", now=0.0, state="applying")
+    whole = history.file("s1", 1).read_bytes()
+    real, written = os.write, list[int]()
+
+    def write(descriptor: int, data: bytes) -> int:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(real(descriptor, data[:7]))
+        return written[0]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        with pytest.raises(JournalError, match="No space left"):
+            history.mark(kept, "applied", now=1.0)
+    assert history.file("s1", 1).read_bytes() == whole
+
+
+def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: History) -> None:
+    kept = history.save(change("a"), "s1", now=0.0, state="applying")
+    with history.file("s1", 1).open("ab") as file:
+        file.write(b'{"state": "app\x00\n')
+    history.mark(kept, "applied", now=1.0)
+    assert [each.state for each in history.all("s1")] == ["applied"]
+    (fault,) = history.faults("s1")
+    assert "line 2 is damaged, the rest counts" in fault
+
+
+def test_what_a_killed_program_left_half_written_is_removed(history: History) -> None:
+    history.save(change("large", FileChange("a", None, b"x" * (LARGE + 1))), "s1", now=0.0)
+    blobs = history.of("s1") / "blobs"
+    (whole,) = blobs.iterdir()
+    (blobs / f".{whole.name}-00ff-{os.getpid()}").write_bytes(b"under way")
+    (blobs / f".{whole.name}-00ff-999999999").write_bytes(b"left")
+    (history.of("s1") / "0002.jsonl").write_bytes(b"")
+    history.tidy_up("s1")
+    assert sorted(each.name for each in blobs.iterdir()) == [f".{whole.name}-00ff-{os.getpid()}", whole.name]
+    assert history.faults("s1") == []
 
 
 def test_a_content_that_stands_in_many_files_is_kept_once(history: History) -> None:
@@ -87,7 +162,7 @@ def test_a_line_that_was_cut_off_does_not_count(history: History) -> None:
     assert history.all() == [kept]
 
 
-@pytest.mark.parametrize("text", [b"", b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
+@pytest.mark.parametrize("text", [b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
 def test_what_cannot_be_read_is_named_and_the_others_are_there(history: History, text: bytes) -> None:
     kept = history.save(change(), "s1", now=0.0)
     (history.of("s1") / "0002.jsonl").write_bytes(text)

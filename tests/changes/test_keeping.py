@@ -1,16 +1,18 @@
 """A host that keeps what it applies: what is on record is what became of the files."""
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from callgate.changes.history import History
 from callgate.changes.keeping import KeptHost
-from callgate.host.applying import replacing
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
+from tests.crash.dying import dies_after
 
 CHANGE = ChangeSet("write a", (FileChange("a", None, b"1"),), "Write", "a1/call_1")
 
@@ -102,26 +104,17 @@ def _dies(*_: object, **__: object) -> None:
 @pytest.mark.spec("CHG-3")
 def test_that_another_session_finished_it_is_known_to_its_own(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     two = ChangeSet("both", (FileChange("a", None, b"1"), FileChange("b", None, b"1")), "Write", "a1/call_1")
-    real = replacing.Replacement.commit
-
-    def commit(self: replacing.Replacement) -> None:
-        if self.step.path == "b":
-            raise _Died
-        real(self)
 
     async def main() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(replacing.Replacement, "commit", commit)
-            patch.setattr(replacing.Replacement, "undo", lambda self: False)
-            with pytest.raises(_Died):
-                await stage.host.apply(two)
+        with dies_after(1, monkeypatch):
+            await stage.host.apply(two)
         assert not (stage.root / "b").exists()
         other = KeptHost(stage.local, stage.host.history, "s2")
         await other.apply(ChangeSet("mine", (FileChange("a", b"1", b"2"),), "Write", "a1/call_1"))
         assert await stage.host.recover() == []
         assert [(kept.session, kept.state) for kept in stage.host.history.all()] == [
-            ("s2", "applied"),
             ("s1", "applied"),
+            ("s2", "applied"),
         ]
 
     asyncio.run(main())
@@ -132,3 +125,50 @@ def test_a_change_that_cannot_be_kept_is_not_applied(stage: Stage, tmp_path: Pat
     with pytest.raises(ToolFailure, match="Nothing was changed: the change cannot be kept"):
         asyncio.run(stage.host.apply(CHANGE))
     assert not (stage.root / "a").exists()
+
+
+@pytest.mark.spec("CHG-3")
+def test_the_modes_that_a_recovered_apply_found_come_back_with_its_undo(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (stage.root / name).write_bytes(b"1")
+        (stage.root / name).chmod(0o600)
+    both = ChangeSet("delete", tuple(FileChange(name, b"1", None) for name in "ab"), "Delete", "a1/c1")
+
+    async def main() -> None:
+        with dies_after(1, monkeypatch):
+            await stage.host.apply(both)
+        await stage.host.recover()
+        assert stage.states() == ["applied"]
+        await stage.host.take_back(await stage.host.undo(await stage.host.changes()))
+
+    asyncio.run(main())
+    assert [(stage.root / name).stat().st_mode & 0o777 for name in "ab"] == [0o600, 0o600]
+
+
+@pytest.mark.spec("CHG-1")
+def test_a_change_that_cannot_be_recovered_yet_stays_applying_and_is_said_each_time(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = ChangeSet("both", (FileChange("a", None, b"1"), FileChange("b", None, b"1")), "Write", "a1/call_1")
+
+    async def main() -> None:
+        with dies_after(1, monkeypatch):
+            await stage.host.apply(two)
+        for _ in range(2):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "link", _fails)
+                patch.setattr(os, "replace", _fails)
+                (found,) = await stage.host.recover()
+            assert (found.kept, found.outcome) == ("s1/1", "unfinished")
+            assert stage.host.unsettled
+            assert stage.states() == ["applying"]
+        (found,) = await stage.host.recover()
+        assert (found.outcome, stage.states(), stage.host.unsettled) == ("finished", ["applied"], False)
+
+    asyncio.run(main())
+
+
+def _fails(*_: object, **__: object) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from callgate.changes.history import History
 from callgate.cli.terminal import width
-from callgate.words.changes import FileChange
-from tests.cli.changing_kit import HOSTILE, LINES, Works
+from callgate.words.changes import ChangeSet, FileChange
+from tests.cli.changing_kit import AT, HOSTILE, LINES, Works
 from tests.cli.session_kit import BAD, Desk
 
 
@@ -224,3 +225,12 @@ def test_contents_that_are_gone_are_a_failure(works: Works, desk: Desk) -> None:
 )
 def test_a_fault_is_one_line_that_says_what_to_do(words: tuple[str, ...], said: str, desk: Desk) -> None:
     assert desk.run("changes", *words) == (2, "", f"callgate changes: {said}; see callgate changes --help\n")
+
+
+def test_a_change_that_is_half_applied_is_shown_as_such(works: Works, desk: Desk) -> None:
+    log = works.session()
+    half = ChangeSet("half", (FileChange("a", b"1", b"2"), FileChange("b", b"1", b"2")), "Edit", "a9/c9")
+    History(log.parent).save(half, log.stem, now=AT, state="applying")
+    told = " ".join(desk.good("changes").out.split())
+    assert "1 applying" in told
+    assert "half applied, or under way: the next session or `callgate undo` in this folder finishes" in told

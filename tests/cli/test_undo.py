@@ -9,10 +9,11 @@ import pytest
 
 from callgate.changes.history import History
 from callgate.cli.terminal import width
-from callgate.host.applying import apply_changes, replacing
+from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from tests.cli.changing_kit import AT, HOSTILE, LINES, Works, ran
 from tests.cli.session_kit import BAD, Desk, Ran
+from tests.crash.dying import dies_after
 from tests.transcript.asking import Program
 
 
@@ -332,28 +333,12 @@ def test_programs_hear_of_conflicts(works: Works, desk: Desk) -> None:
 # ---- after a crash ------------------------------------------------------------------------------------------------
 
 
-class Died(BaseException):
-    """Nothing is tidied up after it: as if the program were gone."""
-
-
 def crash(works: Works, log: Path, *files: FileChange, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program dies when the first file is in its place."""
-    real, done = replacing.Replacement.commit, 0
-
-    def commit(self: replacing.Replacement) -> None:
-        nonlocal done
-        if done:
-            raise Died
-        done += 1
-        real(self)
-
     changes = ChangeSet("half", files, "Edit", "a9/c9")
     kept = History(log.parent).save(changes, log.stem, now=AT + 1e9, state="applying")
-    with monkeypatch.context() as patch:
-        patch.setattr(replacing.Replacement, "commit", commit)
-        patch.setattr(replacing.Replacement, "undo", lambda self: False)
-        with pytest.raises(Died):
-            apply_changes(changes, works.root, log.parent / "applying", kept.name)
+    with dies_after(1, monkeypatch):
+        apply_changes(changes, works.root, log.parent / "applying", kept.name)
 
 
 def test_what_a_crash_cut_short_is_finished_first_and_then_undone(
@@ -381,7 +366,7 @@ def test_what_a_crash_cut_short_and_others_changed_since_is_not_finished(
     works.put("b", b"mine")
     said = told(desk.run("undo", "--yes", "--json"))
     assert (said["done"], said["recovered"][0]["outcome"]) == (False, "undone")
-    assert said["recovered"][0]["left"] == ["b: somebody else has changed it since"]
+    assert said["recovered"][0]["left"] == ["b: another program has changed it since"]
     assert works.files() == {"a": b"1", "b": b"mine"}
     assert states(desk) == {1: "discarded"}
 

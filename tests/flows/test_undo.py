@@ -1,5 +1,7 @@
 """What calls did to files is kept and taken back, by a person and after a crash."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +9,16 @@ import pytest
 
 from callgate import Prompt, Session, Store, tool
 from callgate.changes.history import History
-from callgate.host.applying import apply_changes, replacing
+from callgate.changes.keeping import KeptHost
+from callgate.host.applying import apply_changes
+from callgate.host.clock import LoopClock
+from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, Turn, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.events import InputRefused, Noted
+from callgate.words.events import CallSettled, InputRefused, Noted
 from callgate.words.inputs import Undo
 from callgate.words.traits import writes
+from tests.crash.dying import dies_after
 from tests.flows.keep import run
 
 
@@ -41,6 +47,10 @@ class Desk:
     @property
     def history(self) -> History:
         return History(self.store.folder)
+
+    def host(self, session: str) -> KeptHost:
+        """As ``callgate undo`` has it, outside of the session."""
+        return KeptHost(LocalHost(self.root, journal=self.store.folder / "applying"), self.history, session)
 
     def files(self) -> dict[str, str]:
         return {file.name: file.read_text() for file in sorted(self.root.iterdir())}
@@ -95,6 +105,15 @@ def test_a_whole_session_goes_back_and_forth(desk: Desk) -> None:
             assert [each.reason for each in refused] == ["there is no change to take back"]
             await session.send(Undo(change=undone.number))
             assert desk.files() == {"a": "2"}
+            states = [(kept.label, kept.state) for kept in desk.history.all(session.id)]
+            assert states == [
+                ("undo: undo 2 changes", "applied"),
+                ("undo 2 changes", "reverted"),
+                ("write a", "applied"),
+                ("write a", "applied"),
+            ]
+            await session.send(Undo("session"))
+            assert desk.files() == {"a": "0"}
 
     run(main())
 
@@ -142,23 +161,14 @@ def test_what_cannot_be_taken_back_is_said(desk: Desk, kept: bool, scope: Any, w
 def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Died(BaseException):
-        pass
-
-    def commit(self: replacing.Replacement) -> None:
-        raise Died
-
     async def main() -> None:
         session, _ = await desk.session(turn(say("hello")))
         async with session:
             await session.send(Prompt("go"))
         changes = ChangeSet("write a", (FileChange("a", None, b"1"),), id="a2/call_1")
         kept = desk.history.save(changes, session.id, now=1.0, state="applying")
-        with monkeypatch.context() as patch:
-            patch.setattr(replacing.Replacement, "commit", commit)
-            patch.setattr("callgate.host.applying.applying._Apply._discard", lambda self, folders, applied=False: None)
-            with pytest.raises(Died):
-                apply_changes(changes, desk.root, desk.store.folder / "applying", kept.name)
+        with dies_after(0, monkeypatch):
+            apply_changes(changes, desk.root, desk.store.folder / "applying", kept.name)
         assert not (desk.root / "a").exists()
         session, _ = await desk.session(turn(say("done")), journal=await desk.store.open())
         async with session:
@@ -178,7 +188,7 @@ def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
         (desk.store.folder / "applying").mkdir(parents=True)
         session, _ = await desk.session(turn(say("hello")))
         with monkeypatch.context() as patch:
-            patch.setattr("callgate.host.applying.recovering.left_in", broken)
+            patch.setattr("callgate.host.applying.recovery.open_entries", broken)
             async with session:
                 events = [event async for event in session.send(Prompt("go"))]
         told = [event.text for event in events if isinstance(event, Noted)]
@@ -187,5 +197,129 @@ def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
 
     def broken(_folder: Path, _root: str) -> list[Any]:
         raise OSError(24, "no room")
+
+    run(main())
+
+
+TOLD = (
+    "<system-reminder>\nThe user took back these changes of yours: write a. The files are as they were before them.\n"
+    "</system-reminder>"
+)
+
+
+@pytest.mark.spec("CHG-3", "CHG-4")
+@pytest.mark.parametrize("commits", [0, 1])
+def test_an_undo_that_is_killed_is_finished_on_the_next_start_and_the_model_is_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    async def main() -> None:
+        session, _ = await desk.session(turn(write("a", "1")), turn(say("done")))
+        async with session:
+            await session.send(Prompt("go"))
+        host = desk.host(session.id)
+        with dies_after(commits, monkeypatch):
+            await host.take_back(await host.undo(await host.changes()))
+        session, model = await desk.session(turn(say("I see")), journal=await desk.store.open())
+        async with session:
+            await session.send(Prompt("what now?"))
+        assert desk.files() == {}
+        assert [(kept.tool, kept.state) for kept in desk.history.all()] == [("undo", "applied"), ("write", "reverted")]
+        assert [message.text for message in model.requests[-1].messages].count(TOLD) == 1
+
+    run(main())
+
+
+@pytest.mark.spec("CHG-4")
+def test_an_undo_from_outside_is_told_to_the_model_once(desk: Desk) -> None:
+    async def main() -> None:
+        session, _ = await desk.session(turn(write("a", "1")), turn(say("done")))
+        async with session:
+            await session.send(Prompt("go"))
+        host = desk.host(session.id)
+        await host.take_back(await host.undo(await host.changes()))
+        for _ in range(2):
+            session, model = await desk.session(turn(say("I see")), journal=await desk.store.open())
+            async with session:
+                await session.send(Prompt("what now?"))
+            assert [message.text for message in model.requests[-1].messages].count(TOLD) == 1
+
+    run(main())
+
+
+@pytest.mark.spec("CHG-4")
+def test_the_last_change_is_taken_back_although_the_clock_went_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        (desk.root / "a").write_text("0")
+        times = iter(range(2_000_000_000, 0, -1_000_000))
+        session, _ = await desk.session(turn(write("a", "1")), turn(write("a", "2")), turn(say("done")))
+        monkeypatch.setattr(LoopClock, "now", staticmethod(lambda: float(next(times))))
+        async with session:
+            await session.send(Prompt("go"))
+            await session.send(Undo("call"))
+            assert desk.files() == {"a": "1"}
+            await session.send(Undo("session"))
+            assert desk.files() == {"a": "0"}
+
+    run(main())
+
+
+@pytest.mark.spec("CHG-3")
+def test_an_undo_removes_the_folders_that_its_change_made(desk: Desk) -> None:
+    async def main() -> None:
+        (desk.root / "mine").mkdir()
+        session, _ = await desk.session(turn(write("mine/new/deep/a", "1"), write("other/b", "1")), turn(say("done")))
+        async with session:
+            await session.send(Prompt("go"))
+            (desk.root / "other" / "c").write_text("mine")
+            await session.send(Undo())
+            assert sorted(each.name for each in desk.root.rglob("*")) == ["c", "mine", "other"]
+            await session.send(Undo(change=3))
+            assert (desk.root / "mine" / "new" / "deep" / "a").read_text() == "1"
+
+    run(main())
+
+
+@pytest.mark.spec("CHG-1")
+def test_a_change_that_failed_half_way_has_unknown_effects_and_is_put_back_at_the_next_start(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+
+    def replace(source: Any, target: Any, **where: Any) -> None:
+        if target in ("b", "a") and (target == "b" or str(source).endswith(".old")):
+            raise OSError(errno.EIO, "Input/output error")
+        real(source, target, **where)
+
+    async def main() -> None:
+        for name in "ab":
+            (desk.root / name).write_text("0")
+
+        def proposed() -> ChangeSet:
+            return ChangeSet("both", tuple(FileChange(name, b"0", b"1") for name in "ab"))
+
+        @tool(locks=lambda a: writes("a", "b"), preview=proposed)
+        def both() -> None:
+            """Change two files."""
+
+        model = ScriptedModel(turn(call("both")), turn(say("done")))
+        journal = await desk.store.create()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", replace)
+            async with Session(model, [both], journal=journal, root=desk.root, mode="bypass") as session:
+                events = [event async for event in session.send(Prompt("go"))]
+        (settled,) = (event for event in events if isinstance(event, CallSettled))
+        assert settled.result.effects == "unknown"
+        assert "could not put back a" in settled.result.text
+        assert {name: desk.files()[name] for name in "ab"} == {"a": "1", "b": "0"}
+        assert [kept.state for kept in desk.history.all()] == ["applying"]
+        session, _ = await desk.session(turn(say("done")), journal=await desk.store.open())
+        async with session:
+            events = [event async for event in session.send(Prompt("go on"))]
+        told = [event.text for event in events if isinstance(event, Noted)]
+        assert told == ["both was cut short when a program ended; it is undone now"]
+        assert desk.files() == {"a": "0", "b": "0"}
+        assert [kept.state for kept in desk.history.all()] == ["discarded"]
 
     run(main())

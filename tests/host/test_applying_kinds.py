@@ -239,3 +239,16 @@ def test_the_inverse_of_what_was_applied_brings_everything_back(
 
 def files_of(root: Path) -> World:
     return {name: found for name, found in seen(root).items() if found[0] != "folder"}
+
+
+@pytest.mark.spec("CHG-1")
+def test_extended_attributes_are_kept(root: Path) -> None:
+    for name in ("edited", "moved"):
+        (root / name).write_bytes(b"1")
+        try:
+            os.setxattr(root / name, "user.note", name.encode())
+        except OSError:
+            pytest.skip("this file system has no extended attributes")
+    edited, moved = FileChange("edited", b"1", b"2"), FileChange("there", b"1", b"2", source="moved")
+    apply_changes(ChangeSet("both", (edited, moved)), root)
+    assert [os.getxattr(root / name, "user.note") for name in ("edited", "there")] == [b"edited", b"moved"]

@@ -1,6 +1,6 @@
-"""Every change that was applied or is to be, on disk with what the files were before: what it takes to undo it.
+"""Keeps every change on disk with the contents before and after it, so that it can be undone.
 
-    <folder>/<session>/changes/0001.jsonl     the change, contents by their hash; then a line for all that became of it
+    <folder>/<session>/changes/0001.jsonl     the change, contents by their hash; then a line for each later state
     <folder>/<session>/changes/0001.pack      the contents, one behind the other
     <folder>/<session>/changes/blobs/<hash>   a content that is too large to be carried along
 
@@ -18,26 +18,34 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from callgate.changes.summary import summary
-from callgate.host.files import add_to, make_folders, sync_folder, write_new
+from callgate.host.files import append_line, make_folders, sync_folder, write_new
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.errors import JournalError, UsageError
 from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
 State = Literal["staged", "applying", "applied", "discarded", "reverted"]
-"""``staged`` waits for somebody's word; ``applying`` was being applied when last heard of."""
+"""``staged`` waits to be applied or discarded. ``applying`` is under way, or was when the program ended. ``reverted``
+is not written down: it follows from an applied undo that names the change."""
 
 LARGE = 1_000_000
 """Bytes; more are not carried along in memory."""
 _BLOBS = "blobs"
 _CHUNK = 1 << 20
 _VERSION = 1
+_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError)
 
 
 @noun
 class Kept:
-    """A change in the history. ``number`` counts within its session; ``id`` is the change's own: the message and the
-    call that made it, with a slash between. ``files`` have their contents as ``Stored``, whether large or not."""
+    """A change in the history.
+
+    ``number`` counts within its session, in the order of keeping; ``order`` is the order of applying, which differs
+    for changes that were staged first. No time decides anything: clocks go back. ``id`` is the message and the call
+    that made it, with a slash between. ``files`` have their contents as ``Stored``, whether large or not. ``reverts``
+    are the numbers of the changes that it undoes; ``told`` says that the model was told of it. ``made`` and
+    ``emptied`` are as in ChangeSet.
+    """
 
     session: str
     number: int
@@ -50,7 +58,12 @@ class Kept:
     files: tuple[FileChange, ...]
     count: int | None = None
     staged: bool = False
-    """It was staged first: what cannot be applied then stays so."""
+    """It was staged first: if it cannot be applied it waits again."""
+    order: tuple[int, int] = (0, 0)
+    reverts: tuple[int, ...] = ()
+    told: bool = False
+    made: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -63,72 +76,117 @@ class Kept:
 
 
 class History:
-    """The changes of the sessions in a folder, each among what else is kept of its session. Blocks."""
+    """The changes of the sessions in a folder, each beside the log of its session. Blocks."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def save(self, changes: ChangeSet, session: str, *, now: float, state: State = "staged") -> Kept:
-        """Keep a change; JournalError if it cannot be."""
+    def save(
+        self, changes: ChangeSet, session: str, *, now: float, state: State = "staged", reverts: tuple[int, ...] = ()
+    ) -> Kept:
+        """Keep a change; JournalError if it cannot be. ``reverts`` are the numbers of the changes that it undoes."""
         folder = self.of(session)
         try:
-            make_folders(folder, [], 0o700)
+            make_folders(folder, 0o700)
             while True:
-                number = max((found for found, _ in self._numbered(folder)), default=0) + 1
-                with suppress(FileExistsError):  # another program, which keeps one for the same session
-                    return self._save(changes, session, number, now, state)
+                number = max((found for found, _ in _numbered(folder)), default=0) + 1
+                with suppress(FileExistsError):  # another program keeps one for the same session
+                    return self._save(changes, session, number, now, state, reverts)
         except OSError as error:
             raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
 
-    def _save(self, changes: ChangeSet, session: str, number: int, now: float, state: State) -> Kept:
+    def _save(
+        self, changes: ChangeSet, session: str, number: int, now: float, state: State, reverts: tuple[int, ...]
+    ) -> Kept:
         folder = self.of(session)
         pack = _Pack(folder / f"{number:04}.pack", folder / _BLOBS)
-        files = tuple(pack.packed(change) for change in changes.files)
         kept = Kept(
-            *(session, number, changes.id, changes.label, changes.tool, summary(changes)),
-            *(now, state, files, changes.count, state == "staged"),
+            session=session,
+            number=number,
+            id=changes.id,
+            label=changes.label,
+            tool=changes.tool,
+            summary=summary(changes),
+            at=now,
+            state=state,
+            files=tuple(pack.packed(change) for change in changes.files),
+            count=changes.count,
+            staged=state == "staged",
+            order=(number, 0),
+            reverts=reverts,
+            emptied=changes.emptied,
         )
-        write_new(folder / f"{number:04}.jsonl", _line({"version": _VERSION, **to_json(kept)}), 0o600)
+        write_new(folder / f"{number:04}.jsonl", _line({"version": _VERSION, **to_json(kept)}) + b"\n", 0o600)
         pack.write()
         sync_folder(folder)
         return kept
 
-    def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None, id: str = "") -> Kept:
-        """What became of it. ``applied`` has the modes that were found on the way; ``id`` is that of the call which now
-        takes it on."""
-        told: dict[str, Any] = {"state": state, "at": now, **({"id": id} if id else {})}
+    def take_on(self, kept: Kept, *, now: float, id: str) -> Kept:
+        """Mark a staged change as being applied by the call ``id``; it comes after all that were kept or taken on."""
+        others = self.all(kept.session)
+        last = max((each.order for each in others), default=kept.order)
+        highest = max((each.number for each in others), default=kept.number)
+        order = (highest, last[1] + 1 if last[0] == highest else 1)
+        return self._add(kept, {"state": "applying", "at": now, "id": id, "order": list(order)})
+
+    def mark(self, kept: Kept, state: State, *, now: float, applied: ChangeSet | None = None) -> Kept:
+        """Record a new state. ``applied`` has the modes that were found and the folders that were made."""
+        line: dict[str, Any] = {"state": state, "at": now}
         if applied is not None:
-            told["modes"] = [change.mode_before for change in applied.files]
+            line["modes"] = [change.mode_before for change in applied.files]
+            line["made"] = list(applied.made)
+        return self._add(kept, line)
+
+    def mark_told(self, kept: Kept) -> Kept:
+        """Record that the model was told of it."""
+        return self._add(kept, {"told": True})
+
+    def _add(self, kept: Kept, line: dict[str, Any]) -> Kept:
         try:
-            add_to(self._file(kept), _line(told))
+            append_line(self._file(kept), _line(line))
         except OSError as error:
             raise JournalError(f"the change {kept.name} cannot be marked: {error.strerror or error}") from error
-        return _told(kept, told)
+        return _with_line(kept, line)
 
     def all(self, session: str | None = None) -> list[Kept]:
-        """Newest first. What cannot be read is left out: see ``faults``."""
-        return [each for each in self._read(session) if isinstance(each, Kept)]
+        """The changes of one session, or of all, the last applied first. One that cannot be read is left out: see
+        ``faults``."""
+        sessions = self._sessions() if session is None else (session,)
+        return [kept for name in sessions for kept in _with_reverts(self._read(name)[0])]
 
     def faults(self, session: str | None = None) -> list[str]:
-        """What is in the folder and cannot be read, in words."""
-        return [each for each in self._read(session) if isinstance(each, str)]
+        """What is damaged or cannot be read, in words."""
+        sessions = self._sessions() if session is None else (session,)
+        return [fault for name in sessions for fault in self._read(name)[1]]
+
+    def _read(self, session: str) -> tuple[list[Kept], list[str]]:
+        found: list[Kept] = []
+        faults: list[str] = []
+        for _, file in _numbered(self.of(session)):
+            kept, wrong = _read_file(file)
+            found += [] if kept is None else [kept]
+            faults += wrong
+        return found, faults
 
     def numbered(self, session: str, number: int) -> Kept | None:
         """None where there is none that can be read."""
-        kept = _kept(self.file(session, number))
-        return kept if isinstance(kept, Kept) else None
-
-    def find(self, session: str, change: str) -> Kept | None:
-        """The newest with this id."""
-        return next((each for each in self.all(session) if each.id == change), None)
+        return _read_file(self.file(session, number))[0]
 
     def load(self, kept: Kept) -> ChangeSet:
-        """The change with its contents; JournalError if one is gone or damaged."""
+        """The change with its contents; JournalError if one is missing or damaged."""
         files = tuple(
             replace(change, before=self._content(kept, change.before), after=self._content(kept, change.after))
             for change in kept.files
         )
-        return ChangeSet(kept.label, files, kept.tool, kept.id, kept.count)
+        return ChangeSet(
+            label=kept.label,
+            files=files,
+            tool=kept.tool,
+            id=kept.id,
+            count=kept.count,
+            made=kept.made,
+            emptied=kept.emptied,
+        )
 
     def _content(self, kept: Kept, content: Content | None) -> Content | None:
         """In the history a content's path is ``pack:<offset>`` or ``blob``."""
@@ -147,7 +205,7 @@ class History:
         return data
 
     def of(self, session: str) -> Path:
-        """Where those of a session are."""
+        """The folder with the changes of a session."""
         return self.folder / session / "changes"
 
     def file(self, session: str, number: int) -> Path:
@@ -156,31 +214,53 @@ class History:
     def _file(self, kept: Kept) -> Path:
         return self.file(kept.session, kept.number)
 
-    def _read(self, session: str | None) -> Iterator[Kept | str]:
-        found: list[tuple[float, str, int, Kept | str]] = []
-        for name in self._sessions() if session is None else (session,):
-            for number, file in self._numbered(self.of(name)):
-                each = _kept(file)
-                found.append((each.at if isinstance(each, Kept) else 0.0, name, number, each))
-        found.sort(key=lambda row: row[:3], reverse=True)
-        return (each for *_, each in found)
-
     def _sessions(self) -> Iterable[str]:
         with suppress(FileNotFoundError):
             return sorted(os.listdir(self.folder))
         return ()
 
-    @staticmethod
-    def _numbered(folder: Path) -> list[tuple[int, Path]]:
-        names: list[str] = []
-        with suppress(FileNotFoundError, NotADirectoryError):
-            names = sorted(os.listdir(folder))
-        stems = [(name.partition("."), name) for name in names]
-        return [(int(stem), folder / name) for (stem, _, kind), name in stems if kind == "jsonl" and stem.isdigit()]
+    def tidy_up(self, session: str) -> None:
+        """Remove the temporary files of programs that were killed while they wrote a blob. Must not raise."""
+        with suppress(OSError):
+            for path in (self.of(session) / _BLOBS).glob(".*-*"):
+                if not _runs(path.name.rpartition("-")[2]):
+                    path.unlink()
+
+
+def _runs(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _numbered(folder: Path) -> list[tuple[int, Path]]:
+    names: list[str] = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = sorted(os.listdir(folder))
+    stems = [(name.partition("."), name) for name in names]
+    return [(int(stem), folder / name) for (stem, _, kind), name in stems if kind == "jsonl" and stem.isdigit()]
+
+
+def _with_reverts(found: list[Kept]) -> list[Kept]:
+    """The last applied first, with those marked ``reverted`` that an applied undo names; an undo that is itself
+    reverted counts no more."""
+    reverted: set[int] = set()
+    told: list[Kept] = []
+    for kept in sorted(found, key=lambda kept: kept.order, reverse=True):
+        if kept.state == "applied" and kept.number in reverted:
+            kept = replace(kept, state="reverted")
+        elif kept.state == "applied":
+            reverted.update(kept.reverts)
+        told.append(kept)
+    return told
 
 
 class _Pack:
-    """Contents on their way to the disk, each once."""
+    """Collects the contents of one change, each once, and writes them."""
 
     def __init__(self, file: Path, blobs: Path) -> None:
         self._file = file
@@ -210,8 +290,8 @@ class _Pack:
         return Stored(name, len(data), f"pack:{self._at[name]}")
 
     def _blob(self, name: str, content: Content) -> None:
-        make_folders(self._blobs, [], 0o700)
-        half = self._blobs / f".{name}-{os.urandom(4).hex()}"
+        make_folders(self._blobs, 0o700)
+        half = self._blobs / f".{name}-{os.urandom(4).hex()}-{os.getpid()}"
         if (self._blobs / name).exists():
             return
         try:
@@ -225,7 +305,7 @@ class _Pack:
 
 
 def _checked(content: Stored) -> Iterator[bytes]:
-    """What lies there, as long as it is what it is said to be: somebody may have written to the file since."""
+    """The content in pieces; JournalError at the end if the file has changed since the change was made."""
     seen = sha256()
     for piece in _streamed(content.path):
         seen.update(piece)
@@ -240,31 +320,47 @@ def _streamed(path: str) -> Iterator[bytes]:
             yield piece
 
 
-def _line(told: dict[str, Any]) -> bytes:
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
-def _kept(file: Path) -> Kept | str:
-    """A last line that was cut off does not count."""
+def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
+    """The change and what is wrong with its file. An empty file was about to be written when a program ended; a last
+    line that was cut off does not count; a damaged one in between costs only what it said."""
     try:
-        *lines, _ = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        data = file.read_bytes()
+        if not data:
+            return None, []
+        *lines, _ = data.decode("utf-8", "surrogateescape").split("\n")
         first = cast("dict[str, Any]", json.loads(lines[0]))
         if first.pop("version") != _VERSION:
-            return f"{file} was written by another version"
+            return None, [f"{file} was written by another version"]
         kept = from_json(Kept, first)
-        for line in lines[1:]:
-            kept = _told(kept, cast("dict[str, Any]", json.loads(line)))
-        return kept
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError) as error:
-        return f"{file} cannot be read: {error}"
+    except (OSError, *_UNREADABLE) as error:
+        return None, [f"{file} cannot be read: {error}"]
+    faults: list[str] = []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            kept = _with_line(kept, cast("dict[str, Any]", json.loads(line)))
+        except _UNREADABLE as error:
+            faults.append(f"{file}: line {number} is damaged, the rest counts: {error}")
+    return kept, faults
 
 
-def _told(kept: Kept, told: dict[str, Any]) -> Kept:
-    if told["state"] not in get_args(State):
-        raise ValueError(f"there is no state {told['state']!r}")
+def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
+    """The change after a line of its file."""
+    state: State = line.get("state", kept.state)
+    if state not in get_args(State):
+        raise ValueError(f"there is no state {state!r}")
     files = kept.files
-    if "modes" in told:
-        files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, told["modes"], strict=True))
-    if "id" in told:
-        kept = replace(kept, id=str(told["id"]), at=float(told["at"]))
-    return replace(kept, state=told["state"], files=files)
+    if "modes" in line:
+        files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, line["modes"], strict=True))
+    if "id" in line:
+        kept = replace(kept, id=str(line["id"]), at=float(line["at"]), order=_order(line["order"]))
+    told, made = bool(line.get("told", kept.told)), tuple(map(str, line.get("made", kept.made)))
+    return replace(kept, state=state, files=files, told=told, made=made)
+
+
+def _order(pair: list[int]) -> tuple[int, int]:
+    first, second = pair
+    return int(first), int(second)

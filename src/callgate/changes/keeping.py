@@ -1,4 +1,4 @@
-"""A host that keeps every change it applies, with what it takes to undo it."""
+"""The host of a session with a history: every change is kept before it is applied."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -11,24 +11,25 @@ from callgate.changes.history import History, Kept, State
 from callgate.changes.reverting import Read, Undoing, plan, reader
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
-from callgate.host.applying import Recovered
+from callgate.host.applying import Recovered, with_modes
 from callgate.host.local import LocalHost
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet, FileChange, digest
-from callgate.words.errors import JournalError, ToolFailure
+from callgate.words.errors import HalfApplied, JournalError, ToolFailure
 from callgate.words.places import Place
 
 T = TypeVar("T")
 
 
 class KeptHost:
-    """The local host of one session that is kept. A change is on disk, with the contents before it, before it is
-    applied; without that nothing is."""
+    """The local host of one session, with its history. A change is applied only after it is on disk with the contents
+    before it. ``unsettled``: recovery has something to do, at the start or after an apply that failed half-way."""
 
     def __init__(self, host: LocalHost, history: History, session: str) -> None:
         self._host = host
         self.history = history
         self.session = session
+        self.unsettled = True
 
     @property
     def root(self) -> Path:
@@ -56,25 +57,30 @@ class KeptHost:
         return await self._host.keep(name, data)
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
+        applied, _ = await self._apply(changes)
+        return applied
+
+    async def _apply(self, changes: ChangeSet, reverts: tuple[int, ...] = ()) -> tuple[ChangeSet, Kept]:
         try:
-            kept = await self._in_thread(partial(self._take_on, changes, self.clock.now()))
+            kept = await self._in_thread(partial(self._begin, changes, self.clock.now(), reverts))
         except JournalError as error:
             raise ToolFailure(f"Nothing was changed: {error}") from error
         try:
             applied = await self._host.apply(changes, kept=kept.name)
-        except ToolFailure:
-            await self._mark(kept, _undone(kept))
+        except HalfApplied:
+            self.unsettled = True  # recovery marks it
             raise
-        # Whoever gives up waiting for it does not know what became of it: the next start finds out.
-        await self._mark(kept, "applied", applied)
-        return applied
+        except ToolFailure:
+            await self._mark(kept, _not_applied(kept))
+            raise
+        # A caller that is cancelled before this leaves it ``applying``: the next start reads the journal.
+        return applied, await self._mark(kept, "applied", applied)
 
-    def _take_on(self, changes: ChangeSet, now: float) -> Kept:
-        """Keep it, or go on with what was kept when it was staged."""
+    def _begin(self, changes: ChangeSet, now: float, reverts: tuple[int, ...]) -> Kept:
+        """Keep the change, or mark the one that was kept when it was staged."""
         if changes.staged is None:
-            return self.history.save(changes, self.session, now=now, state="applying")
-        kept = self._staged(changes.staged)
-        return self.history.mark(kept, "applying", now=now, id=changes.id)
+            return self.history.save(changes, self.session, now=now, state="applying", reverts=reverts)
+        return self.history.take_on(self._staged(changes.staged), now=now, id=changes.id)
 
     def _staged(self, number: int) -> Kept:
         kept = self.history.numbered(self.session, number)
@@ -128,9 +134,10 @@ class KeptHost:
         return await self._in_thread(look)
 
     async def recover(self) -> list[Recovered]:
-        """Finish or undo what was being applied when a program died, and see what became of it."""
+        """Finish or undo what was being applied when a program died, and mark it in the history."""
         found = await self._host.recover()
         await self._in_thread(self._settle)
+        self.unsettled = any(each.outcome == "unfinished" for each in found)
         return found
 
     async def changes(self) -> list[Kept]:
@@ -141,40 +148,64 @@ class KeptHost:
         """What it would take to take these back; nothing is done."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
 
-    async def take_back(self, undoing: Undoing) -> ChangeSet:
-        """Do it. What was taken back is marked, and the undoing itself is kept like any change."""
-        applied = await self.apply(undoing.changes) if undoing.changes.files else undoing.changes
+    async def take_back(self, undoing: Undoing) -> Kept | None:
+        """Apply an undo. It is kept like any change and names those that it takes back, so that one mark counts for
+        all of them; gives it, or None where no file had to be changed."""
+        if undoing.changes.files:
+            return (await self._apply(undoing.changes, tuple(kept.number for kept in undoing.undone)))[1]
         for kept in undoing.undone:
             await self._mark(kept, "reverted")
-        return applied
+        return None
 
-    async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> None:
-        def mark() -> None:
-            self.history.mark(kept, state, now=self.clock.now(), applied=applied)
-            self._host.known(kept.name)
+    async def untold(self) -> list[Kept]:
+        """The applied undos that the model was not told of: from outside of the session, or before a crash."""
+        return [each for each in await self.changes() if each.reverts and each.state == "applied" and not each.told]
 
-        with suppress(JournalError):  # the journal of the apply says what became of it: the next start finds out
-            await self._in_thread(mark)
+    async def mark_told(self, kept: Kept) -> None:
+        with suppress(JournalError):  # then it is told twice
+            await self._in_thread(partial(self.history.mark_told, kept))
+
+    async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> Kept:
+        def mark() -> Kept:
+            marked = self.history.mark(kept, state, now=self.clock.now(), applied=applied)
+            self._host.forget_applied(kept.name)
+            return marked
+
+        try:
+            return await self._in_thread(mark)
+        except JournalError:  # the journal of the apply has the outcome: the next start marks it
+            self.unsettled = True
+            return replace(kept, state=state)
 
     def _settle(self) -> None:
-        """Changes that nobody said the end of, or that were given up and finished since."""
+        """Mark the changes whose outcome the history does not have: the journal has it, or only the files do."""
+        applied = {name: self._host.applied(name) for name in self._host.applied_names(self.session)}
+        half_applied = self._host.half_applied()
+        self.history.tidy_up(self.session)
         for kept in self.history.all(self.session):
-            if kept.state not in ("applying", "staged", "discarded"):
-                continue
-            applied = self._host.was_applied(kept.name)
-            if applied is None and kept.state == "applying":  # nothing but the files can tell
-                read = reader(self.root)
-                applied = all(_is(read, each) for each in kept.files)
-            if applied or kept.state == "applying":
-                self.history.mark(kept, "applied" if applied else _undone(kept), now=self.clock.now())
-                self._host.known(kept.name)
+            entry = applied.get(kept.name)
+            if entry is not None and kept.state in ("applying", "staged", "discarded"):
+                made = ["/".join(parts) for parts in entry.made]
+                found = with_modes(ChangeSet(kept.label, kept.files), entry.modes, made)
+                self._mark_settled(kept, "applied", found)
+            elif entry is None and kept.state == "applying" and kept.name not in half_applied:
+                # Without a journal only the files can tell.
+                applied_all = not self._host.has_journal and all(_is(reader(self.root), each) for each in kept.files)
+                self._mark_settled(kept, "applied" if applied_all else _not_applied(kept))
+            if entry is not None and kept.state in ("applied", "reverted"):
+                self._host.forget_applied(kept.name)
+
+    def _mark_settled(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> None:
+        with suppress(JournalError):  # the next start tries again
+            self.history.mark(kept, state, now=self.clock.now(), applied=applied)
+            self._host.forget_applied(kept.name)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work, threads=self.threads)
 
 
-def _undone(kept: Kept) -> State:
-    """What it is that was not applied after all."""
+def _not_applied(kept: Kept) -> State:
+    """The state of a change whose apply failed."""
     return "staged" if kept.staged else "discarded"
 
 

@@ -51,17 +51,21 @@ class Undoing:
 
 def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> Undoing:
     """What it takes to take these back, newest first; files with a conflict are left as they are."""
-    newest_first = sorted(wanted, key=lambda kept: (kept.at, kept.number), reverse=True)
+    newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     world = _World(read)
     conflicts: list[str] = []
     undone: list[Kept] = []
+    emptied: list[str] = []
     for kept in newest_first:
-        problems = world.take_back(history.load(kept).inverse)
+        inverse = history.load(kept).inverse
+        problems = world.take_back(inverse)
+        emptied += inverse.emptied
         conflicts += problems
         undone += [] if problems else [kept]
     one = len(newest_first) == 1
     named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
-    return Undoing(ChangeSet(named, world.changes(), UNDO), tuple(undone), tuple(dict.fromkeys(conflicts)))
+    changes = ChangeSet(named, world.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
+    return Undoing(changes, tuple(undone), tuple(dict.fromkeys(conflicts)))
 
 
 class _World:

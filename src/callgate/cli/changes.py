@@ -14,7 +14,8 @@ from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, 
 
 _FILES = 5
 """Named of one change in a list."""
-_STATES = {"applied": "green", "staged": "yellow"}
+_STATES = {"applied": "green", "staged": "yellow", "applying": "red"}
+_HALF = "half applied, or under way: the next session or `callgate undo` in this folder finishes or undoes it"
 _SIGNS = {"+": "green", "-": "red"}
 _LEAST = 16  # columns of a label beside the rest of its line
 
@@ -77,6 +78,8 @@ def _row(kept: Kept, digits: int, when: str, room: int, mark: str) -> Iterator[L
     more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
     about = f"{kept.tool}, {kept.summary}" if kept.tool else kept.summary
     yield from paragraph(f"{about}: {', '.join(files[:_FILES])}{more}", room, "dim", indent=margin, hang=2)
+    if kept.state == "applying":
+        yield from paragraph(_HALF, room, "red", indent=margin, hang=2)
 
 
 def _as_json(kept: Kept) -> dict[str, object]:

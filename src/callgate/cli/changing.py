@@ -17,8 +17,9 @@ def add_changes(commands: Group) -> None:
     parser = commands.command(
         "changes",
         "what a session did to files: list it, show a diff",
-        "The changes that a session made to files, newest first, and what became of them: applied, reverted, discarded "
-        "(it was not wanted, or could not be applied) or staged (nobody has said yet). show prints the diff of one. "
+        "The changes that a session made to files, the last applied first, with their states: applied, reverted, "
+        "discarded (not wanted, or could not be applied), staged (waits) or applying (under way, or half applied "
+        "because the program or the disk failed: the next start finishes or undoes it). show prints the diff of one. "
         f"{DATA_FOLDER}",
         more="exit codes: 0 shown; 1 failed, or some of it cannot be read",
     )

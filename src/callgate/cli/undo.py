@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from os.path import realpath
 from pathlib import Path
 
-from callgate.admin.changes import OtherCall, Planned, Recovered, plan_undo, take_back
+from callgate.admin.changes import OtherCall, Planned, plan_undo, take_back
 from callgate.cli.changes import difference_lines, file_rows
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
@@ -70,7 +70,7 @@ def _is_yes() -> bool:
 
 def _shown(planned: Planned, room: int) -> Iterator[Line]:
     for each in planned.recovered:
-        yield from paragraph(_told(each), room, "yellow", hang=2)
+        yield from paragraph(each.text, room, "yellow", hang=2)
     found = planned.found
     if found is not None:
         where = "" if str(planned.root) in (str(Path.cwd()), realpath(".")) else f" in {planned.root}"
@@ -93,11 +93,6 @@ def _shown(planned: Planned, room: int) -> Iterator[Line]:
 def _named(call: OtherCall) -> str:
     what = call.what if len(call.what) <= _WHAT else f"{call.what[:_WHAT]}…"
     return " ".join(part for part in (call.tool, what, f"({call.id})") if part)
-
-
-def _told(each: Recovered) -> str:
-    text = f"{each.label or 'a change'} was cut short when a program ended; it is {each.outcome} now"
-    return f"{text}, but for {'; '.join(each.left)}" if each.left else text
 
 
 def _done(planned: Planned, number: int | None, options: Namespace) -> str:

@@ -25,7 +25,7 @@ from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets, previewed
 from callgate.words.calls import CODE_STATUS, Result
 from callgate.words.decisions import Allow
-from callgate.words.errors import ToolFailure, UsageError, in_words
+from callgate.words.errors import HalfApplied, ToolFailure, UsageError, in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
 from callgate.words.jsonable import plain_json
 from callgate.words.messages import Image, Resource, Text
@@ -139,7 +139,7 @@ class Performer:
         return self._late(ticket, result)
 
     async def _apply(self, ticket: Ticket, run: CallRun) -> Result | None:
-        """Apply what was shown, or what would have been. A refusal has changed nothing."""
+        """Apply what was shown, or what would have been. A refusal has changed nothing, unless it is HalfApplied."""
         try:
             changes = ticket.preview or await previewed(ticket, run)
         except Exception as error:
@@ -156,7 +156,7 @@ class Performer:
             refused = getattr(ticket.tool, "refused", None)
             if refused is not None:
                 return _sound(ticket.name, refused(ticket.arguments, failure))
-            return outcomes.failed(str(failure), "none")
+            return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")
         return None
 
     def _limit(self, ticket: Ticket, run: CallRun, timeout: float) -> None:

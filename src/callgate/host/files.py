@@ -1,11 +1,14 @@
-"""Files and folders, down to the disk."""
+"""Writes files and folders so that they survive a power cut: every write and every new name is synced."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_CHUNK = 1 << 16
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
 def write_new(
@@ -14,17 +17,17 @@ def write_new(
     mode: int,
     *,
     dir_fd: int | None = None,
-    dress: Callable[[int], None] | None = None,
+    prepare: Callable[[int], None] | None = None,
 ) -> None:
-    """Write a file that must not exist yet, down to the disk. A failure leaves no file. ``dress`` gets its descriptor
-    before it is closed."""
+    """Write and sync a file that must not exist yet. A failure leaves no file. ``prepare`` is called with the open
+    descriptor before the sync, for owner, mode and attributes. The name itself is on disk after ``sync_folder``."""
     descriptor = os.open(path, _NEW_FILE, mode, dir_fd=dir_fd)
     try:
         with open(descriptor, "wb") as file:
             file.writelines((data,) if isinstance(data, bytes) else data)
             file.flush()
-            if dress is not None:
-                dress(file.fileno())
+            if prepare is not None:
+                prepare(file.fileno())
             os.fsync(file.fileno())
     except BaseException:
         with suppress(OSError):
@@ -32,30 +35,57 @@ def write_new(
         raise
 
 
-def add_to(path: Path | str, data: bytes) -> None:
-    """Write at the end of a file that exists, down to the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def append_line(path: Path | str, line: bytes) -> None:
+    """Append and sync one line to a file that exists. A failure cuts the file back to its whole lines, and so does
+    the next append if the program died or the disk failed in between: a torn line was never acknowledged."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+    try:
+        size = _whole_lines(descriptor)
+        data = line + b"\n"
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
 
 
-def make_folders(folder: Path, made: list[Path], mode: int = 0o777) -> None:
-    """Make it and what is missing above it, and note in ``made`` what was not there."""
+def _whole_lines(descriptor: int) -> int:
+    """The length of the file up to its last newline; cuts off what is behind it."""
+    end = size = os.fstat(descriptor).st_size
+    tail = b""
+    while end and b"\n" not in tail:
+        end = max(end - _CHUNK, 0)
+        os.lseek(descriptor, end, os.SEEK_SET)
+        tail = os.read(descriptor, _CHUNK)
+    whole = end + tail.rfind(b"\n") + 1
+    if whole < size:
+        os.ftruncate(descriptor, whole)
+    return whole
+
+
+def make_folders(folder: Path, mode: int = 0o777) -> None:
+    """Make the folder and those missing above it, and sync each new one into its parent."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
-        each.mkdir(mode, exist_ok=True)  # somebody else may be making it too
-        made.append(each)
+        each.mkdir(mode, exist_ok=True)  # another program may be making it too
+        sync_folder(each.parent)
 
 
 def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
-    """So that a new name in it survives a power cut."""
+    """Put the names in a folder on disk; does nothing on a file system that cannot sync folders."""
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), dir_fd=dir_fd)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
     finally:
         os.close(descriptor)

@@ -2,14 +2,23 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
 
 from callgate.core.lanes import LockTable
 from callgate.core.ports import Clock
-from callgate.host.applying import Recovered, apply_changes, forget_applied, is_applied, recover
+from callgate.host.applying import (
+    Entry,
+    Recovered,
+    applied_entry,
+    applied_names,
+    apply_changes,
+    forget_applied,
+    open_entries,
+    recover,
+)
 from callgate.host.clock import LoopClock
 from callgate.host.files import make_folders, write_new
 from callgate.host.paths import Resolver
@@ -69,21 +78,34 @@ class LocalHost:
         return await in_thread(partial(self._keep, name, data), threads=self._threads)
 
     async def apply(self, changes: ChangeSet, *, kept: str = "") -> ChangeSet:
-        """``kept`` is the name of the change, if somebody will ask by it whether it was applied."""
+        """``kept`` is the change's name in the history, if it is kept there."""
         return await in_thread(partial(apply_changes, changes, self.root, self._journal, kept), threads=self._threads)
 
-    def was_applied(self, kept: str) -> bool | None:
-        """Whether the change of this name was applied, as far as its keeper does not know yet. None where nothing is on
-        record. Blocks."""
-        return None if self._journal is None else is_applied(self._journal, kept)
+    def applied(self, kept: str) -> Entry | None:
+        """The journal entry of a change that was applied and that the history does not have yet. Blocks."""
+        return None if self._journal is None else applied_entry(self._journal, kept)
 
-    def known(self, kept: str) -> None:
-        """Its keeper knows. Blocks."""
+    def applied_names(self, session: str) -> Sequence[str]:
+        """The changes of a session that were applied and that the history does not have yet. Blocks."""
+        return () if self._journal is None else applied_names(self._journal, session)
+
+    def forget_applied(self, kept: str) -> None:
+        """The history has it. Blocks."""
         if self._journal is not None:
             forget_applied(self._journal, kept)
 
+    def half_applied(self) -> Collection[str]:
+        """The changes that are cut short and could not be recovered, by their names in the history. Blocks."""
+        entries = () if self._journal is None else open_entries(self._journal, str(self.root))
+        return {each.kept for each in entries if each.half_applied}
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether the outcome of an apply that was cut short is on record."""
+        return self._journal is not None
+
     async def recover(self) -> list[Recovered]:
-        """Finish or undo what was being applied when a program died."""
+        """Finish or undo what was being applied to the workspace when a program died."""
         if self._journal is None:
             return []
         return await in_thread(partial(recover, self.root, self._journal), threads=self._threads)
@@ -106,7 +128,7 @@ class LocalHost:
                 import tempfile  # brings compression and random numbers along, and most hosts keep nothing
 
                 self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
-            make_folders(self._data, [], 0o700)
+            make_folders(self._data, 0o700)
             return self._data
 
 

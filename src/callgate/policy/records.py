@@ -52,8 +52,7 @@ def write_record(file: Path, value: dict[str, Any]) -> None:
     """Replace the file as a whole, on disk before this comes back. UsageError when it cannot be written."""
     draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
     try:
-        made: list[Path] = []
-        make_folders(file.parent, made, 0o700)
+        make_folders(file.parent, 0o700)
         write_new(draft, dumps(value, indent=1, allow_nan=False).encode("ascii"), 0o600)
         try:
             os.replace(draft, file)
@@ -61,9 +60,7 @@ def write_record(file: Path, value: dict[str, Any]) -> None:
             with suppress(OSError):
                 draft.unlink()
             raise
-        for folder in {file.parent, *(each.parent for each in made)}:
-            with suppress(OSError):  # not every file system can sync a folder
-                sync_folder(folder)
+        sync_folder(file.parent)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
 
@@ -86,7 +83,7 @@ def one_at_a_time(file: Path) -> Generator[None]:
         return
     lock = file.with_name(f"{file.name}.lock")
     try:
-        make_folders(lock.parent, [], 0o700)
+        make_folders(lock.parent, 0o700)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
     except OSError as error:
         raise UsageError(f"{lock} cannot be opened: {error.strerror or error}") from error

@@ -1,7 +1,7 @@
 """Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Literal, get_args
 
 from callgate.changes.history import Kept
 from callgate.changes.keeping import KeptHost
@@ -10,7 +10,6 @@ from callgate.changes.summary import summary
 from callgate.core.ports import Host, Reminder
 from callgate.core.record import Record
 from callgate.core.turn import remind
-from callgate.host.applying import Recovered
 from callgate.staging.reminders import reminder
 from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
@@ -28,27 +27,47 @@ class WorkspaceChanges:
         self._record = record
         self._now = now
         self._stack = stack
-        self._recovered = False
+        self._said: set[str] = set()
+        self._untold: list[Kept] | None = None
 
     async def recover(self) -> None:
-        """Finishes or undoes a change that was being applied when a program died, once, and brings the pending actions
-        in line with it. Called before any other work."""
+        """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line with
+        it, and tells the model of undos that it was not told of. Called before any other work."""
         await self._recover()
         await self._stack.reconcile()
+        await self._tell()
 
     async def _recover(self) -> None:
-        if self._host is None or self._recovered:
+        if self._host is None or not self._host.unsettled:
             return
         try:
             found = await self._host.recover()
         except (CallgateError, OSError) as error:
             # Nothing is lost by that: the next apply tries again first.
-            note = f"it could not be seen whether a change was cut short: {in_words(error)}"
-            self._record.write(Noted(self._now(), note, "warning"))
+            self._note(f"it could not be seen whether a change was cut short: {in_words(error)}", "warning")
             return
-        self._recovered = True
         for each in found:
-            self._record.write(Noted(self._now(), _in_words(each), "warning" if each.left else "info"))
+            self._note(each.text, "warning" if each.left else "info")
+
+    def _note(self, text: str, level: Literal["info", "warning"]) -> None:
+        """Writes a note for people, once in this program."""
+        if text not in self._said:
+            self._said.add(text)
+            self._record.write(Noted(self._now(), text, level))
+
+    async def _tell(self) -> None:
+        """Tells the model of undos that it was not told of, except in the middle of a turn that is not finished."""
+        if self._host is None or self._record.ledger.open_turn is not None:
+            return
+        if self._untold is None:
+            self._untold = await self._host.untold()
+        for kept in self._untold:
+            every = await self._host.changes()
+            labels = ", ".join(each.label for each in every if each.number in kept.reverts)
+            text = f"The user took back these changes of yours: {labels}. The files are as they were before them."
+            self._remind(text)
+            await self._host.mark_told(kept)
+        self._untold = []
 
     async def undo(self, sent: Undo) -> str | None:
         """Takes changes back and tells the model. Gives the reason if nothing was changed."""
@@ -64,7 +83,7 @@ class WorkspaceChanges:
             found = await self._host.undo(wanted)
             if found.conflicts and not sent.partly:
                 return f"nothing was taken back: {'; '.join(found.conflicts)}"
-            await self._host.take_back(found)
+            undo = await self._host.take_back(found)
         except (CallgateError, OSError) as error:
             return str(error)
         labels = ", ".join(kept.label for kept in wanted)
@@ -73,13 +92,18 @@ class WorkspaceChanges:
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
         # Otherwise the model goes on as if its changes were there.
         told = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
-        remind(self._record, Reminder(reminder(told), "undo"), self._now())
+        self._remind(told)
+        if undo is not None:
+            await self._host.mark_told(undo)
         return None
+
+    def _remind(self, text: str) -> None:
+        remind(self._record, Reminder(reminder(text), "undo"), self._now())
 
 
 def changes_to_undo(history: list[Kept], sent: Undo) -> list[Kept]:
-    """Selects the changes, newest first, that an Undo takes back. A change made by an earlier undo is selected by its
-    number alone."""
+    """Selects the changes, the last applied first, that an Undo takes back. A change made by an earlier undo is
+    selected by its number alone."""
     if sent.change is not None:
         return [kept for kept in history if kept.number == sent.change and kept.state == "applied"]
     applied = [kept for kept in history if kept.state == "applied" and kept.tool != UNDO]
@@ -89,10 +113,3 @@ def changes_to_undo(history: list[Kept], sent: Undo) -> list[Kept]:
     if sent.scope == "call" or not newest.turn:
         return [newest]
     return [kept for kept in applied if kept.turn == newest.turn]
-
-
-def _in_words(each: Recovered) -> str:
-    what = each.label or "a change"
-    done = "finished" if each.outcome == "finished" else "undone"
-    text = f"{what} was cut short when a program ended; it is {done} now"
-    return f"{text}, but for {'; '.join(each.left)}" if each.left else text

@@ -16,7 +16,7 @@ from callgate.tools.values import to_result
 from callgate.words.arguments import Accepted, Rejected, Repair
 from callgate.words.calls import Display, Known, Result
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import ToolFailure, in_words
+from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import ActionResolved
 from callgate.words.messages import Text
 from callgate.words.model import ToolSpec
@@ -178,8 +178,8 @@ class Change(_Bound):
         return self._told(arguments, None, text, "Accepted")
 
     def refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
-        """Nothing was applied, and it stays pending."""
-        return self._failed(arguments, str(failure), "none")
+        """It stays pending; nothing was applied, unless it is HalfApplied."""
+        return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
 
 
 class Act(_Bound):

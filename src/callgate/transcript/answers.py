@@ -121,10 +121,7 @@ def leave_answer(log: Path, asked: Asked, confirmation: Confirmation) -> Left:
 
 def _make(folder: Path) -> None:
     """OSError also when it is there and not ours."""
-    made: list[Path] = []
-    make_folders(folder, made, 0o700)
-    for each in made:
-        sync_folder(each.parent)
+    make_folders(folder, 0o700)
     with _opened(folder):
         pass
 

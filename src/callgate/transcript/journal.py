@@ -329,10 +329,7 @@ def append_to_log(log: Path, masker: Masker, loaded: Loaded, fd: int, events: It
 
 def _create(log: Path) -> int:
     """The file, locked, its name on disk."""
-    made: list[Path] = []
-    make_folders(log.parent, made, 0o700)
-    for folder in made:
-        sync_folder(folder.parent)
+    make_folders(log.parent, 0o700)
     fd = open_log(log, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
         take_lock(fd, log, time())

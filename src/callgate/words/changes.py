@@ -1,4 +1,4 @@
-"""A change to files as data: what a person sees is what is applied."""
+"""Changes to files as data: the same value is previewed, applied, kept and undone."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ ChangeKind = Literal["create", "replace", "delete", "rename", "mode", "nothing"]
 
 @noun
 class Stored:
-    """Content that is too large to carry along: what it is, and the file that holds it."""
+    """Content that is too large for memory: its hash, its size and the file that holds it."""
 
     sha256: str
     size: int
@@ -37,9 +37,9 @@ def size_of(data: Content) -> int:
 class FileChange:
     """One file before and after; None before creates it, None after deletes it.
 
-    ``source``: the file was there before, and goes by ``path`` afterwards. ``mode`` are the permission bits it gets,
-    ``mode_before`` those it must have now; None leaves them as they are, and asks for none. ``link``: it is a symbolic
-    link, and the contents are the texts it leads to.
+    ``source`` is the old path of a file that is renamed to ``path``. ``mode`` are the permission bits it gets,
+    ``mode_before`` those it must have now; None leaves them as they are and requires none. A ``link`` is a symbolic
+    link, whose contents are the paths it points to.
     """
 
     path: str
@@ -69,12 +69,12 @@ class FileChange:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every place it touches."""
+        """Every path it touches."""
         return (self.path,) if self.source is None else (self.source, self.path)
 
     @property
     def inverse(self) -> "FileChange":
-        """What takes it back."""
+        """The change that undoes it."""
         path, source = (self.path, None) if self.source is None else (self.source, self.path)
         return replace(
             self,
@@ -89,8 +89,12 @@ class FileChange:
 
 @noun
 class ChangeSet:
-    """Changes that are applied together or not at all. ``id`` is what it goes by once it is kept; ``count`` is how many
-    replacements a tool made in it, if it counted them; ``staged`` is its number in the history, if it waits there."""
+    """Changes that are applied together or not at all.
+
+    ``id`` is the message and the call that made it; ``count`` the replacements, if the tool counted them; ``staged``
+    its number in the history, if it waits there. ``made`` are the folders that applying it made; ``emptied`` those to
+    be removed afterwards if nothing is left in them.
+    """
 
     label: str
     files: tuple[FileChange, ...]
@@ -98,6 +102,8 @@ class ChangeSet:
     id: str = ""
     count: int | None = None
     staged: int | None = None
+    made: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -115,6 +121,6 @@ class ChangeSet:
 
     @property
     def inverse(self) -> "ChangeSet":
-        """What takes all of it back, as long as nothing else has changed."""
+        """The change set that undoes it, as long as nothing else has changed."""
         files = tuple(change.inverse for change in reversed(self.files))
-        return ChangeSet(f"revert: {self.label}", files, self.tool)
+        return ChangeSet(f"revert: {self.label}", files, self.tool, emptied=self.made)

@@ -8,6 +8,7 @@
     │   └── SessionLocked   another program has the session open
     ├── AnswerRefused       a question has its answer already, or is not open (transcript/answers.py)
     ├── ToolFailure         a tool's own "no": its message goes to the model unchanged
+    │   └── HalfApplied     a change was applied in part, and the disk kept it from being put back
     └── ModelError          they broke it: the provider, the network, the stream
 
 What happens *to a call* (denied, timed out, interrupted, unknown tool …) is never an exception: it is a Result.
@@ -55,6 +56,10 @@ class SessionLocked(JournalError):
 
 class ToolFailure(CallgateError):
     """Raised by a tool to fail with a message for the model."""
+
+
+class HalfApplied(ToolFailure):
+    """Raised by a host: some files of a change are new and could not be put back. Recovery does that later."""
 
 
 class ModelError(CallgateError):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate import ExecutorSettings, Prompt, Session, Store
-from callgate.host.applying import replacing
+from callgate.host.applying import replacement
 from callgate.testing import say, settle, turn
 from callgate.tools.staging import Callbacks
 from callgate.words.events import CallSettled, CallStarted, Event, StrayEnded, StrayFound
@@ -200,14 +200,14 @@ def test_an_interrupt_while_changes_are_written_sees_them_through(
 
     async def main() -> None:
         loop, inside, let_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-        commit = replacing.Replacement.commit
+        commit = replacement.Replacement.commit
 
-        def slowly(self: replacing.Replacement) -> None:
+        def slowly(self: replacement.Replacement) -> None:
             loop.call_soon_threadsafe(inside.set)
             let_go.wait()
             commit(self)
 
-        monkeypatch.setattr(replacing.Replacement, "commit", slowly)
+        monkeypatch.setattr(replacement.Replacement, "commit", slowly)
         options: dict[str, Any] = {}
         if kept:
             options["journal"] = await Store(bench.root, bench.folder / "data").create()
@@ -233,14 +233,14 @@ def test_an_interrupt_while_changes_do_not_fit_leaves_them_pending(
 
     async def main() -> None:
         loop, inside, let_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-        difference = replacing.Replacement.difference
+        difference = replacement.Replacement.difference
 
-        def slowly(self: replacing.Replacement) -> str | None:
+        def slowly(self: replacement.Replacement) -> str | None:
             loop.call_soon_threadsafe(inside.set)
             let_go.wait()
             return difference(self)
 
-        monkeypatch.setattr(replacing.Replacement, "difference", slowly)
+        monkeypatch.setattr(replacement.Replacement, "difference", slowly)
         async with bench.open(turn(stages("rename")), turn(apply())) as session:
             reply = session.send(Prompt("go"))
             await inside.wait()

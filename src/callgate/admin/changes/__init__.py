@@ -15,7 +15,7 @@ from callgate.changes.diff import unified
 from callgate.changes.history import History, Kept
 from callgate.changes.hunks import FileDiff, Shown, diffs
 from callgate.changes.keeping import KeptHost
-from callgate.changes.reverting import UNDO, Undoing
+from callgate.changes.reverting import Undoing
 from callgate.host.applying import Recovered
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeKind, ChangeSet
@@ -170,11 +170,8 @@ def take_back(planned: Planned) -> int | None:
     the number of the change that this is, if files had to be changed for it."""
     assert planned.found is not None
     host = _host(planned.past.log, planned.root)
-    asyncio.run(host.take_back(planned.found))
-    if not planned.found.changes.files:
-        return None
-    made = (each for each in host.history.all(host.session) if each.tool == UNDO and each.state == "applied")
-    return next((each.number for each in made), None)
+    made = asyncio.run(host.take_back(planned.found))
+    return None if made is None else made.number
 
 
 def _host(log: Path, root: Path) -> KeptHost:

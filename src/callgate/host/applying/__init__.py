@@ -1,20 +1,30 @@
-"""A ChangeSet onto real files: all of it or nothing, also when the program dies in the middle.
+"""Applies a ChangeSet to real files: all of it or nothing, also when the program dies in the middle.
 
-    steps        what every place is to become; symlinks are refused, and so is what lies outside the workspace
-    difference   every file is compared with what the preview found
-    note         the journal says what will be made, so that a crash leaves no litter
-    stage        new contents and backups, synced, beside their targets
-    note         the journal says that all is ready: from here on a crash is finished
-    commit       one rename a file; a failure puts back what was done so far
+    plan        every file: what must be there now, what shall be there afterwards; links and outside paths are refused
+    compare     every file with what the preview found
+    journal     what will be made, so that recovery can remove it
+    stage       new contents and backups beside their targets, all synced; new folders synced into their parents
+    journal     ``ready``: from here on a crash is finished
+    commit      one rename or link per file; a failure puts back what was done so far
+    tidy up     backups are removed and synced, and only then does the journal entry go
 
 Each step opens the file's folder anew, beneath the workspace and over no link: a folder that is swapped for a link
-meanwhile makes the step fail. The journal is in a private folder, not in the workspace: whoever wrote the files there
-must not tell us what to do with them. One lock beside it, and locks on the folders themselves, make those who apply
-wait for each other.
+meanwhile makes the step fail. The journal lies in a private folder, not in the workspace: a repository must not bring
+a journal of its own. A lock beside it, and locks on the folders themselves, make applies wait for each other.
 """
 
-from callgate.host.applying.applying import apply_changes
-from callgate.host.applying.journal import forget_applied, is_applied
-from callgate.host.applying.recovering import Recovered, recover
+from callgate.host.applying.apply import apply_changes, with_modes
+from callgate.host.applying.journal import Entry, applied_entry, applied_names, forget_applied, open_entries
+from callgate.host.applying.recovery import Recovered, recover
 
-__all__ = ["Recovered", "apply_changes", "forget_applied", "is_applied", "recover"]
+__all__ = [
+    "Entry",
+    "Recovered",
+    "applied_entry",
+    "applied_names",
+    "apply_changes",
+    "forget_applied",
+    "open_entries",
+    "recover",
+    "with_modes",
+]

@@ -1,122 +1,144 @@
-"""The write-ahead journal of what is being applied: one small file for each apply, gone when it is done."""
+"""The write-ahead journal of applies: one small file for each, removed when the apply is over and tidied up.
+
+    {"root": …, "label": …, "kept": …, "files": […], "made": […], "emptied": […]}     what is about to be done
+    ready       all contents are staged and synced: from here on a crash is finished
+    failed      it could not be finished, nor put back wholly: recovery puts the rest back
+    finished    all files are new, temporary files may be left
+    undone      all files are old, temporary files and folders may be left
+
+The first line is written before anything is made, each of the others only when what it says is on disk.
+"""
 
 import json
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from callgate.host.files import add_to, make_folders, sync_folder, write_new
+from callgate.host.files import append_line, make_folders, sync_folder, write_new
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 _LOCK = "lock"
-_ENDING = ".apply"
+_OPEN = ".apply"
 _APPLIED = ".applied"
-_READY, _DONE = b"ready", b"done"
 
-State = Literal["staging", "ready", "done"]
+State = Literal["staging", "ready", "failed", "finished", "undone"]
+_STATES: tuple[State, ...] = ("undone", "finished", "failed", "ready")
+"""The last step first: the first one that the journal holds counts."""
+Parts = tuple[str, ...]
 
 
 @noun
-class Noted:
-    """What a journal says. When it is ``ready`` everything was staged, so it can be finished; when it is ``done`` there
-    may be something to tidy up."""
+class Entry:
+    """One apply as its journal has it. ``kept`` is the change's name in the history; ``made`` are folders that it makes
+    and ``emptied`` folders that it removes if nothing is left in them."""
 
     file: Path
-    root: str
-    label: str
-    kept: str
-    steps: tuple[dict[str, Any], ...]
-    folders: tuple[tuple[str, ...], ...]
-    state: State
+    root: str = ""
+    label: str = ""
+    kept: str = ""
+    files: tuple[dict[str, Any], ...] = ()
+    made: tuple[Parts, ...] = ()
+    emptied: tuple[Parts, ...] = ()
+    state: State = "staging"
+
+    @property
+    def modes(self) -> dict[str, int | None]:
+        """The permission bits that were found, by path."""
+        return {each["path"]: each["mode"] for each in self.files}
+
+    @property
+    def half_applied(self) -> bool:
+        return self.state in ("ready", "failed")
 
 
 @contextmanager
-def alone(folder: Path) -> Generator[None]:
-    """Nobody else applies, in this program or another, while this is held. Blocks."""
+def lock_journal(folder: Path) -> Generator[None]:
+    """Hold the journal's lock, so that applies of all programs that share it wait for each other. Blocks."""
     try:
-        make_folders(folder, [], 0o700)
+        make_folders(folder, 0o700)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
         raise ToolFailure(f"Nothing was changed: no journal can be kept in {folder}: {error.strerror}") from error
     try:
-        _lock(descriptor)
+        with suppress(ImportError):  # a system without it; there, two programs may apply at once
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # a system without it; there, two programs may apply at once
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 class Journal:
-    """One apply on record. Without a folder nothing is on record. ``kept`` is the name of the change, if somebody wants
-    to know that it was applied."""
+    """Writes the entry of one apply; writes nothing without a folder. ``kept`` is the change's name in the history."""
 
     def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
         self.token = token
         self._folder = folder
         self._kept = kept
-        self._file = None if folder is None else folder / f"{token}{_ENDING}"
+        self._file = None if folder is None else folder / f"{token}{_OPEN}"
 
-    def begin(self, root: str, label: str, steps: Iterable[dict[str, Any]], folders: Iterable[tuple[str, ...]]) -> None:
+    def begin(self, plan: Mapping[str, Any]) -> None:
         if self._file is not None and self._folder is not None:
-            told = {"root": root, "label": label, "kept": self._kept}
-            told |= {"steps": list(steps), "folders": [list(each) for each in folders]}
-            write_new(self._file, json.dumps(told).encode() + b"\n", 0o600)
+            write_new(self._file, _line({**plan, "kept": self._kept}), 0o600)
             sync_folder(self._folder)
 
-    def ready(self) -> None:
-        self._add(_READY)
+    def note(self, state: State) -> None:
+        if self._file is not None:
+            append_line(self._file, state.encode())
 
-    def end(self, *, applied: bool = False, clean: bool = True) -> None:
-        """It is over. ``clean``: nothing is left to be removed.
-
-        Must not come back after a power cut as if it were under way: by then the files may have gone their own way.
-        """
+    def end(self, state: Literal["finished", "undone"], *, tidy: bool) -> None:
+        """Record the outcome. ``tidy``: no temporary file or folder is left, so the entry can go; of a kept change that
+        was applied it goes on as ``<kept>.applied`` until the history has it. Synced, because an entry that a power cut
+        brought back would undo files that were edited since."""
         if self._file is None or self._folder is None:
             return
-        told = self._folder / _applied_name(self._kept) if applied and self._kept else None
+        applied = self._folder / _applied_name(self._kept) if state == "finished" and self._kept else None
         try:
-            if not clean:
-                self._add(_DONE)
-                if told is not None:
-                    write_new(told, b"", 0o600)
-            elif told is not None:
-                os.replace(self._file, told)
+            if not tidy:
+                if applied is not None:
+                    with suppress(FileExistsError):
+                        write_new(applied, self._file.read_bytes(), 0o600)
+                self.note(state)
+            elif applied is not None:
+                os.replace(self._file, applied)
             else:
                 os.unlink(self._file)
         except OSError:
             with suppress(OSError):
-                self._add(_DONE)
+                self.note(state)
         with suppress(OSError):
             sync_folder(self._folder)
 
-    def _add(self, line: bytes) -> None:
-        if self._file is not None:
-            add_to(self._file, line + b"\n")
+
+def open_entries(folder: Path, root: str) -> list[Entry]:
+    """The applies to this workspace that are not over: under way, or cut short if the caller holds the lock."""
+    names: list[str] = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = sorted(os.listdir(folder))
+    found = [_read(folder / name) for name in names if name.endswith(_OPEN)]
+    return [each for each in found if each is not None and each.root in ("", root)]
 
 
-def left_in(folder: Path, root: str) -> list[Noted]:
-    """What was being applied in this workspace when a program died; whoever asks holds the lock."""
-    found = [_read(folder / name) for name in sorted(os.listdir(folder)) if name.endswith(_ENDING)]
-    return [each for each in found if each.root in ("", root)]
+def applied_entry(folder: Path, kept: str) -> Entry | None:
+    """The entry of a change that was applied, as long as the history was not told."""
+    return _read(folder / _applied_name(kept))
 
 
-def is_applied(folder: Path, kept: str) -> bool:
-    """Whether this change was applied, and nobody said yet that they know."""
-    return (folder / _applied_name(kept)).exists()
+def applied_names(folder: Path, session: str) -> Sequence[str]:
+    """The changes of a session that were applied and that the history was not told of."""
+    names: list[str] = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        names = sorted(os.listdir(folder))
+    stems = (name.removesuffix(_APPLIED) for name in names if name.endswith(_APPLIED))
+    return [f"{session}/{number}" for of, _, number in (stem.rpartition(".") for stem in stems) if of == session]
 
 
 def forget_applied(folder: Path, kept: str) -> None:
-    """Somebody knows, and has it on record."""
+    """Remove the entry of an applied change: the history has it on record."""
     with suppress(OSError):
         os.unlink(folder / _applied_name(kept))
 
@@ -125,13 +147,34 @@ def _applied_name(kept: str) -> str:
     return f"{kept.replace('/', '.')}{_APPLIED}"
 
 
-def _read(file: Path) -> Noted:
-    """A line that was cut off counts as not written: nothing had been done then."""
-    *lines, _ = file.read_bytes().split(b"\n")
+def _line(plan: Mapping[str, Any]) -> bytes:
+    return json.dumps(plan).encode() + b"\n"
+
+
+def _state(lines: list[bytes]) -> State:
+    for state in _STATES:
+        if state.encode() in lines:
+            return state
+    return "staging"
+
+
+def _read(file: Path) -> Entry | None:
+    """None where there is no entry. A line that was cut off counts as not written: nothing had been done then."""
     try:
-        told = cast("dict[str, Any]", json.loads(lines[0]))
-        folders = tuple(tuple(map(str, each)) for each in told["folders"])
-        state: State = "done" if _DONE in lines else "ready" if _READY in lines else "staging"
-        return Noted(file, told["root"], told["label"], told["kept"], tuple(told["steps"]), folders, state)
+        *lines, _ = file.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return None
+    try:
+        plan = cast("dict[str, Any]", json.loads(lines[0]))
+        return Entry(
+            file=file,
+            root=plan["root"],
+            label=plan["label"],
+            kept=plan["kept"],
+            files=tuple(plan["files"]),
+            made=tuple(tuple(map(str, each)) for each in plan["made"]),
+            emptied=tuple(tuple(map(str, each)) for each in plan["emptied"]),
+            state=_state(lines),
+        )
     except (ValueError, KeyError, TypeError, IndexError):
-        return Noted(file, "", "", "", (), (), "staging")
+        return Entry(file=file)

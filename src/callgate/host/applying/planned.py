@@ -1,4 +1,7 @@
-"""Changes taken apart into places: what must be there now, and what shall be there afterwards."""
+"""Takes a ChangeSet apart into single files: what must be there now, and what shall be there afterwards.
+
+A rename becomes two of them, so that a swap of two names needs no special case.
+"""
 
 import os
 from dataclasses import replace
@@ -12,9 +15,9 @@ Parts = tuple[str, ...]
 
 
 @noun
-class Step:
-    """One place: ``folder`` beneath the workspace, with its links followed, and the name in it, which is never
-    followed. ``like`` is the place whose owner and mode the new file takes over, if not its own."""
+class PlannedFile:
+    """``folder`` is beneath the workspace, with its links followed; the name in it is never followed. ``like`` is the
+    file whose owner, mode and attributes the new one takes over, if not its own."""
 
     path: str
     folder: Parts
@@ -25,11 +28,15 @@ class Step:
     link_after: bool = False
     mode: int | None = None
     mode_before: int | None = None
-    like: "Step | None" = None
+    like: "PlannedFile | None" = None
+
+    @property
+    def place(self) -> tuple[Parts, str]:
+        return self.folder, self.name
 
 
-def steps_of(changes: ChangeSet, resolver: Resolver) -> list[Step]:
-    """ToolFailure where a change leads out of the workspace, or two are about one place."""
+def planned_files(changes: ChangeSet, resolver: Resolver) -> list[PlannedFile]:
+    """ToolFailure where a change leads out of the workspace, or two changes name one file."""
     leaving: dict[str, FileChange] = {}
     arriving: dict[str, FileChange] = {}
     places: dict[str, tuple[str, Parts, str]] = {}
@@ -54,12 +61,12 @@ def steps_of(changes: ChangeSet, resolver: Resolver) -> list[Step]:
             moved[target] = source
         if change.after is not None or change.before is None:
             note(arriving, target, change)
-    first = {key: _step(places[key], leaving.get(key), arriving.get(key)) for key in places}
+    first = {key: _planned(places[key], leaving.get(key), arriving.get(key)) for key in places}
     return [_taking_over(first, key, moved.get(key, key)) for key in places]
 
 
-def _step(place: tuple[str, Parts, str], leaving: FileChange | None, arriving: FileChange | None) -> Step:
-    return Step(
+def _planned(place: tuple[str, Parts, str], leaving: FileChange | None, arriving: FileChange | None) -> PlannedFile:
+    return PlannedFile(
         *place,
         before=None if leaving is None else leaving.before,
         after=None if arriving is None else arriving.after,
@@ -70,8 +77,8 @@ def _step(place: tuple[str, Parts, str], leaving: FileChange | None, arriving: F
     )
 
 
-def _taking_over(steps: dict[str, Step], key: str, source: str) -> Step:
-    return steps[key] if key == source else replace(steps[key], like=steps[source])
+def _taking_over(files: dict[str, PlannedFile], key: str, source: str) -> PlannedFile:
+    return files[key] if key == source else replace(files[key], like=files[source])
 
 
 def _place(path: str, resolver: Resolver) -> tuple[Parts, str]:
@@ -81,7 +88,12 @@ def _place(path: str, resolver: Resolver) -> tuple[Parts, str]:
     fault = resolver.walk(path).fault
     if fault is not None:
         raise ToolFailure(f"{path!r} is not a usable path: {fault}")
-    folder = resolver.walk(above or ".").resolved
-    if not resolver.holds(folder):
+    return folder_beneath(above, path, resolver), name
+
+
+def folder_beneath(folder: str, path: str, resolver: Resolver) -> Parts:
+    """The folder beneath the workspace as parts, its links followed; ToolFailure naming ``path`` if it is outside."""
+    resolved = resolver.walk(folder or ".").resolved
+    if not resolver.holds(resolved):
         raise ToolFailure(f"{path} is outside the workspace {resolver.root}")
-    return tuple(part for part in folder[len(resolver.root) :].split("/") if part), name
+    return tuple(part for part in resolved[len(resolver.root) :].split("/") if part)

@@ -1,4 +1,7 @@
-"""Who applies is alone: in its workspace, in those around it and in those inside it, whatever program or host it is."""
+"""Locks a workspace against every other apply to it, to a folder around it or to one inside it.
+
+This lock works between programs and hosts that share no journal.
+"""
 
 import os
 import time
@@ -8,17 +11,17 @@ from pathlib import Path
 
 from callgate.words.errors import ToolFailure
 
-PATIENCE = 60.0
-"""Seconds to wait for others. An apply takes a moment; somebody who holds a folder for longer does something else."""
+MOST_SECONDS = 60.0
+"""The longest wait for the lock. An apply takes a moment; a program that holds a folder longer does something else."""
 _PAUSE = 0.002
 
 
 @contextmanager
-def alone_in(root: str) -> Generator[None]:
-    """Folders are locked from the top down, the workspace for us alone, those above it together with others. So two
-    meet wherever the one workspace is, or is around, the other; and nobody can wait in a circle. Blocks.
+def lock_workspace(root: str) -> Generator[None]:
+    """Lock the workspace exclusively and the folders above it shared, from the top down, so that nested workspaces
+    exclude each other and two programs cannot deadlock. Blocks.
 
-    Folders of other people are left out, and so are file systems without such locks.
+    Folders of other users and file systems without locks are left out.
     """
     with ExitStack() as held:
         for folder in (*reversed(Path(root).parents), Path(root)):
@@ -32,7 +35,7 @@ def alone_in(root: str) -> Generator[None]:
 def _opened(folder: Path) -> int | None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
-    except OSError:  # not for us to read, or a system that opens no folders
+    except OSError:  # not ours to read, or a system that opens no folders
         return None
     if os.fstat(descriptor).st_uid != os.geteuid():
         os.close(descriptor)
@@ -44,7 +47,7 @@ def _lock(descriptor: int, folder: Path, *, shared: bool) -> None:
     import fcntl  # there is none where folders cannot be opened
 
     how = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + MOST_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, how)

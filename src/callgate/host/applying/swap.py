@@ -1,21 +1,25 @@
-"""A name in a folder, what is beside it while it changes, and contents on their way."""
+"""The names of one file while it is replaced, and the system calls on them."""
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from hashlib import sha256
 from typing import BinaryIO
 
-from callgate.host.applying.steps import Parts
+from callgate.host.applying.planned import Parts
 from callgate.host.beneath import Folder
+from callgate.host.files import sync_folder
 from callgate.words.changes import Stored
 
 _CHUNK = 1 << 20
 
 
-class Spot:
-    """A name in a folder, and beside it one that holds what it shall be and one that holds what it was."""
+class Swap:
+    """A file's name in its folder, beside it the name of its new content (``staged``) and of its old one (``backup``).
+
+    Every operation opens the folder anew beneath the workspace, over no link.
+    """
 
     def __init__(self, top: Folder, folder: Parts, name: str, staged: str, backup: str) -> None:
         self.top = top
@@ -28,9 +32,10 @@ class Spot:
         return self.top.below(self.folder)
 
     def create(self, folder: Folder) -> None:
+        """Give the staged content its name by a hard link, which unlike a rename never replaces a file that appeared
+        meanwhile; by a rename where there are no hard links."""
         staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
         try:
-            # Unlike a rename it never replaces a file that appeared meanwhile.
             os.link(staged, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
         except FileExistsError:
             raise
@@ -49,8 +54,8 @@ class Spot:
     def remove(self, folder: Folder) -> None:
         os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
 
-    def discard(self) -> bool:
-        """Whether nothing is beside it any more."""
+    def tidy_up(self) -> bool:
+        """Remove the staged content and the backup; False if one of them is still there."""
         gone = True
         try:
             with self.opened() as folder:
@@ -61,7 +66,7 @@ class Spot:
                         continue
                     except OSError:
                         gone = False
-        except FileNotFoundError:  # nor is the folder
+        except FileNotFoundError:  # the folder is gone too
             return True
         except OSError:
             return False
@@ -69,16 +74,46 @@ class Spot:
 
 
 def make_folders_in(top: Folder, parts: Parts, made: list[Parts]) -> None:
-    """Make the folder and what is missing above it, and note in ``made`` what was not there."""
+    """Make the folder and those missing above it, and add to ``made`` what was not there."""
     with suppress(FileNotFoundError), top.below(parts):
         return
     for depth, name in enumerate(parts):
         with top.below(parts[:depth]) as above:
             try:
                 os.mkdir(above.of(name), dir_fd=above.descriptor)
-            except FileExistsError:  # somebody else may be making it too
+            except FileExistsError:  # another program may be making it too
                 continue
         made.append(parts[: depth + 1])
+
+
+def remove_folders(top: Folder, folders: Iterable[Parts]) -> bool:
+    """Remove those that are empty, the deepest first; False if an empty one is still there."""
+    gone = True
+    for parts in sorted(folders, key=len, reverse=True):
+        try:
+            with top.below(parts[:-1]) as above:
+                os.rmdir(above.of(parts[-1]), dir_fd=above.descriptor)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            gone = gone and error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP)
+    return gone
+
+
+def sync_folders(top: Folder, folders: Iterable[Parts]) -> None:
+    """Put the names in these folders on disk; one that is gone, or may not be opened for reading, is passed over.
+    OSError only after all of them were tried."""
+    failure: OSError | None = None
+    for parts in set(folders):
+        try:
+            with top.below(parts) as folder:
+                sync_folder(folder.of("."), dir_fd=folder.descriptor)
+        except (FileNotFoundError, PermissionError):
+            continue
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _rename(folder: Folder, source: str, target: str) -> None:
@@ -86,12 +121,12 @@ def _rename(folder: Folder, source: str, target: str) -> None:
     os.replace(folder.of(source), folder.of(target), src_dir_fd=at, dst_dir_fd=at)
 
 
-def leads_to(folder: Folder, name: str) -> bytes:
+def link_target(folder: Folder, name: str) -> bytes:
     return os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor))
 
 
 def pieces(stored: Stored) -> Iterator[bytes]:
-    """The content, checked on the way; OSError if it is not what it was."""
+    """The content; OSError at its end if its hash is not the one on record."""
     seen = sha256()
     with open(stored.path, "rb") as file:
         while piece := file.read(_CHUNK):

@@ -1,5 +1,6 @@
 """What a program that died left half applied, and what others did to the files meanwhile."""
 
+import errno
 import json
 import os
 import threading
@@ -10,19 +11,16 @@ from typing import Any
 import pytest
 
 from callgate.host import applying
-from callgate.host.applying import Recovered, apply_changes, recover, replacing
-from callgate.host.applying.journal import alone
+from callgate.host.applying import Recovered, apply_changes, recover
+from callgate.host.applying.journal import lock_journal
 from callgate.host.local import LocalHost
 from callgate.testing import run_virtual
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.errors import ToolFailure
+from callgate.words.errors import HalfApplied, ToolFailure
 from tests.crash.changed import World, change, make, seen
+from tests.crash.dying import dies_after
 
 FILES = 6
-
-
-class Died(BaseException):
-    """Nothing is tidied up after it: as if the program were gone."""
 
 
 class Stage:
@@ -37,22 +35,8 @@ class Stage:
 
     def die_after(self, commits: int) -> None:
         """It dies when so many files are in their places."""
-        real, done = replacing.Replacement.commit, 0
-
-        def commit(self: replacing.Replacement) -> None:
-            nonlocal done
-            if done == commits:
-                raise Died
-            real(self)
-            done += 1
-
-        with self._patch.context() as patch:
-            patch.setattr(replacing.Replacement, "commit", commit)
-            patch.setattr(replacing.Replacement, "undo", lambda self: False)
-            with pytest.raises(Died):
-                apply_changes(change(FILES), self.root, self.journal, "s1/1")
-        if not commits:  # then everything could be put back, and was
-            assert not list(self.journal.glob("*.apply"))
+        with dies_after(commits, self._patch):
+            apply_changes(change(FILES), self.root, self.journal, "s1/1")
 
     def recover(self) -> Recovered:
         (found,) = recover(self.root, self.journal)
@@ -90,7 +74,7 @@ def test_where_somebody_changed_a_file_meanwhile_all_others_go_back(stage: Stage
     (stage.root / "f1" / "5.txt").write_bytes(b"mine")
     found = stage.recover()
     assert found.outcome == "undone"
-    assert found.left == ("f1/5.txt: somebody else has changed it since",)
+    assert found.left == ("f1/5.txt: another program has changed it since",)
     now = seen(stage.root)
     assert now.pop("f1/5.txt")[1] == b"mine"
     del stage.old["f1/5.txt"]
@@ -99,8 +83,8 @@ def test_where_somebody_changed_a_file_meanwhile_all_others_go_back(stage: Stage
 
 def test_what_cannot_be_brought_back_is_named_and_nothing_of_it_is_lost(stage: Stage) -> None:
     stage.die_after(3)
-    for backup in stage.root.rglob("*.old"):
-        backup.unlink()
+    for kept in (*stage.root.rglob("*.old"), *stage.root.rglob("*.new")):
+        kept.unlink()
     (stage.root / "f1" / "5.txt").unlink()
     (stage.root / "f1" / "5.txt").write_bytes(b"mine")
     found = stage.recover()
@@ -132,7 +116,7 @@ def test_one_that_was_done_is_only_tidied_up(stage: Stage) -> None:
     stage.die_after(6)
     (file,) = stage.journal.glob("*.apply")
     with file.open("ab") as out:
-        out.write(b"done\n")
+        out.write(b"finished\n")
     (stage.root / "f0" / "0.txt").write_bytes(b"mine")
     assert recover(stage.root, stage.journal) == []
     assert (stage.root / "f0" / "0.txt").read_bytes() == b"mine"
@@ -182,7 +166,7 @@ def test_two_who_apply_wait_for_each_other(stage: Stage) -> None:
         ended.append("other")
 
     thread = threading.Thread(target=other)
-    with alone(stage.journal):
+    with lock_journal(stage.journal):
         thread.start()
         begun.wait()
         ended.append("first")
@@ -206,3 +190,109 @@ def test_what_was_cut_short_in_another_workspace_is_left_to_who_works_there(stag
     assert recover(other, stage.journal) == []
     assert list(stage.journal.glob("*.apply"))
     assert stage.recover().outcome == "finished"
+
+
+class ReadOnly:
+    """A disk on which no name can be changed, as the kernel says it of a read-only one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: str = "") -> None:
+        self._patch = monkeypatch.context()
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        patch = self._patch.__enter__()
+        for name in ("replace", "link", "unlink", "mkdir", "rmdir", "symlink"):
+            patch.setattr(os, name, self._refusing(getattr(os, name)))
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.__exit__(None, None, None)
+
+    def _refusing(self, real: Callable[..., None]) -> Callable[..., None]:
+        def refuse(path: Any, *more: Any, **where: Any) -> None:
+            at = next((each for key, each in where.items() if key.endswith("dir_fd") and each is not None), None)
+            if at is not None and self._folder in os.readlink(f"/proc/self/fd/{at}"):
+                raise OSError(errno.EROFS, "Read-only file system", str(path))
+            real(path, *more, **where)
+
+        return refuse
+
+
+@pytest.mark.spec("CHG-1")
+@pytest.mark.parametrize("commits", range(1, 7))
+def test_recovery_that_cannot_be_done_stays_due_until_it_can(
+    stage: Stage, commits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.die_after(commits)
+    half = seen(stage.root)
+    for _ in range(2):
+        with ReadOnly(monkeypatch):
+            (found,) = recover(stage.root, stage.journal)
+        assert found.outcome == "unfinished"
+        assert "Read-only file system" in found.left[0]
+        assert seen(stage.root) == half
+    assert stage.recover().outcome == "finished"
+    assert seen(stage.root) == stage.new(tmp_path / "new")
+
+
+def test_while_a_change_is_half_applied_no_other_one_of_its_files_is_applied(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.die_after(2)
+    half = seen(stage.root)
+    now = (stage.root / "f0" / "0.txt").read_bytes()
+    with ReadOnly(monkeypatch, folder="/root/f"):
+        with pytest.raises(ToolFailure, match="an earlier change of the same files, all at once, is half applied"):
+            apply_changes(ChangeSet("same", (FileChange("f0/0.txt", now, b"1"),)), stage.root, stage.journal)
+        assert seen(stage.root) == half
+        apply_changes(ChangeSet("other", (FileChange("third.txt", None, b"1"),)), stage.root, stage.journal)
+    assert stage.recover().outcome == "finished"
+
+
+@pytest.mark.spec("CHG-1")
+def test_an_apply_that_failed_half_way_says_so_and_is_put_back_later(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails at the third file, and at putting back the first two."""
+    real, done = os.replace, list[str]()
+
+    def replace(source: Any, target: Any, **where: Any) -> None:
+        if done:
+            raise OSError(errno.EIO, "Input/output error")
+        real(source, target, **where)
+        done.append(target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace)
+        with pytest.raises(HalfApplied, match=r"could not put back .*f0/0\.txt: it is put back when"):
+            apply_changes(change(FILES), stage.root, stage.journal, "s1/1")
+    found = stage.recover()
+    assert (found.outcome, found.left) == ("undone", ())
+    assert seen(stage.root) == stage.old
+
+
+def test_where_all_files_are_new_a_later_edit_does_not_undo_the_others(stage: Stage) -> None:
+    stage.die_after(7)
+    for kept in stage.root.rglob("*.old"):
+        kept.unlink()
+    (stage.root / "f1" / "5.txt").unlink()
+    (stage.root / "f1" / "5.txt").write_bytes(b"mine")
+    found = stage.recover()
+    assert (found.outcome, found.left) == ("finished", ("f1/5.txt: another program has changed it since",))
+    assert (stage.root / "f0" / "0.txt").read_bytes().startswith(b"new 0")
+    assert (stage.root / "f1" / "5.txt").read_bytes() == b"mine"
+
+
+def test_folders_that_could_not_be_removed_are_removed_the_next_time(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.die_after(0)
+    (file,) = stage.journal.glob("*.apply")
+    file.write_bytes(file.read_bytes().replace(b"ready\n", b""))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", lambda *_, **__: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+        (found,) = recover(stage.root, stage.journal)
+    assert found.outcome == "undone"
+    assert (stage.root / "new1" / "deep").is_dir()
+    assert recover(stage.root, stage.journal) == []
+    assert seen(stage.root) == stage.old
+    assert not list(stage.journal.glob("*.apply"))

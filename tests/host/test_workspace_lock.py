@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.applying import apply_changes, guarding
-from callgate.host.applying.guarding import alone_in
+from callgate.host.applying import apply_changes, workspace_lock
+from callgate.host.applying.workspace_lock import lock_workspace
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
@@ -16,7 +16,7 @@ CHANGE = ChangeSet("write a", (FileChange("a", None, b"1"),))
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarding, "PATIENCE", 0.0)
+    monkeypatch.setattr(workspace_lock, "MOST_SECONDS", 0.0)
 
 
 @pytest.mark.spec("CHG-1")
@@ -29,7 +29,7 @@ def test_who_applies_to_the_same_workspace_or_one_around_or_inside_it_waits(
 ) -> None:
     for name in ("w/in/deep", "other"):
         (tmp_path / name).mkdir(parents=True)
-    with alone_in(os.path.realpath(tmp_path / theirs)):
+    with lock_workspace(os.path.realpath(tmp_path / theirs)):
         if alone:
             apply_changes(CHANGE, tmp_path / "w")
         else:
@@ -61,5 +61,5 @@ def test_a_file_system_without_locks_is_no_reason_not_to_apply(tmp_path: Path, m
 
 def test_folders_of_other_people_are_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with alone_in(os.path.realpath(tmp_path)), alone_in(os.path.realpath(tmp_path)):
+    with lock_workspace(os.path.realpath(tmp_path)), lock_workspace(os.path.realpath(tmp_path)):
         pass

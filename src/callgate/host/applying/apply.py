@@ -1,0 +1,179 @@
+"""Applies a ChangeSet: all of its files, or none."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from callgate.host.applying.journal import Journal, lock_journal
+from callgate.host.applying.planned import Parts, PlannedFile, folder_beneath, planned_files
+from callgate.host.applying.recovery import Recovered, recover_locked
+from callgate.host.applying.replacement import Replacement
+from callgate.host.applying.swap import remove_folders, sync_folders
+from callgate.host.applying.workspace_lock import lock_workspace
+from callgate.host.beneath import Folder
+from callgate.host.paths import Resolver
+from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.errors import HalfApplied, ToolFailure
+
+
+def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, kept: str = "") -> ChangeSet:
+    """Make the files what the change set says, and give it back with the modes that were found and the folders that
+    were made: what an undo needs. ToolFailure: nothing was changed. HalfApplied: a disk that failed kept some files
+    from being put back; recovery does that later. Blocks.
+
+    ``journal`` is a private folder. Without one, a program that dies in the middle leaves the change half applied.
+    ``kept`` is the change's name in the history: the journal says that it is applied until the history has that.
+    """
+    resolver = Resolver(root)
+    plans = planned_files(changes, resolver)
+    with nullcontext() if journal is None else lock_journal(journal), lock_workspace(resolver.root):
+        try:
+            if journal is not None:
+                _refuse_overlap(plans, recover_locked(resolver.root, journal))
+            with Folder.held(resolver.root) as top:
+                emptied = _folders(changes.emptied, resolver)
+                return _Apply(changes, plans, emptied, top, Journal(journal, os.urandom(8).hex(), kept)).run()
+        except OSError as error:
+            raise ToolFailure(f"The workspace {resolver.root} cannot be opened: {error.strerror}") from error
+
+
+def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]) -> None:
+    """ToolFailure if an earlier change of one of these files is still half applied: recovery would overwrite them."""
+    wanted = {"/".join((*plan.folder, plan.name)) for plan in plans}
+    for each in recovered:
+        if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
+            why = f"an earlier change of the same files, {each.label}, is half applied and cannot be finished yet"
+            raise ToolFailure(f"Nothing was changed: {why}: {_few(each.left)}")
+
+
+def _folders(paths: Sequence[str], resolver: Resolver) -> tuple[Parts, ...]:
+    found: list[Parts] = []
+    for path in paths:
+        with suppress(ToolFailure):
+            found.append(folder_beneath(path, path, resolver))
+    return tuple(parts for parts in found if parts)
+
+
+class _Apply:
+    """One apply. ``emptied`` are folders to be removed afterwards if nothing is left in them."""
+
+    def __init__(
+        self, changes: ChangeSet, plans: list[PlannedFile], emptied: tuple[Parts, ...], top: Folder, journal: Journal
+    ) -> None:
+        self._changes = changes
+        self._emptied = emptied
+        self._top = top
+        self._journal = journal
+        self._files = [Replacement(plan, top, f"{journal.token}-{number}") for number, plan in enumerate(plans)]
+        self._made: list[Parts] = []
+        by_place = {each.plan.place: each for each in self._files}
+        for each in self._files:
+            if each.plan.like is not None:
+                each.like = by_place[each.plan.like.place]
+
+    def run(self) -> ChangeSet:
+        differences = [f"{each.plan.path}: {found}" for each in self._files if (found := each.difference()) is not None]
+        if differences:
+            raise ToolFailure(
+                "Nothing was changed, because files are not as the preview found them: " + _few(differences)
+            )
+        done: list[Replacement] = []
+        current: Replacement | None = None
+        try:
+            self._begin()
+            for current in self._files:
+                current.stage(self._made)
+            sync_folders(self._top, self._touched())
+            self._journal.note("ready")
+            for current in self._files:
+                current.commit()
+                done.append(current)
+        except BaseException as error:
+            where = self._changes.label if current is None else current.plan.path
+            left = [each.plan.path for each in reversed(done) if not each.undo()]
+            self._give_up(left)
+            if not isinstance(error, OSError):
+                raise
+            told = f"Could not write {where}: {error.strerror or error}"
+            if left:
+                later = "it is put back when the session starts again or the next change is applied"
+                raise HalfApplied(f"{told}; could not put back {_few(left)}: {later}") from error
+            raise ToolFailure(f"{told}; nothing was changed") from error
+        self._finish()
+        return with_modes(
+            self._changes,
+            {each.plan.path: each.mode for each in self._files},
+            ["/".join(parts) for parts in self._made],
+        )
+
+    def _begin(self) -> None:
+        self._journal.begin(
+            {
+                "root": self._top.path,
+                "label": self._changes.label,
+                "files": [each.journal_entry() for each in self._files],
+                "made": self._missing(),
+                "emptied": self._emptied,
+            }
+        )
+
+    def _missing(self) -> list[Parts]:
+        """The folders that will be made."""
+        wanted = {each.plan.folder for each in self._files if each.plan.after is not None}
+        every = {folder[:depth] for folder in wanted for depth in range(1, len(folder) + 1)}
+        return [parts for parts in sorted(every) if not self._is_there(parts)]
+
+    def _is_there(self, parts: Parts) -> bool:
+        try:
+            with self._top.below(parts):
+                return True
+        except OSError:
+            return False
+
+    def _touched(self) -> set[Parts]:
+        """Every folder in which a name comes or goes."""
+        folders = {each.plan.folder for each in self._files if not each.is_nothing}
+        return folders | {parts[:-1] for parts in (*self._made, *self._emptied)}
+
+    def _finish(self) -> None:
+        """A created file has its second name removed only after the first is on disk. For a replaced one that is not
+        needed: whichever of its renames a power cut loses, recovery can finish it."""
+        if any(each.creates for each in self._files):
+            self._sync()
+        tidy = self._tidy_up() and remove_folders(self._top, self._emptied)
+        self._sync()
+        self._journal.end("finished", tidy=tidy)
+
+    def _give_up(self, left: Sequence[str]) -> None:
+        self._sync()
+        if left:  # the backups stay, for recovery
+            with suppress(OSError):
+                self._journal.note("failed")
+            return
+        tidy = self._tidy_up() and remove_folders(self._top, self._made)
+        self._sync()
+        self._journal.end("undone", tidy=tidy)
+
+    def _sync(self) -> None:
+        with suppress(OSError):  # what was renamed stays so, whether the disk says that it has it or not
+            sync_folders(self._top, self._touched())
+
+    def _tidy_up(self) -> bool:
+        return not [each for each in self._files if not each.swap.tidy_up()]
+
+
+def with_modes(changes: ChangeSet, modes: Mapping[str, int | None], made: Sequence[str]) -> ChangeSet:
+    """The change with what was found when it was applied: the permission bits by path, and the folders made for it."""
+
+    def filled(change: FileChange) -> FileChange:
+        mode = modes.get(change.source or change.path)
+        return change if change.before is None or change.link else replace(change, mode_before=mode)
+
+    return replace(changes, files=tuple(map(filled, changes.files)), made=tuple(made))
+
+
+def _few(items: Sequence[str]) -> str:
+    more = f" and {len(items) - 5} more" if len(items) > 5 else ""
+    return "; ".join(items[:5]) + more

@@ -1,0 +1,214 @@
+"""One file of an apply: compared with the preview, staged, replaced, and put back if another file fails."""
+
+import os
+import stat
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from callgate.host.applying.planned import Parts, PlannedFile
+from callgate.host.applying.swap import Swap, hash_of, link_target, make_folders_in, pieces
+from callgate.host.beneath import Folder
+from callgate.host.files import write_new
+from callgate.words.changes import Content, Stored, digest, size_of
+from callgate.words.noun import noun
+
+_CHUNK = 1 << 20
+_SHOWN = 60
+
+
+@noun
+class _Found:
+    """The status of a file when it was compared, so that a later change shows."""
+
+    inode: int
+    size: int
+    modified: int
+    mode: int
+    owner: tuple[int, int]
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "_Found":
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, (status.st_uid, status.st_gid))
+
+
+class Replacement:
+    """The work on one planned file. ``like`` is the one whose owner, mode and attributes the new file takes over."""
+
+    def __init__(self, plan: PlannedFile, top: Folder, token: str) -> None:
+        self.plan = plan
+        self.swap = Swap(top, plan.folder, plan.name, f".callgate-{token}.new", f".callgate-{token}.old")
+        self.like: Replacement = self
+        self._found: _Found | None = None
+        self._attributes: dict[str, bytes] = {}
+
+    @property
+    def mode(self) -> int | None:
+        """The permission bits that were found; None where there was no file."""
+        return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.mode)
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.plan.before is None and self.plan.after is None
+
+    @property
+    def creates(self) -> bool:
+        return self.plan.before is None and self.plan.after is not None
+
+    # ---- compare --------------------------------------------------------------------------------------------------
+
+    def difference(self) -> str | None:
+        """How the file differs from the preview's; None when it does not."""
+        try:
+            with self.swap.opened() as folder:
+                return self._difference(folder)
+        except FileNotFoundError:
+            return None if self.plan.before is None else "is not there"
+        except OSError as error:
+            return error.strerror or str(error)
+
+    def _difference(self, folder: Folder) -> str | None:
+        plan, status = self.plan, folder.status(self.plan.name)
+        if stat.S_ISLNK(status.st_mode) and not plan.link_before:
+            return "is a symbolic link: name the file that it leads to"
+        if not stat.S_ISLNK(status.st_mode) and not stat.S_ISREG(status.st_mode):
+            return "is not a regular file"
+        if plan.before is None:
+            return "exists already"
+        if plan.link_before:
+            if not stat.S_ISLNK(status.st_mode):
+                return "is no symbolic link"
+            self._found = _Found.of(status)
+            return None if link_target(folder, plan.name) == plan.before else "leads elsewhere"
+        with open(folder.opened(plan.name), "rb") as file:
+            self._found = found = _Found.of(os.fstat(file.fileno()))
+            self._attributes = attributes_of(file.fileno())
+            if plan.mode_before is not None and stat.S_IMODE(found.mode) != plan.mode_before:
+                return f"has the mode {stat.S_IMODE(found.mode):o}, not {plan.mode_before:o}"
+            if isinstance(plan.before, Stored):
+                same = found.size == plan.before.size and hash_of(file) == plan.before.sha256
+                return None if same else f"has other content, {found.size} bytes"
+            now = file.read(len(plan.before) + _CHUNK)
+        return None if now == plan.before else _first_difference(plan.before, now, found.size)
+
+    # ---- stage ----------------------------------------------------------------------------------------------------
+
+    def stage(self, made: list[Parts]) -> None:
+        """Write the new content and the backup beside the file: all that takes time or space. Adds to ``made`` the
+        folders that it made."""
+        plan = self.plan
+        if plan.after is not None:
+            make_folders_in(self.swap.top, plan.folder, made)
+        elif plan.before is None:
+            return
+        with self.swap.opened() as folder:
+            if plan.after is not None:
+                self._write(folder, self.swap.staged, plan.after, self.like, link=plan.link_after)
+            if plan.before is not None:
+                self._back_up(folder, plan.before)
+
+    def _write(self, folder: Folder, name: str, content: Content, like: "Replacement", *, link: bool) -> None:
+        if link:
+            assert isinstance(content, bytes)
+            os.symlink(content, os.fsencode(folder.of(name)), dir_fd=folder.descriptor)
+        else:
+            data = pieces(content) if isinstance(content, Stored) else content
+            mode = self.plan.mode if name == self.swap.staged else None
+            dressed = partial(_take_over, like._found, like._attributes, mode)
+            write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, prepare=dressed)
+
+    def _back_up(self, folder: Folder, before: Content) -> None:
+        """By a hard link where there are any, which needs no space to be put back."""
+        name, backup, at = folder.of(self.plan.name), folder.of(self.swap.backup), folder.descriptor
+        try:
+            os.link(name, backup, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+        except (OSError, NotImplementedError):
+            self._write(folder, self.swap.backup, before, self, link=self.plan.link_before)
+
+    # ---- commit and undo ------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        if self.is_nothing:
+            return
+        with self.swap.opened() as folder:
+            if self.plan.before is not None and _Found.of(folder.status(self.plan.name)) != self._found:
+                raise OSError("it was changed by another program just now")
+            if self.plan.before is None:
+                self.swap.create(folder)
+            elif self.plan.after is None:
+                self.swap.remove(folder)
+            else:
+                self.swap.replace(folder)
+
+    def undo(self) -> bool:
+        try:
+            with self.swap.opened() as folder:
+                if self.plan.before is not None:
+                    self.swap.put_back(folder)
+                elif self.plan.after is not None:
+                    self.swap.remove(folder)
+        except OSError:
+            return False
+        return True
+
+    def journal_entry(self) -> dict[str, Any]:
+        """What recovery needs to finish or undo it, and the mode that an undo of the whole change puts back."""
+        plan = self.plan
+        return {
+            "path": plan.path,
+            "folder": list(plan.folder),
+            "name": plan.name,
+            "staged": self.swap.staged,
+            "backup": self.swap.backup,
+            "before": digest(plan.before),
+            "after": digest(plan.after),
+            "mode": self.mode,
+        }
+
+
+def _take_over(found: _Found | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
+    """Give a new file the owner, the mode and the attributes of the old one, as far as the system lets us, and then
+    the mode that the change wants."""
+    if os.name == "nt":
+        return
+    if found is not None and not stat.S_ISLNK(found.mode):
+        status = os.fstat(descriptor)
+        if (status.st_uid, status.st_gid) != found.owner:
+            with suppress(PermissionError):
+                os.fchown(descriptor, *found.owner)
+        os.fchmod(descriptor, stat.S_IMODE(found.mode))
+        for name, value in attributes.items():
+            with suppress(OSError):  # some need rights that we lack
+                os.setxattr(descriptor, name, value)
+    if mode is not None:
+        os.fchmod(descriptor, mode)
+
+
+def attributes_of(descriptor: int) -> dict[str, bytes]:
+    """The extended attributes of an open file, access lists included; none where the system has none."""
+    found: dict[str, bytes] = {}
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(descriptor):
+                with suppress(OSError):
+                    found[name] = os.getxattr(descriptor, name)
+    return found
+
+
+def _first_difference(before: bytes, now: bytes, size: int) -> str:
+    if b"\0" in before or b"\0" in now:
+        return f"has other content, {size} bytes instead of {size_of(before)}"
+    was, has = before.splitlines(), now.splitlines()
+    at = next(
+        (n for n, (one, other) in enumerate(zip(was, has, strict=False)) if one != other), min(len(was), len(has))
+    )
+    if at == len(was) == len(has):
+        return "has other line ends"
+    return f"has other content: line {at + 1} is now {_shown(has, at)}, was {_shown(was, at)}"
+
+
+def _shown(lines: list[bytes], at: int) -> str:
+    if at >= len(lines):
+        return "not there"
+    text = lines[at].decode(errors="replace")
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
