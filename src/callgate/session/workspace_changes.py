@@ -31,8 +31,8 @@ class WorkspaceChanges:
         self._untold: list[Kept] | None = None
 
     async def recover(self) -> None:
-        """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line with
-        it, and tells the model of undos that it was not told of. Called before any other work."""
+        """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line
+        with it, and tells the model of undos that it was not told of. Called before any other work."""
         await self._recover()
         await self._stack.reconcile()
         await self._tell()

@@ -9,7 +9,7 @@
 
 from collections.abc import Iterable
 
-from callgate.changes.pending import PendingStore
+from callgate.tools.staging import PendingStore
 from callgate.config import Config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trusted
