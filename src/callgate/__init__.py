@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
-    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, default_checks
+    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, default_checks, run_sync
     from callgate.config import Config, load_config
     from callgate.core.executor import ExecutorSettings
     from callgate.core.ports import Case, Check, Model, Run
     from callgate.core.runner import RunOutcome
+    from callgate.session.run import RunResult
+    from callgate.tools.foreign import from_langchain
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
     from callgate.transcript.store import Store
@@ -32,7 +34,9 @@ _HOMES = {
     "callgate.core.executor": ("ExecutorSettings",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.core.runner": ("RunOutcome",),
-    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "default_checks"),
+    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "default_checks", "run_sync"),
+    "callgate.session.run": ("RunResult",),
+    "callgate.tools.foreign": ("from_langchain",),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
     "callgate.transcript.store": ("Store",),
@@ -78,6 +82,7 @@ __all__ = [
     "Result",
     "Run",
     "RunOutcome",
+    "RunResult",
     "Session",
     "SetMode",
     "Status",
@@ -92,8 +97,10 @@ __all__ = [
     "default_checks",
     "exclusive",
     "from_json",
+    "from_langchain",
     "load_config",
     "reads",
+    "run_sync",
     "schema_tool",
     "shared",
     "to_json",

@@ -8,7 +8,7 @@ from functools import partial
 from os import PathLike, environ, fspath
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from callgate.changes.history import History
 from callgate.changes.keeping import KeptHost
@@ -35,6 +35,7 @@ from callgate.session.conversation import Conversation
 from callgate.session.hooks import SessionHooks
 from callgate.session.parts import Parts
 from callgate.session.remembered import RememberedAnswers
+from callgate.session.run import RunResult
 from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
 from callgate.staging.standing import StandingHandler
@@ -45,7 +46,10 @@ from callgate.transcript.journal import DiskJournal
 from callgate.words.decisions import Allow, Choice, Confirmation, Mode, check_mode
 from callgate.words.errors import UsageError
 from callgate.words.events import ModeSet, Noted
+from callgate.words.inputs import Input
 from callgate.words.model import CacheHints, RequestLimits
+
+T = TypeVar("T")
 
 Tools = Toolbox | Iterable[Tool | Callable[..., Any]]
 """A toolbox, or tools and functions to make one of."""
@@ -97,7 +101,7 @@ class Session(Conversation):
         if config is not None:
             root, settings, limits = _settings_of(config, gate, host, root, settings, limits)
         journal = as_journal(journal)
-        host = as_host(host, root, journal)
+        host = as_host(host, root, journal, parent)
         state = State()
         record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=(state.fold,))
         policy = None if config is None else _Policy(config, host, journal, record, functions)
@@ -152,6 +156,21 @@ class Session(Conversation):
                 notes=() if config is None else tuple(map(str, config.notes)),
             )
         )
+
+
+@overload
+def run_sync(  # pyright: ignore[reportOverlappingOverload]
+    model: Model, sent: Input | str, tools: Tools = (), *, output: type[T], **options: Any
+) -> RunResult[T]: ...
+@overload
+def run_sync(model: Model, sent: Input | str, tools: Tools = (), **options: Any) -> RunResult[str]: ...
+def run_sync(
+    model: Model, sent: Input | str, tools: Tools = (), *, output: Any = str, **options: Any
+) -> RunResult[Any]:
+    """One run of a session of its own, from plain code. ``options`` are those of Session. A run that stops at a
+    question ends there: its ``questions`` name what was asked."""
+    with Session(model, tools, **options) as session:
+        return session.run_sync(sent, output=output)
 
 
 class _Policy:
@@ -247,9 +266,14 @@ def as_gate(gate: Gate | None) -> Gate:
     return gate or DecisionGate()
 
 
-def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journal | None = None) -> Host:
-    """The host given, or the local one with ``root`` as its workspace. With a journal on disk the artifacts are kept
-    beside the log, secrets masked in both, and changes with what their undo needs."""
+def as_host(
+    host: Host | None,
+    root: str | PathLike[str] | None,
+    journal: Journal | None = None,
+    parent: Conversation | None = None,
+) -> Host:
+    """The host given, that of the parent, or the local one with ``root`` as its workspace. With a journal on disk the
+    artifacts are kept beside the log, secrets masked in both, and changes with what their undo needs."""
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
@@ -257,12 +281,20 @@ def as_host(host: Host | None, root: str | PathLike[str] | None, journal: Journa
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     place = None if root is None else Path(root)
+    if parent is not None:
+        if place is None and not isinstance(journal, DiskJournal):
+            return parent.host
+        place = place or _root_of(parent.host)
     if isinstance(journal, DiskJournal):
         folder, every = journal.folder, journal.folder.parent
         # One journal for all sessions of a workspace: they apply to the same files.
         host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=every / "applying")
         return KeptHost(host, History(every), journal.session)
     return LocalHost(place)
+
+
+def _root_of(host: Host) -> Path:
+    return Path(host.place(".").resolved)
 
 
 def as_journal(journal: Journal | None) -> Journal:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, Self
+from typing import Any, Literal, Self, TypeVar, overload
 
 from callgate.core.record import Listener
 from callgate.core.reply import AT_REST, Reply
 from callgate.session.history import HistoryEdits
 from callgate.session.mailbox import AnswerMailbox
 from callgate.session.parts import Parts
+from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.tree import TreeNode
 from callgate.session.view import SessionView
 from callgate.session.work import Work
@@ -44,6 +45,7 @@ from callgate.words.inputs import (
 )
 from callgate.words.pending import Staged
 
+T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 _CLOSED = "The session was closed."
 
@@ -56,7 +58,8 @@ class Conversation(SessionView):
 
     def __init__(self, parts: Parts) -> None:
         self._record = parts.equipment.record
-        self._now = parts.equipment.host.clock.now
+        self.host = parts.equipment.host
+        self._now = self.host.clock.now
         self._journal = parts.journal
         self._staging = parts.staging
         self._models = parts.models
@@ -64,15 +67,16 @@ class Conversation(SessionView):
         self._remembered = parts.remembered
         self._node = parts.node
         self._mailbox = AnswerMailbox(
-            parts.journal, parts.equipment.host.clock, take=self._take_left, waits=self._waits, report=self._warn
+            parts.journal, self.host.clock, take=self._take_left, waits=self._waits, report=self._warn
         )
         leaving = partial(parts.staging.stack.clear, "the conversation went on from another place")
         self._history = HistoryEdits(parts, leaving)
-        self._changes = WorkspaceChanges(parts.equipment.host, self._record, self._now, parts.staging.stack)
+        self._changes = WorkspaceChanges(self.host, self._record, self._now, parts.staging.stack)
         self._work = Work(parts, self._history, self._changes)
         self._end_task: asyncio.Task[None] | None = None
         self._discard_pending = False  # when it is closed
         self._attending = False
+        self._sync = SyncLoop()
         if self._remembered is not None:
             self._remembered.apply_to(self._ledger)
         self._node.join(self)
@@ -81,6 +85,16 @@ class Conversation(SessionView):
 
     async def __aenter__(self) -> Self:
         return self
+
+    def __enter__(self) -> Self:
+        """For plain code, together with ``run_sync``."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._sync.wait_for(self.aclose(), "with Session")
+        finally:
+            self._sync.close()
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
@@ -111,8 +125,8 @@ class Conversation(SessionView):
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
-    def send(self, sent: Input, *, until: Literal["rest", "idle"] = "rest") -> Reply:
-        """Sends an input and gives the events that follow: iterate over the reply, or await it.
+    def send(self, sent: Input | str, *, until: Literal["rest", "idle"] = "rest") -> Reply:
+        """Sends an input (a text is a Prompt) and gives the events that follow: iterate over the reply, or await it.
 
         It ends when the session rests, an open question included; with ``until="idle"`` it goes on past questions, for
         answers that come from another door.
@@ -120,6 +134,24 @@ class Conversation(SessionView):
         reply = Reply(self, AT_REST if until == "rest" else _AT_END)
         self.post(sent)
         return reply
+
+    @overload
+    async def run(self, sent: Input | str) -> RunResult[str]: ...
+    @overload
+    async def run(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
+    async def run(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
+        """Sends an input and waits until the session rests. With ``output``, a type, the model is told its JSON Schema
+        and the answer is validated; one that does not fit is sent back once. See RunResult."""
+        return await run(self, sent, output)
+
+    @overload
+    def run_sync(self, sent: Input | str) -> RunResult[str]: ...
+    @overload
+    def run_sync(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
+    def run_sync(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
+        """``run`` for plain code, in ``with Session(…) as session``. The session works while this call waits, and not
+        between two calls. UsageError inside a running event loop."""
+        return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
     def events(self) -> Reply:
         """Every event from now on, until the session is closed: for a door that stays."""
@@ -129,10 +161,11 @@ class Conversation(SessionView):
         """Calls the listener with every event from now on; the function that comes back stops it."""
         return self._record.listen(listener)
 
-    def post(self, sent: Input) -> None:
+    def post(self, sent: Input | str) -> None:
         """Sends an input without listening. An input that cannot be acted on is answered by an InputRefused event."""
         if self.status == "closed":
             raise StateError("the session is closed")
+        sent = Prompt(sent) if isinstance(sent, str) else sent
         known = isinstance(sent, Input)
         refusal = self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()

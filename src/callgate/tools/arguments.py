@@ -37,13 +37,7 @@ class Arguments:
         given: Any = raw  # never raises, not even for what the annotation excludes
         try:
             if isinstance(raw, str):
-                try:
-                    value = parse(raw, self._limits)
-                except JSONFault as fault:
-                    return self._read_repaired(raw, fault)
-                if type(value) is not dict:
-                    return self._judge(value, [])
-                return Accepted(value) if self._schema.fits(value) else self._mend(value, [])
+                return self._judge(*read_json(raw, self._limits))
             if isinstance(raw, bytes | bytearray | memoryview):
                 return self.read(decode_utf8(bytes(raw), self._limits))
             if isinstance(given, Mapping):
@@ -57,25 +51,6 @@ class Arguments:
             return Rejected(("$: got nesting too deep to check here, wanted less",))
         except Exception as error:  # a mapping may run any code of its own while it is read
             return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), wanted JSON",))
-
-    def _read_repaired(self, raw: str, fault: JSONFault) -> Accepted | Rejected:
-        """The text was no strict JSON; what surrounds the JSON can be taken away, what is inside cannot be guessed."""
-        if fault.kind not in ("syntax", "truncated", "extra", "empty"):
-            raise fault
-        repairs: list[Repair] = []
-        text = _unwrapped(raw, repairs)
-        if not text.strip(BLANK):
-            return self._judge(None, repairs)
-        try:
-            return self._judge(parse(text, self._limits), repairs)
-        except JSONFault as inner:
-            if inner.kind not in ("syntax", "truncated"):
-                raise
-            text, removed = _without_trailing_commas(text)
-            if not removed:
-                raise
-        repairs.append(Repair("$", f"removed {removed} trailing comma{'s' if removed > 1 else ''}"))
-        return self._judge(parse(text, self._limits), repairs)
 
     def _judge(self, value: JSON, repairs: list[Repair]) -> Accepted | Rejected:
         """``None`` stands for a payload that says nothing."""
@@ -102,6 +77,30 @@ class Arguments:
         if mending.repairs and self._schema.fits(mended):
             return Accepted(mended, (*repairs, *mending.repairs))
         return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))
+
+
+def read_json(raw: str, limits: Limits) -> tuple[JSON, list[Repair]]:
+    """The value of a JSON text, and the repairs: things around the JSON are taken away, things inside are not guessed.
+    None for a text with nothing in it. JSONFault says what is wrong."""
+    try:
+        return parse(raw, limits), []
+    except JSONFault as fault:
+        if fault.kind not in ("syntax", "truncated", "extra", "empty"):
+            raise
+    repairs: list[Repair] = []
+    text = _unwrapped(raw, repairs)
+    if not text.strip(BLANK):
+        return None, repairs
+    try:
+        return parse(text, limits), repairs
+    except JSONFault as inner:
+        if inner.kind not in ("syntax", "truncated"):
+            raise
+        text, removed = _without_trailing_commas(text)
+        if not removed:
+            raise
+    repairs.append(Repair("$", f"removed {removed} trailing comma{'s' if removed > 1 else ''}"))
+    return parse(text, limits), repairs
 
 
 def _unwrapped(raw: str, repairs: list[Repair]) -> str:

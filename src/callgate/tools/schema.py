@@ -63,7 +63,7 @@ class Parameters:
             return self._from_json(json.dumps(fresh(arguments)))
         except Exception as error:
             if isinstance(error, ValidationError):
-                return Rejected(_faults(error))
+                return Rejected(faults_of(error))
             return Rejected((f"$: {type(first).__name__}: {first}",))
 
 
@@ -73,7 +73,7 @@ def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str
     if isinstance(adapter, Exception):
         raise _blamed(takes.parameters, tool, adapter) from adapter
     validator, schema = adapter
-    schema = _trimmed(schema)
+    schema = trimmed(schema)
     properties = schema.setdefault("properties", {})
     for parameter in takes.parameters:
         _add_default(properties.get(parameter.name), parameter)
@@ -171,25 +171,25 @@ def _add_default(schema: dict[str, Any] | None, parameter: Parameter) -> None:
     schema["default"] = value
 
 
-def _trimmed(schema: Any) -> Any:
+def trimmed(schema: Any) -> Any:
     """Without the titles that pydantic derives from names (properties called ``title`` stay), and without the pattern
     that pydantic 2.12 gives to decimals: it backtracks, and the conversion knows decimals better."""
     if isinstance(schema, list):
-        return [_trimmed(each) for each in cast(list[Any], schema)]
+        return [trimmed(each) for each in cast(list[Any], schema)]
     if not isinstance(schema, dict):
         return schema
     out: dict[str, Any] = {}
     for key, value in cast(dict[str, Any], schema).items():
         if key in _SCHEMAS:
-            out[key] = {name: _trimmed(each) for name, each in value.items()}
+            out[key] = {name: trimmed(each) for name, each in value.items()}
         elif key in _SUBSCHEMAS or key in _CHOICES:
-            out[key] = _trimmed(value)
+            out[key] = trimmed(value)
         elif key != "title" and not (key == "pattern" and value.startswith(_DECIMAL)):
             out[key] = value
     return out
 
 
-def _faults(error: Any) -> tuple[str, ...]:
+def faults_of(error: Any) -> tuple[str, ...]:
     """One line for each fault: where, what came, what was wanted."""
     found = error.errors(include_url=False, include_context=False)
     lines = [f"{_path(each['loc'])}: got {_came(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]

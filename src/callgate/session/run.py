@@ -1,0 +1,109 @@
+"""One run of a session from an input to its end: the result as a value, typed if a type is given; for async and for
+plain code."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from callgate.core.reply import Reply
+from callgate.tools.output import Misfit, OutputType, output_type
+from callgate.words.decisions import Question
+from callgate.words.errors import UsageError
+from callgate.words.events import InputRefused, RunEnded, RunReason, SessionStatus
+from callgate.words.inputs import Input, Prompt
+from callgate.words.messages import Message, Text
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RunResult(Generic[T]):
+    """``text`` is the model's last message, ``output`` the same as a value of the type that was asked for.
+
+    ``reason`` is that of RunEnded, or ``question`` (a person has to answer one of ``questions`` first), ``paused``
+    (send Continue) or ``refused``. ``error`` says in words why there is no output.
+    """
+
+    text: str
+    output: T | None
+    reason: RunReason | Literal["question", "paused", "refused"]
+    error: str = ""
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.reason == "done" and not self.error
+
+
+class _Session(Protocol):
+    @property
+    def status(self) -> SessionStatus: ...
+    @property
+    def questions(self) -> tuple[Question, ...]: ...
+    @property
+    def messages(self) -> tuple[Message, ...]: ...
+    def send(self, sent: Input | str) -> Reply: ...
+
+
+async def run(session: _Session, sent: Input | str, kind: Any) -> RunResult[Any]:
+    """Sends the input and waits for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
+    output = output_type(kind)
+    sent = Prompt(sent) if isinstance(sent, str) else sent
+    if output is not None and isinstance(sent, Prompt):
+        sent = Prompt((*sent.parts, Text(f"\n\n{output.instruction}")))
+    result = await _run_once(session, sent)
+    if output is None or not result.ok:
+        return result
+    found = output.read(result.text)
+    if isinstance(found, Misfit):
+        result = await _run_once(session, Prompt(output.repair(found)))
+        if not result.ok:
+            return result
+        found = output.read(result.text)
+    return _with_output(result, output, found)
+
+
+async def _run_once(session: _Session, sent: Input) -> RunResult[Any]:
+    events = await session.send(sent)
+    if session.status == "waiting_confirmation":
+        questions = session.questions
+        return RunResult("", None, "question", f"{questions[0].tool} waits for an answer", questions)
+    ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
+    if ended is None:
+        refused = next((event for event in events if isinstance(event, InputRefused)), None)
+        if refused is not None:
+            return RunResult("", None, "refused", refused.reason)
+        return RunResult("", None, "paused", "the run was left unfinished")
+    if ended.reason != "done":
+        return RunResult("", None, ended.reason, ended.detail or f"the run ended: {ended.reason}")
+    text = next((message.text for message in reversed(session.messages) if message.role == "assistant"), "")
+    return RunResult(text, text, "done")
+
+
+def _with_output(result: RunResult[Any], output: OutputType[Any], found: Any) -> RunResult[Any]:
+    if isinstance(found, Misfit):
+        error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
+        return RunResult(result.text, None, result.reason, error)
+    return RunResult(result.text, found, result.reason)
+
+
+class SyncLoop:
+    """The event loop of a session that is used from plain code: it runs while a call waits, and not in between."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+
+    def wait_for(self, work: Coroutine[Any, Any, T], name: str) -> T:
+        """UsageError inside a running event loop, which it would block."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner.run(work)
+        work.close()
+        raise UsageError(f"{name} cannot be used inside a running event loop: use await session.run(…) there")
+
+    def close(self) -> None:
+        if self._runner is not None:
+            self._runner.close()

@@ -1,0 +1,56 @@
+"""Tools of other frameworks as tools of Callgate, by their shape: none of those frameworks is imported."""
+
+from collections.abc import Mapping
+from typing import Any, Unpack, cast
+
+from callgate.tools.schema import trimmed
+from callgate.tools.tool import CommonOptions, FunctionTool, schema_tool
+from callgate.words.errors import ToolDefinitionError, ToolFailure
+
+
+def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[..., Any]:
+    """Makes a tool of a LangChain tool (``BaseTool``): name, description and schema are its own, the traits those given
+    here. A sync tool runs in a worker thread, an async one on the loop; its ``ToolException`` is the call's failure.
+
+        Session(model, [from_langchain(search, effects="none")])
+    """
+    missing = [name for name in ("name", "description", "invoke", "ainvoke") if not hasattr(tool, name)]
+    if missing:
+        raise ToolDefinitionError(f"{tool!r} is no LangChain tool: it has no {', '.join(missing)}")
+
+    def call(arguments: dict[str, Any]) -> Any:
+        try:
+            return tool.invoke(arguments)
+        except Exception as error:
+            raise _failure(error) from error
+
+    async def call_async(arguments: dict[str, Any]) -> Any:
+        try:
+            return await tool.ainvoke(arguments)
+        except Exception as error:
+            raise _failure(error) from error
+
+    return schema_tool(tool.name, tool.description, _schema(tool), call_async if _is_async(tool) else call, **options)
+
+
+def _schema(tool: Any) -> Mapping[str, Any]:
+    """The JSON Schema without injected arguments, which a model must not set."""
+    found: Any = getattr(tool, "tool_call_schema", None) or getattr(tool, "args_schema", None)
+    schema = found.model_json_schema() if hasattr(found, "model_json_schema") else found
+    if not isinstance(schema, Mapping):
+        raise ToolDefinitionError(f"the LangChain tool {tool.name!r} has no schema: give it an args_schema")
+    fields = cast(Mapping[str, Any], trimmed(dict(cast(Mapping[str, Any], schema))))
+    return {key: value for key, value in fields.items() if key != "description"}
+
+
+def _is_async(tool: Any) -> bool:
+    """LangChain's own ``_arun`` runs the sync function in a thread, unless there is a coroutine."""
+    if getattr(tool, "coroutine", None) is not None:
+        return True
+    home = next((kind.__module__ for kind in type(tool).__mro__ if "_arun" in vars(kind)), "langchain_core")
+    return home.partition(".")[0] != "langchain_core"
+
+
+def _failure(error: Exception) -> Exception:
+    named = any(kind.__name__ == "ToolException" for kind in type(error).__mro__)
+    return ToolFailure(str(error)) if named else error

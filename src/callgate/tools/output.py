@@ -1,0 +1,68 @@
+"""A typed final answer: the JSON Schema that a model is told, and the way from its text to a value of the type."""
+
+import json
+import re
+from typing import Any, Generic, TypeVar
+
+from callgate.tools.arguments import read_json
+from callgate.tools.schema import faults_of, trimmed
+from callgate.tools.strict_json import LIMITS, JSONFault
+from callgate.tools.typed_dicts import accepted
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+T = TypeVar("T")
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+
+
+@noun
+class Misfit:
+    """An answer that is no value of the type; one line per fault."""
+
+    faults: tuple[str, ...]
+
+
+class OutputType(Generic[T]):
+    """Reads answers as values of ``kind``: a pydantic model, a dataclass, a TypedDict, a basic type, a union."""
+
+    def __init__(self, kind: type[T]) -> None:
+        from pydantic import TypeAdapter
+
+        self.name = getattr(kind, "__name__", None) or str(kind)
+        try:
+            self._adapter = TypeAdapter[T](accepted(kind))
+            self._schema = trimmed(self._adapter.json_schema(mode="validation"))
+        except Exception as error:
+            raise UsageError(f"output={self.name} has no JSON Schema: {str(error).partition(chr(10))[0]}") from error
+
+    @property
+    def instruction(self) -> str:
+        """The text for the model, beside a prompt."""
+        schema = json.dumps(self._schema, ensure_ascii=False)
+        return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
+
+    def repair(self, misfit: Misfit) -> str:
+        """The text for the model after an answer that does not fit."""
+        faults = "\n".join(misfit.faults)
+        return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
+
+    def read(self, text: str) -> T | Misfit:
+        """The value, or the faults of the text. A code fence around the JSON is taken away."""
+        from pydantic import ValidationError
+
+        fenced = _FENCED.findall(text)
+        try:
+            value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text, LIMITS)
+        except JSONFault as fault:
+            return Misfit(fault.lines)
+        try:
+            return self._adapter.validate_json(json.dumps(value))
+        except ValidationError as error:
+            return Misfit(faults_of(error))
+        except Exception as error:  # a validator of the type may raise anything
+            return Misfit((f"$: {type(error).__name__}: {error}",))
+
+
+def output_type(kind: Any) -> OutputType[Any] | None:
+    """None for text, which is taken as it is."""
+    return None if kind is str else OutputType[Any](kind)
