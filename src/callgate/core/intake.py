@@ -4,19 +4,21 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from json import dumps, loads
+from typing import Any, cast, get_args
 
 from callgate.core import outcomes
 from callgate.core.ledger import Ledger
 from callgate.words.calls import Result, ToolCall
 from callgate.words.errors import ModelError
-from callgate.words.messages import CallPart, Message, Part, Text, Thinking, Usage
+from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
 from callgate.words.model import (
     WHOLE,
     ArgumentsDelta,
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    OpaqueData,
     PartEnded,
     PartStarted,
     StopReason,
@@ -39,7 +41,7 @@ class Refused:
 class _Open:
     """A part being streamed."""
 
-    __slots__ = ("call_id", "closed", "kind", "name", "refused", "signature", "size", "texts")
+    __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
     def __init__(self, kind: str, name: str, call_id: str) -> None:
         self.kind = kind
@@ -48,6 +50,7 @@ class _Open:
         self.texts: list[str] = []
         self.size = 0
         self.signature: str | None = None
+        self.kept: Opaque | None = None
         self.closed = False
         self.refused: Result | None = None
 
@@ -71,6 +74,7 @@ class Intake:
             TextDelta: self._text,
             ThinkingDelta: self._thinking,
             ArgumentsDelta: self._arguments,
+            OpaqueData: self._opaque,
             PartEnded: self._part_ended,
             MessageEnded: self._message_ended,
         }
@@ -98,11 +102,13 @@ class Intake:
         for part in self._parts.values():
             text = "".join(part.texts)
             if part.kind == "tool_call":
-                parts.append(call_part(self._ledger, part.call_id, text))
+                parts.append(call_part(self._ledger, part.call_id, text, part.kept))
             elif part.kind == "thinking" and (text or part.signature):
                 parts.append(Thinking(text, part.signature))
             elif part.kind == "text" and text:
                 parts.append(Text(text))
+            elif part.kind == "opaque" and part.kept is not None:
+                parts.append(part.kept)
         return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
 
     def _message_started(self, event: MessageStarted) -> None:
@@ -154,6 +160,12 @@ class Intake:
             errors = (f"$: more than {self._limit:,} characters came, wanted at most that",)
             part.refused = outcomes.invalid_arguments(part.name, errors)
 
+    def _opaque(self, event: OpaqueData) -> None:
+        part = self._part(event.index, None)
+        if part.kind not in ("opaque", "tool_call") or part.kept is not None:
+            raise ModelError(f"part {event.index} takes no opaque data, or has it already", kind="protocol")
+        part.kept = Opaque(event.provider, _unchangeable(event.data))
+
     def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
         part = self._part(event.index, None)
         part.closed = True
@@ -181,10 +193,23 @@ class Intake:
         return part
 
 
-def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
-    """The call as the model asked for it: before anybody changed its arguments, under the name it used."""
+def call_part(ledger: Ledger, call_id: str, raw: str | None, kept: Opaque | None = None) -> CallPart:
+    """The call as the model asked for it: with its own arguments, under the name it used."""
     entry = ledger.calls[call_id]
     if entry.asked_as is not None:  # the record has the target's arguments, the model wrote those of the wrapper
-        return CallPart(call_id, entry.asked_as, {}, raw)
+        return CallPart(call_id, entry.asked_as, {}, raw, kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
-    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw)
+    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, kept)
+
+
+def _unchangeable(data: Mapping[str, Any] | bytes) -> Mapping[str, Any] | bytes:
+    """A copy of the data. ModelError for data that a record would not give back as it is."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        copy = loads(dumps(data, allow_nan=False))
+        if isinstance(copy, dict) and copy == data:
+            return cast("dict[str, Any]", copy)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise ModelError("opaque data must be a JSON object or bytes", kind="protocol")

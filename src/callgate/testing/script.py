@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from callgate.words.errors import ModelError, UsageError
-from callgate.words.messages import Usage
+from callgate.words.messages import Opaque, Usage
 from callgate.words.model import (
     ArgumentsDelta,
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    OpaqueData,
     PartEnded,
     PartStarted,
     Request,
@@ -47,6 +48,7 @@ class Called:
     text: str
     id: str | None
     closed: bool
+    kept: Opaque | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Ended:
     error: Exception | None = None
 
 
-Step = Said | Called | Paused | Sent | Ended
+Step = Said | Called | Opaque | Paused | Sent | Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,17 @@ def call(name: str, /, **arguments: Any) -> Called:
     return Called(name, json.dumps(arguments, ensure_ascii=False), None, closed=True)
 
 
-def raw_call(name: str, arguments: str | Mapping[str, Any], *, id: str | None = None) -> Called:
-    """A call whose arguments are this text, whatever it is."""
+def raw_call(
+    name: str, arguments: str | Mapping[str, Any], *, id: str | None = None, kept: Opaque | None = None
+) -> Called:
+    """A call whose arguments are this text, whatever it is; ``kept`` is the provider's data on it."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return Called(name, text, id, closed=True)
+    return Called(name, text, id, closed=True, kept=kept)
+
+
+def opaque(provider: str, data: Mapping[str, Any] | bytes) -> Opaque:
+    """A part of the provider's own."""
+    return Opaque(provider, data)
 
 
 def open_call(name: str, text: str, *, id: str | None = None) -> Called:
@@ -172,6 +181,11 @@ class _Take:
                 self._say(step)
             case Called():
                 self._call(step)
+            case Opaque():
+                self._close_part()
+                self._index += 1
+                kept = OpaqueData(self._index, step.provider, step.data)
+                self._events += [PartStarted(self._index, "opaque"), kept, PartEnded(self._index)]
             case Paused():
                 self._pause(step)
             case Sent(events):
@@ -209,6 +223,8 @@ class _Take:
         self._called = True
         self._events.append(PartStarted(self._index, "tool_call", step.id or self._new_id(), step.name))
         self._events += [ArgumentsDelta(self._index, piece) for piece in _pieces(step.text, self._chunk or 16)]
+        if step.kept is not None:
+            self._events.append(OpaqueData(self._index, step.kept.provider, step.kept.data))
         if step.closed:
             self._events.append(PartEnded(self._index))
 

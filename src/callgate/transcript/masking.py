@@ -16,6 +16,7 @@ from operator import is_
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
+from callgate.words.messages import CallPart, Message, Opaque, Thinking
 from callgate.words.noun import noun
 
 T = TypeVar("T")
@@ -187,6 +188,10 @@ def _by_capitals() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
 _CAPITALS = _by_capitals()
 
 
+_GIVEN_BACK: Mapping[type, str] = {CallPart: "kept", Thinking: "signature"}
+"""Fields that a provider checks byte for byte: with a mask in them it would refuse the next request."""
+
+
 class Masker:
     """Masks what is found in texts and nouns. It never changes, so threads may share it."""
 
@@ -254,6 +259,8 @@ class Masker:
         if len(above) == DEEPEST or id(value) in above:
             return self._masked_repr(value)
         above = (*above, id(value))
+        if isinstance(value, Message):
+            return self._masked_message(value, above)
         if isinstance(value, Mapping):
             return self._masked_mapping(cast(Mapping[Any, Any], value), above)
         if isinstance(value, tuple | list):
@@ -264,10 +271,17 @@ class Masker:
             return tuple(parts) if isinstance(value, tuple) else parts
         if is_dataclass(value) and not isinstance(value, type):
             olds = {field.name: getattr(value, field.name) for field in fields(value)}
-            news = {name: self._masked(old, above) for name, old in olds.items()}
+            back = _GIVEN_BACK.get(type(value))
+            news = {name: old if name == back else self._masked(old, above) for name, old in olds.items()}
             changed = {name: new for name, new in news.items() if new is not olds[name]}
             return replace(value, **changed) if changed else value
         return self._masked_repr(value)
+
+    def _masked_message(self, message: Message, above: tuple[int, ...]) -> Message:
+        """A provider's own parts go back to it as they are; in a message that is not its own none checks them."""
+        own = message.role == "assistant"
+        parts = tuple(part if own and isinstance(part, Opaque) else self._masked(part, above) for part in message.parts)
+        return message if all(map(is_, parts, message.parts)) else replace(message, parts=parts)
 
     def _masked_mapping(self, mapping: Mapping[Any, Any], above: tuple[int, ...]) -> Mapping[Any, Any]:
         """Keys that held secrets stay apart, and none takes the place of another."""

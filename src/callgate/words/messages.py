@@ -1,4 +1,4 @@
-"""What people, models and tools say to each other: messages and their parts."""
+"""Messages of people, models and tools, and the parts they are made of."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -34,23 +34,34 @@ Content = Text | Image | Resource
 
 @noun
 class Thinking:
-    """A model's reasoning; the signature must come back to the provider untouched."""
+    """A model's reasoning; the signature goes back to the provider unchanged."""
 
     text: str
     signature: str | None = None
 
 
 @noun
+class Opaque:
+    """A provider's own part or data: hidden reasoning, a server-side tool, encrypted state. Nothing but that provider
+    reads it; the next request gives it back unchanged. ``data`` is a JSON object or bytes."""
+
+    provider: str
+    data: Mapping[str, Any] | bytes
+
+
+@noun
 class CallPart:
     """A tool call inside an assistant message, as the model asked for it.
 
-    ``raw_arguments`` is kept when the text the model wrote was not simply the JSON of ``arguments``.
+    ``raw_arguments`` is kept when the text the model wrote was not simply the JSON of ``arguments``; ``kept`` is data
+    that the provider put on the call, such as a signature.
     """
 
     id: str
     name: str
     arguments: Mapping[str, Any]
     raw_arguments: str | None = None
+    kept: Opaque | None = None
 
 
 @noun
@@ -61,14 +72,6 @@ class ResultPart:
     name: str
     content: tuple[Content, ...]
     is_error: bool = False
-
-
-@noun
-class Opaque:
-    """A provider's own part that has to survive the round trip unread."""
-
-    provider: str
-    data: Mapping[str, Any]
 
 
 Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque

@@ -1,4 +1,4 @@
-"""One vocabulary for all providers: what a model streams, and what it is asked."""
+"""One vocabulary for all providers: the events a model streams, and the request it is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -21,10 +21,11 @@ class MessageStarted:
 
 @noun
 class PartStarted:
-    """``id`` and ``name`` belong to a tool call; ``provider`` data is kept for the round trip."""
+    """``id`` and ``name`` belong to a tool call; an ``opaque`` part is the provider's own. Parts keep the order
+    in which they start."""
 
     index: int
-    kind: Literal["text", "thinking", "tool_call"]
+    kind: Literal["text", "thinking", "tool_call", "opaque"]
     id: str = ""
     name: str = ""
 
@@ -49,6 +50,15 @@ class ArgumentsDelta:
 
 
 @noun
+class OpaqueData:
+    """The content of an ``opaque`` part, or data that belongs to a tool call, whole and once for a part."""
+
+    index: int
+    provider: str
+    data: Mapping[str, Any] | bytes
+
+
+@noun
 class PartEnded:
     """The part is closed. For a tool call this is the moment it is complete."""
 
@@ -61,7 +71,9 @@ class MessageEnded:
     usage: Usage = Usage()
 
 
-ModelEvent = MessageStarted | PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | PartEnded | MessageEnded
+ModelEvent = (
+    MessageStarted | PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | OpaqueData | PartEnded | MessageEnded
+)
 
 
 @noun

@@ -11,6 +11,7 @@ from callgate.words.model import (
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    OpaqueData,
     PartEnded,
     PartStarted,
     Request,
@@ -63,6 +64,10 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 whole = reason in ("end", "tool_calls")
                 promise(not whole or closed == set(parts), f"all parts are closed before a message ends with {reason}")
                 promise(reason != "end" or not ids, "a message with calls ends with tool_calls")
+            case OpaqueData(index):
+                kind = parts.get(index)
+                promise(kind in ("opaque", "tool_call"), f"{event} belongs to an open opaque or tool_call part")
+                promise(index not in closed, f"part {index} is closed before {event}")
             case _:
                 kind = _DELTAS[type(event)]
                 promise(parts.get(event.index) == kind, f"{event} belongs to an open {kind} part")
