@@ -14,9 +14,9 @@ from callgate.assembly import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
-from callgate.policy.known import stand_in
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import Rulebook
+from callgate.policy.well_known import StandIn
 from callgate.shell.analysis import analyse
 from callgate.words.decisions import Effect, Origin, arguments_hash
 
@@ -71,7 +71,7 @@ def gate() -> Callable[[Case], object]:
 
 
 def case_of(command: str) -> Callable[[], Case]:
-    tool, arguments = stand_in("Bash"), {"command": command}
+    tool, arguments = StandIn("Bash"), {"command": command}
     place = Resolver(ROOT).place
     hashed = arguments_hash("Bash", arguments)
     traits = tool.traits(arguments)

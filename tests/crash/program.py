@@ -33,10 +33,10 @@ from callgate.core.ports import Tool
 from callgate.core.view import faults
 from callgate.testing import ScriptedModel, Turn, say, turn
 from callgate.testing.script import raw_call
-from callgate.tools.traits import Given
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.declared import Given
 from callgate.words.errors import JournalError
 from callgate.words.events import (
     CallStarted,

@@ -8,9 +8,9 @@ from typing import Any
 
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
-from callgate.policy.known import stand_in
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import EMPTY, Rulebook
+from callgate.policy.well_known import StandIn
 from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
@@ -79,14 +79,14 @@ def case_of(
     **fields: Any,
 ) -> Case:
     given = {**(arguments or {}), **fields}
-    tool = stand_in(name)
+    tool = StandIn(name)
     return Case(
         "c1",
         tool,
         name,
         given,
         arguments_hash(name, given),
-        traits or tool.traits(given),
+        tool.traits(given) if traits is None else replace(traits, declared=tool.traits(given).declared),
         policies,
         mode,
         NOW,

@@ -35,7 +35,7 @@ from tests.policy.gate_kit import case_of, decided, shell
         (shell("touch a.py"), "ask", "no rule covers touch"),
         (shell("cat a.py", traits=Traits("mutating")), "allow", ""),
         (shell("touch a.py", traits=Traits("none")), "ask", "no rule covers touch"),
-        (case_of("Bash", {"command": 3}, traits=Traits("none")), "ask", "the command is not text"),
+        (case_of("Bash", {"command": 3}, traits=Traits("none")), "ask", "command is int, wanted text"),
     ],
     ids=range(25),
 )

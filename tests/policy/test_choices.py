@@ -6,16 +6,18 @@ import pytest
 
 from callgate.core.ports import Case
 from callgate.policy.always import choices_for
-from callgate.words.decisions import Choice, Pattern
+from callgate.words.decisions import Choice, Pattern, Question
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import ROOT, case_of, outcome, policy, shell
 
 
 def offered(case: Case) -> list[Pattern | None]:
+    """What lies between exactly these arguments and the whole tool."""
     first, *rest = choices_for(case)
     label = "exactly this command" if case.name == "Bash" else "exactly these arguments"
-    assert first == Choice(label, Pattern("exact", case.arguments_hash))
-    return [choice.pattern for choice in rest]
+    assert (first.label, first.pattern) == (label, Pattern("exact", case.arguments_hash))
+    assert all(choice.rule for choice in (first, *rest))
+    return [choice.pattern for choice in rest if choice.pattern is not None]
 
 
 def test_what_the_tool_proposes_goes_before_what_its_kind_suggests() -> None:
@@ -104,3 +106,62 @@ def test_for_a_file_it_and_its_folder_are_offered_and_for_a_page_its_host(case: 
     assert offered(case) == [Pattern("rule", each) for each in patterns]
     for pattern in offered(case):
         assert outcome(replace(case, policies=[policy("allow", case.name, pattern)])) == "allow"
+
+
+def reaches(case: Case) -> list[str]:
+    """The rules on offer, narrowest first; each allows the call when it is picked."""
+    found = choices_for(case)
+    for choice in found:
+        made = policy("allow", choice.tool or case.name, choice.pattern)
+        assert outcome(replace(case, policies=[made])) == "allow", choice
+    return [choice.rule for choice in found]
+
+
+@pytest.mark.spec("CALL-5")
+def test_always_goes_from_these_arguments_over_single_ones_to_the_tool_and_its_server() -> None:
+    exact = "mcp__db__query(exactly these arguments)"
+    case = case_of("mcp__db__query", table="users", limit=5, where={"a": 1}, note="a, b*")
+    assert reaches(case) == [
+        exact,
+        "mcp__db__query(table=users)",
+        "mcp__db__query(limit=5)",
+        "mcp__db__query(note=a\\, b\\*)",
+        "mcp__db__query",
+        "mcp__db",
+    ]
+    assert reaches(case_of("Deploy", to="prod")) == ["Deploy(exactly these arguments)", "Deploy"]
+    assert reaches(case_of("Deploy", to="prod", text="x" * 100)) == [
+        "Deploy(exactly these arguments)",
+        "Deploy(to=prod)",
+        "Deploy",
+    ]
+    assert reaches(case_of("Agent", type="explore"))[1:] == ["Agent(explore)", "Agent"]
+    assert reaches(case_of("WebFetch", url="https://a.test/x"))[1:] == ["WebFetch(domain:a.test)", "WebFetch"]
+    assert reaches(case_of("Write", file_path="src/a.py"))[1:] == ["Write(./src/a.py)", "Write(./src/**)", "Write"]
+
+
+@pytest.mark.spec("CALL-5")
+def test_of_a_server_only_what_its_tool_surely_belongs_to_is_offered() -> None:
+    unclear = case_of("mcp__a__b__c")
+    assert reaches(unclear)[1:] == ["mcp__a__b__c"]
+    said = replace(unclear, traits=replace(unclear.traits, server="a__b"))
+    assert [choice.rule for choice in choices_for(said)][1:] == ["mcp__a__b__c", "mcp__a__b"]
+
+
+@pytest.mark.spec("CALL-5")
+def test_a_tool_can_leave_the_wide_choices_out_and_a_command_runner_always_does() -> None:
+    for own in ((), (Choice("these", Pattern("rule", "to=prod"), "Deploy(to=prod)"),)):
+        case = case_of("Deploy", {"to": "prod", "n": 1}, traits=Traits(choices_for_always=own))
+        assert choices_for(case)[1:] == own
+    assert reaches(shell("npm test"))[1:] == ["Bash(npm test:*)"]
+
+
+def test_the_answer_for_a_server_is_about_the_server() -> None:
+    case = case_of("mcp__db__query", table="users")
+    question = Question("c1", case.name, case.arguments, case.arguments_hash, "default", "", 0.0)
+    answer = question.always(choices_for(case)[-1])
+    assert answer.always is not None
+    assert (answer.always.tool, answer.always.pattern) == ("mcp__db", None)
+    other = case_of("mcp__db__insert", policies=[answer.always])
+    assert outcome(other) == "allow"
+    assert outcome(case_of("mcp__other__insert", policies=[answer.always])) == "ask"

@@ -3,8 +3,8 @@
 import pytest
 
 from callgate.policy.hints import hint
-from callgate.policy.known import NAMES, meant_by
 from callgate.policy.rules import make_rule
+from callgate.policy.well_known import TABLE, meant_by
 from callgate.words.decisions import Effect, Origin
 
 
@@ -15,7 +15,8 @@ def said(effect: Effect, text: str) -> str | None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("Bash(*)", "allows nothing: write the program, or Bash alone for every command"),
+        ("Bash(* --version)", "allows nothing: write the program, or Bash alone for every command"),
+        ("deploy(prod)", "what the brackets of deploy hold is only known when it is called"),
         ("Bash(* --version)", "allows nothing: write the program, or Bash alone"),
         ("Bash(git*)", "allows nothing: write Bash(git:*)"),
         ("Bash(git* log)", "allows nothing: write Bash(git:*)"),
@@ -67,7 +68,7 @@ def test_a_name_that_is_nearly_well_known_was_meant_to_be(name: str, meant: str 
     assert meant_by(name) == meant
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(TABLE))
 def test_a_well_known_name_is_meant(name: str) -> None:
     assert meant_by(name) is None
     assert meant_by(name.lower()) == name

@@ -196,7 +196,7 @@ def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way(
         (case_of("Agent", type="x" * 200), (), "it starts an agent of type xxx"),
         (case_of("Write"), (), "Write may change something"),
         (case_of("WebSearch", query="x"), (), "into the network; a rule WebSearch would allow that"),
-        (case_of("Bash", {"command": 3}), (), "the command is not text, so no rule covers it"),
+        (case_of("Bash", {"command": 3}), (), "no rule covers it: command is int, wanted text"),
     ],
     ids=["tool", "server", "near", "odd", "agent", "odd agent", "long agent", "no path", "search", "no text"],
 )

@@ -258,7 +258,8 @@ class Asking:
             except (TypeError, ValueError) as error:
                 return f"the changed arguments are not JSON: {error}"
         if confirmation.always is not None:
-            if confirmation.always.tool != ticket.case.name:
+            choices = () if ticket.question is None else ticket.question.choices
+            if confirmation.always.tool not in (ticket.case.name, *(each.tool for each in choices if each.tool)):
                 return f"the policy is for {confirmation.always.tool}, the question was about {ticket.case.name}"
             wrong = policy_fault(confirmation.always)
             if wrong is not None:

@@ -243,4 +243,4 @@ def policy_fault(policy: ApprovalPolicy) -> str | None:
 def choices_for(case: Case) -> tuple[Choice, ...]:
     """How far an "always" may reach, narrowest first: exactly these arguments, then what the tool proposes."""
     exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
-    return (exact, *case.traits.choices_for_always)
+    return (exact, *(case.traits.choices_for_always or ()))

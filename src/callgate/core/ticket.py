@@ -12,6 +12,7 @@ from callgate.core.ports import Case, Host, Timer, Tool
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Decision, Question
+from callgate.words.declared import UNDECLARED, label_of
 from callgate.words.traits import Traits
 
 
@@ -102,12 +103,9 @@ class Ticket:
     @property
     def label(self) -> str:
         """``Bash(mkdir build…)``: enough for a person to recognise the call."""
+        traits = getattr(self, "traits", None)
         arguments = getattr(self, "arguments", None) or self.call.arguments
-        value = next((item for item in arguments.values() if isinstance(item, str)), None)
-        if value is None:
-            return self.name
-        line = value.split("\n", 1)[0]
-        return f"{self.name}({line[:40]}{'…' if len(line) > 40 or line != value else ''})"
+        return label_of(self.name, UNDECLARED if traits is None else traits.declared, arguments)
 
     @property
     def had_effects(self) -> bool:

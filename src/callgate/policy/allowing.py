@@ -12,7 +12,7 @@ from callgate.policy.rules import Rule
 from callgate.policy.subjects import Subject, Touch, Way
 from callgate.words.noun import noun
 
-_WAYS: dict[str, frozenset[Way]] = {"Edit": WRITES, "Read": READS}
+_WAYS: dict[str, frozenset[Way]] = {"writes": WRITES, "reads": READS}
 
 
 @noun
@@ -74,21 +74,32 @@ class Grants:
 
     def _granted(self, rules: Sequence[Rule]) -> "shell.Granted | shell.Refused | None":
         analysis = self.subject.analysis
+        refused = self.subject.not_granted or self._folder_closed()
+        if refused is not None:
+            return shell.Refused(refused)
         patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
         if analysis is None or not patterns:
             return None
         return shell.grant(analysis, patterns, self.may_write, self.may_touch, self.stays)
 
+    def _folder_closed(self) -> str | None:
+        """Why the command may not run where it is told to: outside, and no rule opens that folder."""
+        place = self.subject.place_in_shell(".")
+        if place.inside or self.place(Touch(place, "read")) is not None:
+            return None
+        return f"it runs in {place.spelled}, outside the workspace"
+
     def _command_rules(self) -> list[Rule]:
-        name, now = self.subject.case.name, self.subject.case.now
+        subject = self.subject
         candidates = [rule for rule in self.rules if isinstance(rule.content, Command) and self._taken_apart(rule)]
-        return [rule for rule in candidates if rule.lives(now) and rule.names(name) and self._reaches(rule)]
+        living = [rule for rule in candidates if rule.lives(subject.case.now) and rule.is_for(subject)]
+        return [rule for rule in living if self._reaches(rule)]
 
     def places(self) -> Rule | None:
         """The first of the rules that together cover every place; what is read inside the workspace needs none."""
         subject = self.subject
         named: Rule | None = None
-        if subject.locks is not None and subject.locks.scope != "paths":
+        if not (subject.placed or subject.declared.command is not None) or subject.has("address") or subject.agent:
             return None
         edits = subject.edits_files and any(touch.way != "read" for touch in subject.touches)
         if subject.hidden is not None or not (edits or subject.effects == "none"):
@@ -109,7 +120,7 @@ class Grants:
                 return rule
             if not isinstance(content, Path) or content.field or not rule.lives(case.now):
                 continue
-            if not rule.everywhere and not rule.names(case.name):
+            if rule.kind not in _WAYS and not rule.is_for(self.subject):
                 continue
             far_enough = touch.place.inside or rule.reaches
             if far_enough and touch.way in content.ways and content.pattern.covers(touch.place):
@@ -139,7 +150,8 @@ class Grants:
     def _taken_apart(self, rule: Rule) -> bool:
         """Whether the rule is one of those that cover a call together."""
         if isinstance(rule.content, Command):
-            return self.subject.analysis is not None and rule.content.field == "command"
+            names = ("", *self.subject.declared.names.get("command", ()))
+            return self.subject.declared.command is not None and rule.content.field in names
         return isinstance(rule.content, Path) and not rule.content.field
 
     def _reaches(self, rule: Rule) -> bool:
@@ -148,7 +160,7 @@ class Grants:
 
 def _whole_kind(rule: Rule, touch: Touch) -> bool:
     """``Edit`` alone is as wide as ``Edit(**)``, and so is ``Read``; but not an answer about one of these tools."""
-    return rule.text == rule.tool and touch.place.inside and touch.way in _WAYS.get(rule.tool, ())
+    return rule.text == rule.tool and touch.place.inside and touch.way in _WAYS.get(rule.kind, ())
 
 
 def _too_far(rule: Rule, outside: Sequence[Touch]) -> str:

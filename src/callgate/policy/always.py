@@ -1,15 +1,23 @@
 """How far an "always" may reach: what a person may pick instead of a plain yes."""
 
 import re
+from collections.abc import Iterator
 from posixpath import dirname
 
 from callgate import shell
 from callgate.core.ports import Case
-from callgate.policy.known import FETCH, READERS, SHELL, WRITERS
+from callgate.policy.fields import written
+from callgate.policy.rules import sure_server
 from callgate.policy.subjects import Subject
+from callgate.policy.well_known import COMMANDS
 from callgate.words.decisions import Choice, Pattern
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
+_NAME = re.compile(r"\w+")
+_SPECIAL = re.compile(r"[*,\\]")
+_ESCAPED = r"\\\g<0>"
+_LONGEST_VALUE = 60
+_MOST_FIELDS = 3
 _PATH = re.compile(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
 """No character that means something in a path rule."""
 
@@ -40,45 +48,79 @@ _NEVER = _names("""
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """Narrowest first: exactly these arguments, then what the tool proposes or, where it proposes nothing, what its
-    kind makes plain: the beginning of a command, a file and its folder, a host."""
-    label = "exactly this command" if case.name == SHELL else "exactly these arguments"
-    exact = Choice(label, Pattern("exact", case.arguments_hash))
-    return (exact, *(case.traits.choices_for_always or _usual(case)))
+    """Narrowest first: exactly these arguments; then the tool's own, or else those its subject gives (the beginning of
+    a command, a file and its folder, a host, an agent, single arguments), the whole tool and the whole MCP server."""
+    subject = Subject(case, root="", home="")
+    is_command = "command" in subject.declared.kinds
+    label = "exactly this command" if is_command else "exactly these arguments"
+    exact = Choice(label, Pattern("exact", case.arguments_hash), f"{case.name}({label})")
+    own = case.traits.choices_for_always
+    return (exact, *(_usual(subject) if own is None else own))
 
 
-def _usual(case: Case) -> tuple[Choice, ...]:
-    if case.name == SHELL:
-        command = case.arguments.get("command")
-        return _commands(shell.analyse(command)) if isinstance(command, str) else ()
-    if case.name == FETCH:
-        host = Subject(case, root="", home="").host
-        return () if host is None else (Choice(f"anything from {host}", Pattern("rule", f"domain:{host}")),)
-    return _files(case) if case.name in READERS or case.name in WRITERS else ()
+def _usual(subject: Subject) -> tuple[Choice, ...]:
+    """A command runner is never offered as a whole: that is for a rule somebody writes on purpose."""
+    if "command" in subject.declared.kinds:
+        return _commands(subject)
+    return (*_narrow(subject), *_whole(subject.case))
 
 
-def _commands(analysis: "shell.Analysis") -> tuple[Choice, ...]:
+def _narrow(subject: Subject) -> tuple[Choice, ...]:
+    name = subject.case.name
+    if subject.host is not None and "address" in subject.declared.kinds:
+        return (_by_rule(f"anything from {subject.host}", name, f"domain:{subject.host}"),)
+    if subject.agent is not None:
+        kind = subject.agent
+        return (_by_rule(f"agents of type {kind}", name, kind),) if _WORD.fullmatch(kind) else ()
+    return _files(subject) if subject.placed else _fields(subject.case)
+
+
+def _whole(case: Case) -> Iterator[Choice]:
+    yield Choice(f"every call of {case.name}", rule=case.name)
+    server = case.traits.server or sure_server(case.name)
+    if server:
+        whole = f"mcp__{server}"
+        yield Choice(f"every tool of the server {server}", rule=whole, tool=whole)
+
+
+def _by_rule(label: str, tool: str, content: str) -> Choice:
+    return Choice(label, Pattern("rule", content), f"{tool}({content})")
+
+
+def _commands(subject: Subject) -> tuple[Choice, ...]:
     """A prefix, if it is one plain command, and if that prefix would really have allowed it."""
+    analysis = subject.analysis
+    if analysis is None or subject.not_granted is not None:
+        return ()
+    prefix = prefix_of(analysis)
+    if not prefix:
+        return ()
+    field = subject.declared.names.get("command", ("",))[0]
+    rule = f"{COMMANDS}({prefix}:*)"
+    return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, field), rule),)
+
+
+def prefix_of(analysis: "shell.Analysis") -> str:
+    """The first words of a plain command that an "always" may cover; empty where none may."""
     commands = analysis.script.commands
     if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
-        return ()
+        return ""
     words = [word.value or "" for word in commands[0].words[:3]]
     if not words or words[0] in _NEVER:
-        return ()
+        return ""
     needed = 3 if " ".join(words[:2]) in _BY_THREE else 2 if words[0] in _BY_SUBCOMMAND else 1
     words = words[:needed]
     plain = all(_WORD.fullmatch(word) for word in words if needed < 3 or word != "-m")
     if len(words) < needed or not plain or shell.doubt(analysis) is not None:
-        return ()
+        return ""
     prefix = " ".join(words)
-    if not isinstance(shell.grant(analysis, (shell.parse_pattern(f"{prefix}:*"),), lambda path: False), shell.Granted):
-        return ()
-    return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, "command")),)
+    granted = shell.grant(analysis, (shell.parse_pattern(f"{prefix}:*"),), lambda path: False)
+    return prefix if isinstance(granted, shell.Granted) else ""
 
 
-def _files(case: Case) -> tuple[Choice, ...]:
+def _files(subject: Subject) -> tuple[Choice, ...]:
     """The file and its folder, if there is one file, inside the workspace, and no link leads to it."""
-    touches = Subject(case, root="", home="").touches
+    case, touches = subject.case, subject.touches
     if len(touches) != 1 or not touches[0].place.inside or len(touches[0].place.hops) > 1:
         return ()
     root = case.place(".").resolved.rstrip("/") + "/"
@@ -86,9 +128,17 @@ def _files(case: Case) -> tuple[Choice, ...]:
     if not _PATH.fullmatch(path) or path.startswith(" ") or path.endswith(" "):
         return ()
     folder = dirname(path)
-    file = Choice(f"{case.name} of {path}", Pattern("rule", f"./{path}"))
-    return (
-        (file, Choice(f"{case.name} of anything in {folder}/", Pattern("rule", f"./{folder}/**")))
-        if folder
-        else (file,)
-    )
+    file = _by_rule(f"{case.name} of {path}", case.name, f"./{path}")
+    if not folder:
+        return (file,)
+    return file, _by_rule(f"{case.name} of anything in {folder}/", case.name, f"./{folder}/**")
+
+
+def _fields(case: Case) -> tuple[Choice, ...]:
+    """One argument as it is, the others free; for a call of several arguments, and values that are short."""
+    found: list[Choice] = []
+    for name, value in case.arguments.items() if len(case.arguments) > 1 else ():
+        text = written(value)
+        if text is not None and len(text) <= _LONGEST_VALUE and _NAME.fullmatch(name):
+            found.append(_by_rule(f"calls with {name} {text}", case.name, f"{name}={_SPECIAL.sub(_ESCAPED, text)}"))
+    return tuple(found[:_MOST_FIELDS])

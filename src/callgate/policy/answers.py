@@ -5,7 +5,8 @@ from functools import lru_cache
 from callgate import shell
 from callgate.policy.contents import READS, WRITES, Arguments, Command, Content, Path, Unreadable, parse_content
 from callgate.policy.paths import parse_path_pattern
-from callgate.policy.rules import Rule
+from callgate.policy.rules import Rule, server_of
+from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 
 
@@ -31,7 +32,8 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
         content,
         policy.expires_at,
         policy.note,
-        everywhere=policy.tool in ("Edit", "Read") and policy.effect != "allow",
+        server=server_of(policy.tool),
+        kind="" if policy.effect == "allow" else known(policy.tool).kind,
         reaches=reaches,
     )
 
@@ -40,7 +42,7 @@ def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
     if pattern.kind == "exact":
         return Arguments(pattern.value)
     if pattern.kind == "prefix":
-        return Command(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field or "command")
+        return Command(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field)
     if pattern.kind == "glob":
         anchored = pattern.value if pattern.value.startswith(("/", "~/")) else f"/{pattern.value}"
         return Path(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)

@@ -13,11 +13,11 @@ from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.allowing import Grants
 from callgate.policy.answers import as_rule
 from callgate.policy.contents import Command, Path, Unreadable
-from callgate.policy.known import FETCH, NETWORK, READERS, SHELL, WRITERS
 from callgate.policy.loops import loop_guard
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.subjects import Subject, Way
+from callgate.policy.well_known import COMMANDS, FETCHING
 from callgate.policy.wording import brief, sentence
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 
@@ -25,10 +25,7 @@ _READ_ONLY = Allow("default", "it only reads")
 _READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
 _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny("mode plan", "plan mode changes nothing; present the plan first")
-_LOOKED_INTO = READERS | WRITERS | {SHELL}
-"""Tools whose places are found in their arguments where they declare none."""
-
-
+_NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
     "write": "what it writes may take effect later, without another question",
@@ -61,8 +58,8 @@ def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
 
 def _risk(subject: Subject, reason: str) -> str | None:
     """What a person should know before saying yes, and is not told yet."""
-    if subject.dressed_up is not None:
-        return subject.dressed_up
+    if subject.look_alike is not None:
+        return subject.look_alike
     if subject.doubt is not None:
         why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
         return sentence(f"nobody can tell beforehand what the command does{why}")
@@ -71,10 +68,12 @@ def _risk(subject: Subject, reason: str) -> str | None:
     return None
 
 
-def _has_places(case: Case) -> bool:
-    """Whether there are files to look at: most calls of most tools have none."""
+def _may_touch(case: Case) -> bool:
+    """Whether there may be files to look at: a quick no for calls without paths and without any text."""
     locks = case.traits.declared_locks
-    return case.name in _LOOKED_INTO or (locks is not None and bool(locks.reads or locks.writes))
+    if case.traits.declared.kinds or (locks is not None and (locks.reads or locks.writes)):
+        return True
+    return any(isinstance(each, str | list | dict) for each in case.arguments.values())
 
 
 @lru_cache(maxsize=256)
@@ -132,12 +131,12 @@ class Judge:
     def plan_mode(self, case: Case) -> Verdict:
         if case.mode != "plan":
             return None
-        if case.name == SHELL:  # the command is what counts, whatever the tool says of itself
-            return None if self.subject(case).effects == "none" else _PLAN
-        return None if case.traits.effects == "none" or case.traits.own_state else _PLAN
+        if case.traits.effects == "none" and not _may_touch(case):
+            return None
+        return None if self._own_state(case) or self.subject(case).effects == "none" else _PLAN
 
     def hard_safety(self, case: Case) -> Verdict:
-        if not _has_places(case):
+        if not _may_touch(case):
             return None
         subject = self.subject(case)
         danger = subject.danger
@@ -174,11 +173,10 @@ class Judge:
     def mode(self, case: Case) -> Verdict:
         if case.mode == "bypass":
             return Allow("mode bypass")
-        if case.mode == "accept_edits" and case.tool.previews:
+        if case.mode == "accept_edits":
             subject = self.subject(case)
-            writes = any(touch.way == "write" for touch in subject.touches)
-            whole = subject.locks is not None and subject.locks.scope == "paths"
-            if writes and whole and not subject.outside:
+            edits = subject.edits_files and subject.placed and subject.declared.command is None
+            if edits and any(touch.way == "write" for touch in subject.touches) and not subject.outside:
                 return Allow("mode accept_edits", "it edits files inside the workspace")
         return None
 
@@ -194,27 +192,28 @@ class Judge:
         return None
 
     def default(self, case: Case) -> Verdict:
-        if case.name in NETWORK:
-            return self._network(case)
-        if not _has_places(case):
-            if case.traits.effects == "none":
-                return _READ_ONLY
-        elif self.subject(case).effects == "none":
-            return self._reading(case)
-        if case.traits.own_state and case.name != SHELL:
+        if case.traits.effects == "none" and not _may_touch(case):
+            return _READ_ONLY
+        subject = self.subject(case)
+        if case.traits.needs_no_question and not subject.outside:
+            return _NO_QUESTION
+        if subject.effects == "none":
+            return self._network(case) if subject.has("address") else self._reading(case)
+        if self._own_state(case):
             return _OWN_STATE
         guard = self._guard(case)
         reason = sentence(why_not_allowed(self.grants(case, self.rules(case, "allow")), guard and Guard(guard)))
-        return Ask("default", reason, risk=_risk(self.subject(case), reason))
+        return Ask("default", reason, risk=_risk(subject, reason))
 
     def _network(self, case: Case) -> Ask:
-        host = self.subject(case).host
-        if case.name != FETCH:
+        subject = self.subject(case)
+        if not subject.address:
             return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
-        if host is None:
+        if subject.host is None:
             return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
-        reason = f"it fetches from {host}; a rule {FETCH}(domain:{host}) would allow that"
-        return Ask("default", reason, risk=self.subject(case).dressed_up)
+        rule = f"{FETCHING}(domain:{subject.host})" if subject.is_just("address") else case.name
+        reason = f"it fetches from {subject.host}; a rule {rule} would allow that"
+        return Ask("default", reason, risk=subject.look_alike)
 
     def _reading(self, case: Case) -> Allow | Ask:
         subject = self.subject(case)
@@ -230,6 +229,10 @@ class Judge:
         would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
         reason = f"it reads {brief(subject.outside[0].place.spelled)}, outside the workspace{would}"
         return Ask("default", sentence(reason))
+
+    def _own_state(self, case: Case) -> bool:
+        """Of a command runner only the command says what it changes."""
+        return case.traits.own_state and "command" not in case.traits.declared.kinds
 
     # ---- what they share ----------------------------------------------------------------------------------------
 
@@ -287,7 +290,9 @@ class Judge:
 
     def _guards(self, case: Case) -> bool:
         """Whether there may be a narrower rule on the shell that a command in doubt could slip past."""
-        return case.name == SHELL and bool(self.rulebook.denies or self.rulebook.asks or case.policies)
+        if not self.rulebook.denies and not self.rulebook.asks and not case.policies:
+            return False
+        return self.subject(case).has("command")
 
     def _guard(self, case: Case) -> Rule | None:
         """The rule that such a command could slip past, if it is one on commands."""
@@ -295,7 +300,7 @@ class Judge:
         return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
 
     def _on_commands(self, rule: Rule) -> bool:
-        return isinstance(rule.content, Command | Unreadable) and rule.names(SHELL)
+        return isinstance(rule.content, Command | Unreadable) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
         """Why nobody can say what the command does, where a deny or ask rule may be about just that. A command that can

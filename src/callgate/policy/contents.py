@@ -6,6 +6,7 @@ and does an allow rule cover the call (the narrow one).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from posixpath import join, normpath
 from typing import Protocol
 
@@ -13,9 +14,10 @@ from callgate import shell
 from callgate.policy.fields import FieldPattern, Wild, example, parse_fields
 from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.hosts import HostPattern, host_pattern
-from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS
 from callgate.policy.paths import PathPattern, parse_path_pattern
 from callgate.policy.subjects import Subject, Touch, Way
+from callgate.policy.well_known import Content as Kind
+from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -46,10 +48,10 @@ class Written(Content, Protocol):
 
 @noun
 class Command:
-    """A pattern for the command in the argument ``field``."""
+    """A pattern for the declared command of a call; with a ``field``, for the command in that argument."""
 
     pattern: "shell.ShellPattern"
-    field: str = "command"
+    field: str = ""
 
     def against(self, subject: Subject) -> str | None:
         analysis = subject.analysis_of(self.field)
@@ -57,7 +59,9 @@ class Command:
 
     def covers(self, subject: Subject) -> bool:
         analysis = subject.analysis_of(self.field)
-        return analysis is not None and isinstance(shell.grant(analysis, (self.pattern,), _never), shell.Granted)
+        if analysis is None or subject.not_granted is not None:
+            return False
+        return isinstance(shell.grant(analysis, (self.pattern,), _never), shell.Granted)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         if effect == "allow":
@@ -96,6 +100,8 @@ class Path:
         return None
 
     def covers(self, subject: Subject) -> bool:
+        if not (self.field or subject.placed or subject.declared.command is not None):
+            return False  # its places are only guessed
         meant = self._meant(subject)
         others = all(touch.place.inside or self.pattern.covers(touch.place) for touch in subject.touches)
         return bool(meant) and others and all(self.pattern.covers(touch.place) for touch in meant)
@@ -133,6 +139,8 @@ class Host:
     pattern: HostPattern
 
     def against(self, subject: Subject) -> str | None:
+        if subject.address is None:
+            return None if subject.declared.fault is None else "its host cannot be told"
         if subject.host is None:
             return "its host cannot be told for sure"
         return f"its host is {subject.host}" if self.pattern.touches(subject.host) else None
@@ -149,11 +157,12 @@ class AgentType:
     pattern: Wild
 
     def against(self, subject: Subject) -> str | None:
-        found = next((each for each in subject.agents if self.pattern.fits(each)), None)
-        return None if found is None else f"it starts an agent of type {found}"
+        if subject.agent is None:
+            return None if subject.declared.fault is None else "the type of its agent cannot be told"
+        return f"it starts an agent of type {subject.agent}" if self.pattern.fits(subject.agent) else None
 
     def covers(self, subject: Subject) -> bool:
-        return bool(subject.agents) and all(self.pattern.fits(each) for each in subject.agents)
+        return subject.agent is not None and self.pattern.fits(subject.agent)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         return self.pattern.fits(text)
@@ -203,24 +212,70 @@ class Unreadable:
         return False
 
 
+@noun
+class ByDeclaration:
+    """The brackets of a rule on a tool that is only known when it is called: a command, a path or an agent type, as
+    the tool declares. Where it declares none of them the rule allows nothing and stands against the whole tool."""
+
+    text: str
+    root: str
+    home: str
+
+    def against(self, subject: Subject) -> str | None:
+        content = self._content(subject)
+        return "it is not known what its brackets hold" if content is None else content.against(subject)
+
+    def covers(self, subject: Subject) -> bool:
+        content = self._content(subject)
+        return content is not None and content.covers(subject)
+
+    def _content(self, subject: Subject) -> "Content | None":
+        kinds = subject.declared.kinds
+        content = "command" if "command" in kinds else "agent" if "agent" in kinds else None
+        if content is None and kinds & {"reads", "writes"}:
+            content = "path"
+        return content and _parsed(content, self.text, self.root, self.home)
+
+    def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
+        raise ValueError("what the brackets hold is only known when the tool is called")
+
+
 def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
     """ValueError says what is wrong and at which character of the content."""
-    if tool == SHELL:
+    row = known(tool)
+    if row.content is not None:
+        ways = {"reads": READS, "writes": WRITES}.get(row.kind, READS | WRITES)
+        return _parse(row.content, content, ways, root, home)
+    if content.startswith("domain:") and meant_by(tool) is None:
+        return _parse("address", content, READS, root, home)
+    try:
+        return Fields(parse_fields(content))
+    except ValueError:
+        if tool.startswith("mcp__") or meant_by(tool) is not None or "=" in content:
+            raise
+        _parsed("command", content, root, home)
+        return ByDeclaration(content, root, home)
+
+
+@lru_cache(maxsize=256)
+def _parsed(kind: Kind, content: str, root: str, home: str) -> Written:
+    return _parse(kind, content, READS | WRITES, root, home)
+
+
+def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str) -> Written:
+    if kind == "command":
         return Command(shell.parse_pattern(content))
-    if tool in READERS or tool in WRITERS:
-        ways = {"Edit": WRITES, "Read": READS}.get(tool, READS | WRITES)
+    if kind == "path":
         return Path(parse_path_pattern(content, root=root, home=home), ways)
-    if tool == FETCH:
-        kind, colon, host = content.partition(":")
-        if kind != "domain" or not colon:
-            raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
-        try:
-            return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
-        except ValueError as error:
-            raise ValueError(f"{error}, at character {len(kind) + 2}") from None
-    if tool == AGENT:
+    if kind == "agent":
         return AgentType(_agent(content))
-    return Fields(parse_fields(content))
+    prefix, colon, host = content.partition(":")
+    if prefix != "domain" or not colon:
+        raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
+    try:
+        return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+    except ValueError as error:
+        raise ValueError(f"{error}, at character {len(prefix) + 2}") from None
 
 
 def _agent(content: str) -> Wild:

@@ -144,7 +144,7 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
         rules = judge.rules(case, effect)
         grants = judge.grants(case, rules)
         for rule in rules:
-            if not rule.everywhere and not any(rule.names(name) for name in subject.names):
+            if not rule.concerns(subject):
                 continue
             if effect == "allow":
                 why = grants.why_not(rule)
@@ -168,6 +168,6 @@ def _why_not(rule: Rule, subject: Subject) -> str:
         case Host():
             return f"its host is {subject.host}"
         case AgentType():
-            return f"it starts an agent of type {', '.join(subject.agents)}"
+            return f"it starts an agent of type {subject.agent}"
         case _:
             return "the arguments are others"

@@ -115,6 +115,12 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
     return Wild(tuple(parts)), at
 
 
+def written(value: object) -> str | None:
+    """The value as a rule would write it, before escapes; None for what no rule on a field covers."""
+    text = next(iter(_spellings(value)), None)
+    return text if text and text.isprintable() and text == text.strip() else None
+
+
 def _spellings(value: object) -> tuple[str, ...]:
     """How a rule may write the value; none for null, objects and lists."""
     if isinstance(value, str):

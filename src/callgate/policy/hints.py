@@ -3,9 +3,9 @@ settings, and nothing that decides."""
 
 import re
 
-from callgate.policy.contents import Command, Fields, Path
-from callgate.policy.known import meant_by
+from callgate.policy.contents import ByDeclaration, Command, Fields, Path
 from callgate.policy.rules import Rule
+from callgate.policy.well_known import meant_by
 
 _ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
 _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
@@ -20,6 +20,8 @@ def hint(rule: Rule) -> str | None:
         return _on_command(rule, content)
     if isinstance(content, Path):
         return _on_path(content)
+    if isinstance(content, ByDeclaration):
+        return f"what the brackets of {rule.tool} hold is only known when it is called: a part that it declares"
     found = _on_fields(content) if isinstance(content, Fields) else None
     return found or _on_name(rule)
 

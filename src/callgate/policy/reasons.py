@@ -10,13 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from callgate import shell
-from callgate.core.ports import Case
 from callgate.policy.allowing import Grants
-from callgate.policy.always import choices_for
+from callgate.policy.always import prefix_of
 from callgate.policy.contents import Command
-from callgate.policy.known import SHELL
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.subjects import Touch
+from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
 from callgate.policy.wording import brief
 from callgate.words.decisions import Origin
 from callgate.words.noun import noun
@@ -46,13 +45,13 @@ class Guard:
 def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
     """Why a call that changes something is not allowed, and what would allow it."""
     subject = grants.subject
-    if subject.case.name == SHELL:
+    if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
     if subject.edits_files and any(touch.way != "read" for touch in subject.touches):
         return _about_files(grants)
-    if subject.agents:
-        kind = brief(subject.agents[0], 60)
-        rules = [f"Agent({kind})"]
+    if subject.agent is not None:
+        kind = brief(subject.agent, 60)
+        rules = [f"{AGENTS}({kind})"]
         return f"it starts an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
     name = subject.case.name
     named = next(iter(_living(grants)), None)
@@ -64,7 +63,7 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
 
 def what_would_read(grants: Grants) -> str:
     """Which rules would let all that is outside the workspace be read, as the end of a sentence."""
-    return _on_files("Read", grants.subject.outside, grants)
+    return _on_files(READING, grants.subject.outside, grants)
 
 
 def what_would_run(grants: Grants) -> str:
@@ -79,7 +78,7 @@ def what_would_run(grants: Grants) -> str:
 def _about_command(grants: Grants, guard: Guard | None) -> str:
     analysis = grants.subject.analysis
     if analysis is None:
-        return "the command is not text, so no rule covers it"
+        return f"no rule covers it: {grants.subject.declared.fault or 'it has no command'}"
     would = _listed(_wanted(grants, analysis))
     whole = next((rule for rule in _living(grants) if rule.content is None), None)
     if whole is not None and guard is not None and grants.guarded is not None:
@@ -109,13 +108,13 @@ def _readable(analysis: "shell.Analysis") -> bool:
 
 
 def _command_rules(grants: Grants) -> list[Rule]:
-    return [rule for rule in _living(grants) if isinstance(rule.content, Command) and rule.content.field == "command"]
+    return [rule for rule in _living(grants) if isinstance(rule.content, Command) and not rule.content.field]
 
 
 def _living(grants: Grants) -> list[Rule]:
     """The rules about this tool that have not expired."""
     case = grants.subject.case
-    return [rule for rule in grants.rules if rule.names(case.name) and rule.lives(case.now)]
+    return [rule for rule in grants.rules if rule.is_for(grants.subject) and rule.lives(case.now)]
 
 
 def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
@@ -149,28 +148,27 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     runs = shell.inside(analysis).runs
     for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS and _readable(analysis) else ():
         written.clear()
-        new += offer(grants.subject.case, runs)
+        new += offer(runs)
         answer = shell.grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)
         if isinstance(answer, shell.Granted):
             break
     if not isinstance(answer, shell.Granted):
         return []
-    texts = [f"{SHELL}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
+    texts = [f"{COMMANDS}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
     places = map(grants.subject.place_in_shell, dict.fromkeys(written))
-    texts += [_on_file("Edit", place, grants.subject.root) or "" for place in places]
+    texts += [_on_file(WRITING, place, grants.subject.root) or "" for place in places]
     return texts if _all_allow(texts, grants) else []
 
 
-def _prefixes(case: Case, runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
+def _prefixes(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
     """How the commands begin, as far as an "always" may go."""
-    traits = replace(case.traits, choices_for_always=())
     for text in _texts(runs):
-        for choice in choices_for(replace(case, arguments={"command": text}, traits=traits)):
-            if choice.pattern is not None and choice.pattern.kind == "prefix":
-                yield shell.parse_pattern(f"{choice.pattern.value}:*")
+        prefix = prefix_of(shell.analyse(text))
+        if prefix:
+            yield shell.parse_pattern(f"{prefix}:*")
 
 
-def _exactly(case: Case, runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
+def _exactly(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
     for text in _texts([run for run in runs if not any(word.globs for word in run.words)]):
         with suppress(ValueError):  # a line end, and what else no rule holds
             yield shell.parse_pattern(text)
@@ -192,8 +190,7 @@ def _about_files(grants: Grants) -> str:
     first = closed[0].place
     more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
     far = "" if first.inside else ", outside the workspace"
-    locks = grants.subject.locks
-    would = _on_files("Edit", closed, grants) if locks is not None and locks.scope == "paths" else ""
+    would = _on_files(WRITING, closed, grants) if grants.subject.placed else ""
     return f"it changes {brief(first.spelled)}{more}{far}{would}"
 
 

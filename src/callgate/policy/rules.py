@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import cast, get_args
 
 from callgate.policy.contents import Content, Written, parse_content
-from callgate.policy.known import meant_by
 from callgate.policy.lines import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
 from callgate.policy.subjects import Subject
+from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
 from callgate.words.noun import noun
 
@@ -52,9 +52,9 @@ def parse_rule(text: str) -> tuple[str, str | None]:
 
 @noun
 class Rule:
-    """A rule ready to be matched. ``family`` is how the names of its tools begin, None when it names one tool.
-    ``everywhere``: a path rule on every tool that touches files in that way, whatever its name. ``reaches``: it may
-    allow what is outside the workspace."""
+    """A rule ready to be matched. ``server`` is the MCP server it is about, ``*`` for every one, None where it names a
+    tool. ``kind`` is the part of a subject by which it reaches tools of any name. ``reaches``: it may allow what is
+    outside the workspace."""
 
     effect: Effect
     text: str
@@ -63,36 +63,48 @@ class Rule:
     content: Content | None = None
     expires_at: float | None = None
     note: str | None = None
-    family: str | None = None
-    everywhere: bool = False
+    server: str | None = None
+    kind: str = ""
     reaches: bool = False
 
     def lives(self, now: float) -> bool:
         return self.expires_at is None or now < self.expires_at
 
-    def names(self, tool: str) -> bool:
-        return self.tool == tool or (self.family is not None and tool.startswith(self.family))
+    def names(self, tool: str, server: str = "") -> bool:
+        """Whether it is about the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
+        says it belongs to; without it every way to read the name counts."""
+        if self.tool in (tool, "*") or (server and self.tool == f"mcp__{server}"):
+            return True
+        if self.server is None:
+            return False
+        if self.server == "*":
+            return bool(server) or tool.startswith("mcp__")
+        return server == self.server if server else tool.startswith(f"mcp__{self.server}__")
+
+    def names_surely(self, tool: str, server: str = "") -> bool:
+        """The narrow reading, for allow: a name that several servers may have counts for none."""
+        return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
+
+    def concerns(self, subject: Subject) -> bool:
+        """Whether a deny or ask rule is about the tool at all."""
+        if self.kind and (subject.has(self.kind) or (self.content is not None and self.kind in ("reads", "writes"))):
+            return True
+        return any(self.names(name, subject.case.traits.server) for name in subject.names)
 
     def against(self, subject: Subject) -> str | None:
         """Why a deny or ask rule applies to the call, in words, or None."""
-        if not self.lives(subject.case.now):
+        if not self.lives(subject.case.now) or not self.concerns(subject):
             return None
-        if not self.everywhere and not any(self.names(name) for name in subject.names):
-            return None
-        if self.content is not None:
-            return self.content.against(subject)
-        if not self.everywhere or self._whole_kind(subject):
-            return f"it is about every call of {self.tool}"
-        return None
+        return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
-    def _whole_kind(self, subject: Subject) -> bool:
-        """``Edit`` and ``Read`` alone stand for all tools that are made for editing or for reading files."""
-        kind = subject.edits_files if self.tool == "Edit" else subject.reads_files
-        return kind or self.tool in subject.names
+    def is_for(self, subject: Subject) -> bool:
+        """Whether an allow rule is about the tool: by its own name, or by the one part that it declares."""
+        own = self.names_surely(subject.case.name, subject.case.traits.server)
+        return own or (self.kind not in ("", "reads", "writes") and subject.is_just(self.kind))
 
     def covers(self, subject: Subject) -> bool:
         """Whether an allow rule covers the call by itself, places outside the workspace aside."""
-        if not self.lives(subject.case.now) or not self.names(subject.case.name):
+        if not self.lives(subject.case.now) or not self.is_for(subject):
             return False
         return self.content is None or self.content.covers(subject)
 
@@ -112,22 +124,38 @@ def make_rule(
     if effect == "allow" and tool in ("*", "mcp__*"):
         raise ValueError(f"an allow rule names its tool or server, {tool} is for deny and ask, at character 1")
     content = None
-    if inside is not None:
+    if inside is not None and not (known(tool).content == "command" and inside.strip() == "*"):
         try:
             content = parse_content(tool, inside, root=root, home=home)
         except ValueError as error:
             if meant := meant_by(tool):
                 raise ValueError(f"tools are named exactly: did you mean {meant}? at character 1") from error
             raise ValueError(_moved(str(error), len(tool) + 1)) from error
-    everywhere = tool in ("Edit", "Read") and (content is not None or effect != "allow")
-    reaches = origin.layer in REACHES_OUTSIDE
-    return Rule(effect, text, tool, origin, content, expires_at, note, _family(tool), everywhere, reaches)
+    return Rule(
+        effect=effect,
+        text=text,
+        tool=tool,
+        origin=origin,
+        content=content,
+        expires_at=expires_at,
+        note=note,
+        server=server_of(tool),
+        kind=known(tool).kind,
+        reaches=origin.layer in REACHES_OUTSIDE,
+    )
 
 
-def _family(tool: str) -> str | None:
-    if tool.endswith("*"):
-        return tool[:-1]
-    return f"{tool}__" if _SERVER.fullmatch(tool) else None
+def server_of(tool: str) -> str | None:
+    """The MCP server a rule is about as a whole: ``mcp__a`` and ``mcp__a__*`` are about ``a``, ``mcp__*`` about all."""
+    whole = tool.removesuffix("__*") if tool != "mcp__*" else tool
+    found = _SERVER.fullmatch(whole)
+    return "*" if tool == "mcp__*" else whole.removeprefix("mcp__") if found else None
+
+
+def sure_server(tool: str) -> str:
+    """The MCP server of a tool by its name alone; empty where the name can be read in two ways."""
+    found = re.fullmatch(r"mcp__((?:[^_]|_(?!_))*[^_])__([^_](?:[^_]|_(?!_))*)", tool)
+    return found[1] if found else ""
 
 
 def _moved(message: str, by: int) -> str:
@@ -226,5 +254,5 @@ def _compiled(line: RuleLine, root: str, home: str) -> Rule | Fault:
 def _tried(rule: Rule, example: str, root: str, home: str) -> bool:
     """The self-tests of a rule without content are names of tools."""
     if rule.content is None:
-        return rule.names(example)
+        return rule.names(example) if rule.effect != "allow" else rule.names_surely(example)
     return cast(Written, rule.content).tried(example, rule.effect, root=root, home=home)

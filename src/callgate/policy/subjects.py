@@ -1,32 +1,37 @@
-"""What a call is about: its command, the places it touches, the host it asks, the agent it starts.
+"""The subject of a call as rules need it: its command, its places on this machine, its host, its agent.
 
-All of it comes from the arguments and from what the tool declared, before anything runs.
+It is read from what the tool declares (``words.declared``) and never from the tool's name. Arguments that are not
+declared are taken for what they look like, against the call and never for it.
 """
 
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from posixpath import dirname, join
-from typing import Literal
+from typing import Literal, cast
 
 from callgate import shell
 from callgate.core.ports import Case
-from callgate.policy.hosts import host_of
-from callgate.policy.known import AGENT, FETCH, READERS, SHELL, WRITERS, locks_of
+from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.protected import danger
+from callgate.words.declared import USUAL_NAMES
 from callgate.words.display import look_alikes
 from callgate.words.noun import noun
 from callgate.words.places import Place
-from callgate.words.traits import Effects, Locks
+from callgate.words.traits import Effects
 
 Way = Literal["read", "write", "remove"]
+Named = tuple[str, Way]
 
-_AGENT_FIELDS = ("type", "subagent_type", "agent")
-_USUAL_AGENT = "general"
 _MOST_PLACES = 400
-"""How many places of a command are looked at: to look at one takes a while, and one command may name thousands."""
+"""Places of a command that are looked at: each look takes a while, and one command may name thousands."""
 _MOST_DECLARED = 10_000
-"""How many of those that a tool declares: a change to many files must not get past a rule on one of them."""
+"""Places that a tool declares: a change to many files must not pass a rule on one of them."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
+_MOST_TEXTS = 100
+_LONGEST_PATH = 1_024
+_FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
 @noun
@@ -38,32 +43,61 @@ class Touch:
 
 
 class Subject:
-    """One case, looked at as rules look at it. What takes time is worked out when it is first wanted, once."""
+    """The subject of one case. What takes time is worked out when it is first needed, once."""
 
     def __init__(self, case: Case, *, root: str, home: str) -> None:
         self.case = case
         self.root = root
         self.home = home
+        self.declared = case.traits.declared
         self._places: dict[str, Place] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What a deny or ask rule may call the tool. An allow rule must use its own name."""
+        """Names of the tool that a deny or ask rule may use. An allow rule must use its own name."""
         return (self.case.name, *self.case.tool.aliases)
+
+    def has(self, kind: str) -> bool:
+        """Whether the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
+        if kind == "command":
+            return self.command is not None or self._unread is not None
+        if kind == "writes":
+            return self.edits_files
+        return kind in self.declared.kinds or (kind == "address" and self.address is not None)
+
+    def is_just(self, kind: str) -> bool:
+        """Whether the tool declares this part and no other that a rule on it would say nothing of: for allow rules on
+        every tool of a kind."""
+        kinds = self.declared.kinds & {"command", "address", "agent"}
+        return kinds == {kind} and (kind != "address" or self.case.traits.effects == "none")
+
+    # ---- the command ----------------------------------------------------------------------------------------------
 
     @cached_property
     def command(self) -> str | None:
-        value = self.case.arguments.get("command") if self.case.name == SHELL else None
-        return value if isinstance(value, str) else None
+        return self._part("command", self.declared.command)
+
+    def _part(self, kind: str, declared: str | None) -> str | None:
+        """The declared value; of a tool that says nothing about the kind, the argument that looks like it."""
+        found = self.declared
+        if kind in found.kinds or kind in found.ruled_out or self.case.traits.own_state:
+            return declared
+        arguments = self.case.arguments
+        return next((text for name in USUAL_NAMES[kind] if isinstance(text := arguments.get(name), str)), None)
+
+    @property
+    def _unread(self) -> str | None:
+        """Why there is a command and nobody can read it."""
+        return self.declared.fault if "command" in self.declared.kinds else None
 
     @cached_property
     def analysis(self) -> "shell.Analysis | None":
-        """Of the command; None for every tool but the shell."""
+        """Of the command, if there is one."""
         return None if self.command is None else shell.analyse(self.command)
 
     def analysis_of(self, field: str) -> "shell.Analysis | None":
-        """Of the text in this argument, for tools that take a command under another name."""
-        if self.command is not None and field == "command":
+        """Of the declared command, or of the text in this argument."""
+        if not field or field in self.declared.names.get("command", ()):
             return self.analysis
         value = self.case.arguments.get(field)
         return shell.analyse(value) if isinstance(value, str) else None
@@ -71,22 +105,35 @@ class Subject:
     @cached_property
     def doubt(self) -> "shell.Doubt | None":
         """Why the command may do anything at all."""
-        if self.case.name != SHELL:
-            return None
-        return shell.Doubt("unread", "it is not text") if self.analysis is None else shell.doubt(self.analysis)
+        if self._unread is not None:
+            return shell.Doubt("unread", self._unread)
+        return None if self.analysis is None else shell.doubt(self.analysis)
 
     @cached_property
     def effects(self) -> Effects:
-        """The tool's own word, but for a shell: there the command is what counts."""
-        if self.case.name != SHELL:
-            return self.case.traits.effects
-        return "mutating" if self.analysis is None else shell.effects_of(self.analysis)
+        """Those of the declared command; else the tool's own word, and the worse of both where a command is guessed."""
+        own = self.case.traits.effects
+        if self._unread is not None:
+            return "mutating"
+        if self.analysis is None or ("command" not in self.declared.kinds and own != "none"):
+            return own
+        return "mutating" if self.unsafe_variable is not None else shell.effects_of(self.analysis)
+
+    @cached_property
+    def unsafe_variable(self) -> str | None:
+        """A variable in the command's environment that may change what the command does."""
+        for name, value in self.declared.environment.items():
+            if shell.effects_of(shell.analyse(f"{name}={shlex.quote(value)} true")) != "none":
+                return name
+        return None
 
     @cached_property
     def hidden(self) -> str | None:
         """Why a command that only reads may still read elsewhere, or do more; None when all of it can be seen."""
+        if self._unread is not None:
+            return self._unread
         if self.analysis is None:
-            return "it is not text" if self.case.name == SHELL else None
+            return None
         script = self.analysis.script
         if self.analysis.fault is not None or script.expands:
             return "what it stands for is only known when it runs"
@@ -97,13 +144,14 @@ class Subject:
         return None if loads is None else f"{loads} runs programs that a repository's own settings name"
 
     @cached_property
-    def dressed_up(self) -> str | None:
-        """Why the name of a program or a host may be taken for another one, in words for a person."""
-        names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
-        url = self.case.arguments.get("url") if self.case.name == FETCH else None
-        if isinstance(url, str):
-            names.append(url.partition("//")[2].partition("/")[0])
-        return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
+    def not_granted(self) -> str | None:
+        """Why no rule on commands covers this one, whatever its words: the folder or environment it is given."""
+        if self.unsafe_variable is not None:
+            return f"{self.unsafe_variable} in its environment may change what the command does"
+        if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
+            return None
+        moved = self.case.place(self.folder).resolved != self.case.place(".").resolved
+        return f"it runs in {self.folder}, whose own settings may name programs" if moved else None
 
     @cached_property
     def sweeps(self) -> "tuple[shell.Sweep, ...]":
@@ -111,20 +159,34 @@ class Subject:
         return () if self.analysis is None else tuple(shell.sweeps(self.analysis))
 
     @cached_property
-    def locks(self) -> Locks | None:
-        declared = self.case.traits.declared_locks
-        return locks_of(self.case.name, self.case.arguments) if declared is None else declared
+    def folder(self) -> str | None:
+        """The folder in which the command runs, if the call says one."""
+        if "folder" in self.declared.kinds | self.declared.ruled_out:
+            return self.declared.folder
+        arguments = self.case.arguments
+        return next((text for name in _FOLDERS if isinstance(text := arguments.get(name), str)), None)
+
+    # ---- places ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def placed(self) -> bool:
+        """Whether the tool says which files it works on."""
+        locks = self.case.traits.declared_locks
+        if locks is not None and locks.scope != "shared":
+            return locks.scope == "paths"  # exclusive is more than the paths it names
+        return bool(self.declared.kinds & {"reads", "writes"})
 
     @cached_property
     def touches(self) -> tuple[Touch, ...]:
         """Every place the call is known to read, write or remove; only the first ones where it is ``crowded``."""
-        named = (*self._declared[:_MOST_DECLARED], *self._guessed[:_MOST_PLACES])
-        return tuple(Touch(self.case.place(path), way) for path, way in dict.fromkeys(named))
+        named = dict.fromkeys((*self._declared[:_MOST_DECLARED], *self._in_command[:_MOST_PLACES]))
+        found = [Touch(self.case.place(path), way) for path, way in named]
+        return (*found, *(touch for touch in self._guessed if (touch.place.spelled, touch.way) not in named))
 
     @cached_property
     def crowded(self) -> bool:
         """It names more places than are looked at."""
-        paths = [path for path, _ in self._guessed]
+        paths = [path for path, _ in self._in_command]
         patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
         long = sum(map(len, paths)) > _MOST_CHARACTERS
         return self.overfull or len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
@@ -135,17 +197,27 @@ class Subject:
         return len(self._declared) > _MOST_DECLARED
 
     @cached_property
-    def _declared(self) -> tuple[tuple[str, Way], ...]:
-        if self.locks is None:
-            return ()
-        ways: tuple[tuple[Way, tuple[str, ...]], ...] = (("read", self.locks.reads), ("write", self.locks.writes))
-        return tuple(dict.fromkeys((path, way) for way, paths in ways for path in paths))
+    def _declared(self) -> tuple[Named, ...]:
+        found = self.declared
+        locks = self.case.traits.declared_locks
+        reads, writes = [*found.reads], [*found.writes]
+        if locks is not None:
+            reads, writes = [*reads, *locks.reads], [*writes, *locks.writes]
+        if found.command is not None and self.folder is not None:
+            reads.append(self.folder)
+        ways: tuple[tuple[Way, list[str]], ...] = (("read", reads), ("write", writes))
+        return tuple(dict.fromkeys((each, way) for way, paths in ways for path in paths for each in self._both(path)))
+
+    def _both(self, path: str) -> tuple[str, ...]:
+        """As it is written, and with its ``~`` taken for a home folder, as some tools do."""
+        return (path, self._in_shell(path)) if path.startswith("~") else (path,)
 
     @cached_property
-    def _guessed(self) -> tuple[tuple[str, Way], ...]:
-        """Those in a command."""
-        found: dict[tuple[str, Way], None] = {}
-        for analysis in self._readings():
+    def _in_command(self) -> tuple[Named, ...]:
+        """The command read once as it is, and once for each set of known values of its variables."""
+        found: dict[Named, None] = {}
+        readings = () if self.analysis is None else (self.analysis, *shell.filled(self.analysis))
+        for analysis in readings:
             seen = shell.touched(analysis)
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
             ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
@@ -153,9 +225,38 @@ class Subject:
                 found.update(((self._in_shell(path), way), None) for path in paths if path != "/dev/null")
         return tuple(found)
 
-    def _readings(self) -> "tuple[shell.Analysis, ...]":
-        """The command, and what it may come to where the values of its variables are known."""
-        return () if self.analysis is None else (self.analysis, *shell.filled(self.analysis))
+    @cached_property
+    def _guessed(self) -> tuple[Touch, ...]:
+        """Texts in arguments that the tool says nothing of: those under the usual names of paths, and those that name
+        something that exists. A tool that shows a change of files without saying where may also make them."""
+        traits = self.case.traits
+        if traits.own_state or (self.placed and self.declared.command is None):
+            return ()
+        way: Way = "read" if self.effects == "none" else "write"
+        makes = self.case.tool.previews
+        usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
+        found: dict[str, Touch] = {}
+        for name, text in self._undeclared():
+            for path in self._both(text):
+                place = self.case.place(path)
+                if makes or name in usual or place.kind != "missing":
+                    found.setdefault(path, Touch(place, way))
+        return tuple(found.values())
+
+    def _undeclared(self) -> Iterator[tuple[str, str]]:
+        """Undeclared texts that may be paths, each with the name of its argument."""
+        known = {name for names in self.declared.names.values() for name in names}
+        arguments = {name: value for name, value in self.case.arguments.items() if name not in known}
+        if self.command is not None:
+            arguments = {name: value for name, value in arguments.items() if value != self.command}
+        left = _MOST_TEXTS
+        for name, value in (*arguments.items(), ("", self.declared.environment)):
+            for text in texts_in(value):
+                if 0 < len(text) <= _LONGEST_PATH and text.isprintable():
+                    left -= 1
+                    yield name, text
+                if not left:
+                    return
 
     def _in_shell(self, path: str) -> str:
         """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""
@@ -164,8 +265,10 @@ class Subject:
             return join(self.home, rest)
         if name.startswith("~"):
             return join(dirname(self.home), name[1:], rest)
-        folder = self.case.arguments.get("cwd")
-        return join(folder, path) if isinstance(folder, str) else path
+        return path if self.folder is None else join(self._in_home(self.folder), path)
+
+    def _in_home(self, folder: str) -> str:
+        return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
     def place_in_shell(self, path: str) -> Place:
         """Looked at once: many rules ask about the same path, and for one decision there is one answer."""
@@ -182,34 +285,57 @@ class Subject:
         """Hard safety: what is wrong with the first dangerous place, in words for a person."""
         if self.crowded:
             return "it names more places than can be looked at"
-        for touch in self.touches:
-            why = self.danger_of(touch.place, touch.way)
-            if why is not None:
-                return why
-        return None
+        return next((why for each in self.touches if (why := self.danger_of(each.place, each.way))), None)
 
     def danger_of(self, place: Place, way: Way) -> str | None:
         return danger(place, way, root=self.root, home=self.home)
 
-    @cached_property
+    @property
     def reads_files(self) -> bool:
-        return self.case.name in READERS
+        return "reads" in self.declared.kinds
+
+    @property
+    def edits_files(self) -> bool:
+        """Whether the tool is one that changes files: it declares where, or shows its change first."""
+        return "writes" in self.declared.kinds or self.case.tool.previews
+
+    # ---- the network and agents -----------------------------------------------------------------------------------
 
     @cached_property
-    def edits_files(self) -> bool:
-        """Whether all the tool does is to change files: it is known for that, or shows its change first."""
-        return self.case.name in WRITERS or self.case.tool.previews
+    def address(self) -> str | None:
+        return self._part("address", self.declared.address)
 
     @cached_property
     def host(self) -> str | None:
-        """Of the address to be fetched; None when there is none, or none that everybody reads the same way."""
-        url = self.case.arguments.get("url") if self.case.name == FETCH else None
-        return host_of(url) if isinstance(url, str) else None
+        """Of the address; None when there is none, or none that everybody reads the same way."""
+        address = self.address
+        if not address:
+            return None
+        names = self.declared.names.get("address", ("url",))
+        is_url = "://" in address or bool(USUAL_NAMES["address"].intersection(names))
+        return host_of(address) if is_url else normal_host(address)
+
+    @property
+    def agent(self) -> str | None:
+        return self.declared.agent
 
     @cached_property
-    def agents(self) -> tuple[str, ...]:
-        """The type of agent a call starts, under each name the argument goes by."""
-        if self.case.name != AGENT:
-            return ()
-        given = [self.case.arguments.get(field) for field in _AGENT_FIELDS]
-        return tuple(each for each in given if isinstance(each, str)) or (_USUAL_AGENT,)
+    def look_alike(self) -> str | None:
+        """Why the name of a program or a host may be taken for another one, in words for a person."""
+        names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
+        if self.address is not None:
+            whole = self.address if "//" in self.address else f"//{self.address}"
+            names.append(whole.partition("//")[2].partition("/")[0])
+        return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """The texts in an argument, at any depth; never the keys of an object."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in cast("Mapping[object, object]", value).values():
+            yield from texts_in(each)
+    elif isinstance(value, Sequence) and not isinstance(value, bytes):
+        for each in cast("Sequence[object]", value):
+            yield from texts_in(each)

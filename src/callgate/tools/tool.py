@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from functools import update_wrapper
 from inspect import getdoc, isroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from warnings import warn
 
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
@@ -19,12 +20,14 @@ from callgate.tools.names import check_aliases, check_name
 from callgate.tools.preview import Preview
 from callgate.tools.schema import fresh, read_parameters
 from callgate.tools.signature import Signature, caller_scope, inside_partials, read_signature
-from callgate.tools.traits import DeclaredTraits, Given, TraitOptions
+from callgate.tools.traits import DeclaredTraits, TraitOptions
+from callgate.tools.undeclared import undeclared
 from callgate.tools.values import applied, to_result
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import ToolDefinitionError, ToolFailure
+from callgate.words.declared import Given
+from callgate.words.errors import ToolDefinitionError, ToolFailure, UndeclaredArgument
 from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits
 
@@ -99,7 +102,10 @@ class FunctionTool(Generic[P, R]):
         self._refuses = shape.refuses
         self._preview = preview
         traits = {name: value for name, value in options.items() if name in TraitOptions.__optional_keys__}
-        self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)))
+        arguments = cast("Mapping[str, Any]", spec.parameters.get("properties", {}))
+        self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)), arguments)
+        self.undeclared: tuple[str, ...] = undeclared(arguments, options)
+        """Arguments that look like a command, an address or a path and are not declared, each with what to write."""
         try:
             self._arguments = Arguments(shape.schema)
         except ToolDefinitionError as error:
@@ -165,10 +171,10 @@ def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
     if fn is None:
 
         def decorate(fn: Callable[..., Any]) -> FunctionTool[..., Any]:
-            return _define(fn, options, caller_scope(1))
+            return _noted(_define(fn, options, caller_scope(1)))
 
         return decorate
-    return _define(fn, options, caller_scope(1))
+    return _noted(_define(fn, options, caller_scope(1)))
 
 
 def schema_tool(
@@ -191,7 +197,14 @@ def schema_tool(
     if preview is not None:
         wants = read_signature(preview, name, caller_scope(1))
         shown = Preview(preview, name, wants, {_single(wants, name): shape.parameter}, takes.names)
-    return FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, shown)
+    return _noted(FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, shown))
+
+
+def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
+    """Warns, at the line that makes the tool, of arguments the gate would have to guess about."""
+    for text in made.undeclared:
+        warn(f"tool {made.spec.name!r}: {text}", UndeclaredArgument, stacklevel=3)
+    return made
 
 
 def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, Any]) -> FunctionTool[..., Any]:

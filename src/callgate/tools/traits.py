@@ -1,34 +1,30 @@
-"""The traits an author declares: each a value, or a function of the arguments."""
+"""The traits that the author of a tool declares: each a value, or a function of the arguments.
 
-from collections.abc import Callable, Mapping, Sequence
+The parts of a call's subject (``command``, ``reads`` …) are names of arguments, or functions that give the value.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import iscoroutinefunction, signature
 from math import isfinite
-from types import SimpleNamespace
 from typing import Any, TypedDict, cast
 
 from callgate.words.decisions import Choice
+from callgate.words.declared import KINDS, Declaration, Given, Part
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.traits import Effects, Locks, OnSteer, Traits
 
-
-class Given(SimpleNamespace):
-    """The arguments of a call, converted, defaults filled in: ``a.path``, or ``a["path"]`` for any name."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
-
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in vars(self)
+PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
 
 class TraitOptions(TypedDict, total=False):
     """What ``tool`` and ``schema_tool`` accept about how a call behaves. A function gets one ``Given``.
 
-    ``timeout`` is clamped to ``max_timeout``, which alone is the timeout too. Without ``locks`` a tool with
-    ``effects="none"`` reads the whole workspace and any other runs alone.
+    ``timeout`` is clamped to ``max_timeout``, which alone is the timeout too. Without ``locks`` a call locks the paths
+    it declares; where it declares none, ``effects="none"`` reads the whole workspace and any other runs alone.
+
+    ``command``, ``folder``, ``environment``, ``reads``, ``writes``, ``address``, ``agent`` and ``label`` declare the
+    subject of a call (see ``words.declared``): the name of an argument, several names, a function of the arguments, or
+    None to say that an argument which looks like it is none.
     """
 
     effects: Effects | Callable[[Any], Effects]
@@ -40,7 +36,17 @@ class TraitOptions(TypedDict, total=False):
     max_result_chars: int | Callable[[Any], int | None] | None
     requires_interaction: bool | Callable[[Any], bool]
     own_state: bool | Callable[[Any], bool]
-    choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice]]
+    needs_no_question: bool | Callable[[Any], bool]
+    choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice] | None] | None
+    server: str
+    command: PartOption
+    folder: PartOption
+    environment: PartOption
+    reads: PartOption
+    writes: PartOption
+    address: PartOption
+    agent: PartOption
+    label: PartOption
 
 
 def _is_number(value: Any) -> bool:
@@ -49,7 +55,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_choices(value: Any) -> bool:
     is_list = isinstance(value, list | tuple)
-    return is_list and all(isinstance(each, Choice) for each in cast(Sequence[object], value))
+    return value is None or (is_list and all(isinstance(each, Choice) for each in cast(Sequence[object], value)))
 
 
 _TIMEOUT = "a positive number of seconds or None"
@@ -63,31 +69,40 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "max_result_chars": ("max_result_chars", lambda it: it is None or (type(it) is int and it > 0), "a positive int"),
     "requires_interaction": ("requires_interaction", lambda it: isinstance(it, bool), "true or false"),
     "own_state": ("own_state", lambda it: isinstance(it, bool), "true or false"),
+    "needs_no_question": ("needs_no_question", lambda it: isinstance(it, bool), "true or false"),
     "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
+    "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }
 
 
 class DeclaredTraits:
-    """Checked when defined; ``fixed`` is the one Traits of a tool whose traits do not depend on the arguments."""
+    """Checked when defined; ``fixed`` is the one Traits of a tool whose traits do not depend on the arguments.
+    ``arguments`` are the names a part may have."""
 
-    def __init__(self, tool: str, options: TraitOptions) -> None:
+    def __init__(self, tool: str, options: TraitOptions, arguments: Collection[str]) -> None:
         self._tool = tool
         self._most = options.get("max_timeout")
         if self._most is not None and not _is_number(self._most):
             raise ToolDefinitionError(f"tool {tool!r}: max_timeout must be {_TIMEOUT}, not {self._most!r}")
         self._functions: dict[str, Callable[[Given], Any]] = {}
         constants: dict[str, Any] = {}
+        parts: dict[str, Part] = {}
         for name, value in options.items():
             if name == "max_timeout":
                 continue
-            if callable(value):
+            if name in KINDS:
+                parts[name] = _part(tool, name, value, arguments)
+            elif callable(value):
                 self._functions[name] = _one_argument(cast("Callable[..., Any]", value), name, tool)
             else:
                 constants[name] = value
         if self._most is not None and "timeout" not in self._functions:
             constants.setdefault("timeout", None)
         self._constants = {_RULES[name][0]: self._checked(name, value) for name, value in constants.items()}
-        self.fixed = None if self._functions else Traits(**self._constants)
+        if parts.get("writes") is not None and self._constants.get("effects") == "none":
+            raise ToolDefinitionError(f'tool {tool!r}: it cannot have effects="none" and write files')
+        self.declaration = Declaration(parts)
+        self.fixed = None if self._functions or parts else Traits(**self._constants)
 
     def of(self, given: Given) -> Traits:
         """The traits of one call. ToolDefinitionError names a function that failed or gave what no trait can be."""
@@ -98,7 +113,11 @@ class DeclaredTraits:
             except Exception as error:
                 raise ToolDefinitionError(f"tool {self._tool!r}: {name} failed: {error!r}") from error
             found[_RULES[name][0]] = self._checked(name, value)
-        return Traits(**found)
+        try:
+            declared = self.declaration.of(given)
+        except Exception as error:
+            raise ToolDefinitionError(f"tool {self._tool!r}: its declared subject failed: {error!r}") from error
+        return Traits(**found, declared=declared)
 
     def _checked(self, name: str, value: Any) -> Any:
         _field, fits, wanted = _RULES[name]
@@ -110,7 +129,21 @@ class DeclaredTraits:
             raise ToolDefinitionError(f"tool {self._tool!r}: {name} must be {wanted}, not {value!r}")
         if name == "timeout" and self._most is not None:
             return self._most if value is None else min(value, self._most)
-        return tuple(value) if name == "choices_for_always" else value
+        return tuple(value) if name == "choices_for_always" and value is not None else value
+
+
+def _part(tool: str, kind: str, value: Any, arguments: Collection[str]) -> Part:
+    if value is None:
+        return None
+    if callable(value):
+        return _one_argument(cast("Callable[..., Any]", value), kind, tool)
+    names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
+    unknown = [name for name in names if name not in arguments]
+    if not names or unknown or (len(names) > 1 and kind not in ("reads", "writes")):
+        named = "arguments" if kind in ("reads", "writes") else "one argument"
+        known = ", ".join(arguments) or "none"
+        raise ToolDefinitionError(f"tool {tool!r}: {kind} names {named} of it ({known}), not {value!r}")
+    return names
 
 
 def _one_argument(function: Callable[..., Any], name: str, tool: str) -> Callable[[Given], Any]:

@@ -121,10 +121,13 @@ class Pattern:
 
 @noun
 class Choice:
-    """How far an "always" may reach; no pattern means the whole tool."""
+    """One reach of an "always"; no pattern means the whole tool. ``rule`` shows it as a rule. ``tool`` is given where
+    it is for more than the tool of the question: ``mcp__server``."""
 
     label: str
     pattern: Pattern | None = None
+    rule: str = ""
+    tool: str = ""
 
 
 @noun
@@ -186,7 +189,8 @@ class Question:
     ) -> "Confirmation":
         """The answer that runs it and remembers: as far as the choice reaches, or exactly these arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
-        policy = ApprovalPolicy("allow", self.tool, pattern, scope)
+        tool = self.tool if choice is None else choice.tool or self.tool
+        policy = ApprovalPolicy("allow", tool, pattern, scope)
         return Confirmation(
             self.call_id, "yes_always", self.arguments_hash, by, always=policy, door=door, path=self.path
         )

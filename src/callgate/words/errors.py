@@ -36,6 +36,10 @@ class ToolDefinitionError(UsageError):
     """A function cannot be offered as a tool; the message names the tool and the parameter."""
 
 
+class UndeclaredArgument(UserWarning):
+    """A tool was made with an argument that looks like a command, an address or a path and is not declared."""
+
+
 class StateError(CallgateError):
     """A move that the rules of the house do not allow: a bug in Callgate or in how its engine is driven."""
 

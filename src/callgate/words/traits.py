@@ -1,8 +1,9 @@
-"""What a call touches, declared before it runs, and the values of a tool's traits for one call."""
+"""The traits of a tool for one call: its effects, its locks, its subject, how long it may take."""
 
 from typing import Literal
 
 from callgate.words.decisions import Choice
+from callgate.words.declared import UNDECLARED, Declared
 from callgate.words.noun import noun
 
 Effects = Literal["none", "idempotent", "mutating"]
@@ -54,15 +55,25 @@ class Traits:
     cascade: bool = False
     max_result_chars: int | None = None
     requires_interaction: bool = False
-    choices_for_always: tuple[Choice, ...] = ()
+    choices_for_always: tuple[Choice, ...] | None = None
+    """Choices of the tool's own for "always", besides exactly these arguments; None for those its subject gives."""
     own_state: bool = False
-    """All it changes is the session's own: its to-do list, its plan. Plan mode lets that be."""
+    """It changes the session's own state alone, such as its to-do list; plan mode allows that."""
+    needs_no_question: bool = False
+    """With these arguments it runs without a rule, where no deny or ask rule, no mode and no hard safety objects."""
     judged_as: str = ""
-    """The name by which rules, modes, hooks and people know what the call does, where that is not the tool's own."""
+    """The name by which rules, modes, hooks and people know the call, where that is not the tool's own."""
+    declared: Declared = UNDECLARED
+    server: str = ""
+    """The MCP server the tool belongs to, as the names of its tools spell it."""
 
     @property
     def locks(self) -> Locks:
-        """Declared locks, or the classic pair: readers share the workspace, anything else is alone."""
+        """The locks given; else those of the declared paths; else readers share the workspace and the rest are
+        exclusive."""
         if self.declared_locks is not None:
             return self.declared_locks
+        found = self.declared
+        if found.writes or (found.reads and self.effects == "none"):
+            return exclusive if found.command is not None else Locks(reads=found.reads, writes=found.writes)
         return workspace if self.effects == "none" else exclusive

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate.changes.history import Kept
-from callgate.policy.known import known_traits
+from callgate.policy.well_known import known_traits
 from callgate.transcript.entries import all_entries
 from callgate.transcript.lock import open_log, unreadable
 from callgate.words.calls import Result

@@ -6,8 +6,8 @@ from typing import Any
 
 from callgate.core.ports import Case
 from callgate.host.paths import Resolver
-from callgate.policy.known import AGENT, FETCH, FOLDER_READERS, READERS, SHELL, WRITERS, stand_in
 from callgate.policy.rules import Rulebook
+from callgate.policy.well_known import TABLE, StandIn
 from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
@@ -22,15 +22,7 @@ from callgate.words.decisions import (
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
-CONTENT: Mapping[str, str] = {
-    SHELL: "command",
-    **dict.fromkeys(sorted(READERS | WRITERS), "file_path"),
-    **dict.fromkeys(sorted(FOLDER_READERS), "path"),
-    "NotebookEdit": "notebook_path",
-    FETCH: "url",
-    "WebSearch": "query",
-    AGENT: "type",
-}
+CONTENT: Mapping[str, str] = {name: row.argument for name, row in TABLE.items() if row.argument}
 """Which argument of a well-known tool its rules are about."""
 
 _WORDS: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
@@ -58,7 +50,7 @@ def case_of(
     policies: Sequence[ApprovalPolicy] = (),
 ) -> Case:
     """The call of a tool that is known by its name alone. UsageError for what no call can be."""
-    stand = stand_in(tool)
+    stand = StandIn(tool)
     try:
         hashed, traits = arguments_hash(tool, arguments), stand.traits(arguments)
     except (ValueError, RecursionError) as error:

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from callgate.policy.answers import as_rule
 from callgate.policy.contents import Written
-from callgate.policy.known import FETCH, READERS, SHELL, WRITERS
+from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Effect, Pattern
 
 _GLOB = re.compile(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
@@ -52,9 +52,10 @@ def _covering(policy: ApprovalPolicy, root: str, home: str) -> _Covers | None:
 def _example(tool: str, pattern: Pattern) -> str:
     """A content that the pattern should cover, as a self-test would write it."""
     text = pattern.value
-    if tool == SHELL:
+    content = known(tool).content
+    if content == "command":
         return text.removesuffix(":*").replace("*", "x")
-    if tool in READERS or tool in WRITERS:
+    if content == "path":
         text = text[1:] if text.startswith("//") else text.lstrip("/")
         return _GLOB.sub(lambda found: found[1] or found[2] or "x", text)
-    return (text.removeprefix("domain:") if tool == FETCH else text).replace("*", "x")
+    return (text.removeprefix("domain:") if content == "address" else text).replace("*", "x")

@@ -195,7 +195,7 @@ class Policy:
             rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
         except ValueError as error:
             raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
-        if rule.family is not None:
+        if rule.server is not None or rule.tool == "*":
             raise UsageError(f"a remembered answer is about one tool, not {rule.tool}: put the rule into your settings")
         tool, content = parse_rule(text)
         return tool, None if content is None else Pattern("rule", content)

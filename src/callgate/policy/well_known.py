@@ -1,0 +1,203 @@
+"""The one table of well-known tools: what a tool of each name declares.
+
+Real tools declare their subject themselves and are judged by that. The table serves rule syntax (the brackets of
+``Grep(…)`` hold a path) and calls whose tools are not at hand (``callgate policy decide`` and ``explain``).
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from posixpath import join
+from typing import Any, Literal, cast
+
+from callgate import shell
+from callgate.core.ports import Run
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.declared import Declaration, Given, Part
+from callgate.words.errors import ToolFailure
+from callgate.words.model import ToolSpec
+from callgate.words.noun import noun
+from callgate.words.traits import Traits, shared
+
+Content = Literal["command", "path", "address", "agent"]
+"""What the brackets of a rule hold, where it is not ``name=value``."""
+
+_GLOB = re.compile(r"[*?[{]")
+_PATCHED = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |--- (?!/dev/null)(?:a/)?|\+\+\+ (?!/dev/null)(?:b/)?"
+    r"|rename (?:from|to) |copy (?:from|to) )(?P<path>[^\t\r\n]+)",
+    re.MULTILINE,
+)
+
+
+@noun
+class WellKnown:
+    """A tool that is known by its name. ``content`` is what the brackets of its rules hold, ``kind`` the part of a
+    subject that such rules reach in every other tool. ``argument`` is the one meant where a person gives one text."""
+
+    argument: str = ""
+    content: Content | None = None
+    kind: str = ""
+    declares: Declaration = Declaration({})
+    traits: Traits = Traits()
+    previews: bool = False
+
+
+def paths(given: Given) -> list[str]:
+    """Paths under the names that arguments of file tools have."""
+    values = vars(given)
+    listed = values.get("paths")
+    named = [values.get(name) for name in ("file_path", "path", "notebook_path")]
+    return [each for each in (*named, *(listed if isinstance(listed, list) else ())) if isinstance(each, str)]
+
+
+def searched(given: Given) -> list[str]:
+    """Folders that are searched, the workspace unless given, and what a pattern of names in them says."""
+    folders = paths(given) or ["."]
+    patterns = [vars(given).get(name) for name in ("glob", "include")]
+    return [*folders, *(place for each in patterns if isinstance(each, str) for place in within(folders, each))]
+
+
+def matched(given: Given) -> list[str]:
+    pattern = vars(given).get("pattern")
+    return [*searched(given), *(within(paths(given) or ["."], pattern) if isinstance(pattern, str) else ())]
+
+
+def within(folders: Sequence[str], pattern: str) -> list[str]:
+    """The places that a pattern of file names speaks of, as far as it names any: ``src/**/*.py`` is ``src``."""
+    parts = pattern.split("/")
+    while parts and (not parts[-1] or _GLOB.match(parts[-1].lstrip("."))):
+        parts.pop()
+    named = "/".join(parts)
+    if not named and not pattern.startswith("/"):
+        return []
+    if pattern.startswith(("/", "~")):
+        return [named or "/"]
+    return [join(folder, named) for folder in folders]
+
+
+def patched(text: str) -> tuple[str, ...]:
+    """The paths a patch names, in either of the common formats; the marks ``a/`` and ``b/`` are no folders."""
+    return tuple(dict.fromkeys(match["path"].strip() for match in _PATCHED.finditer(text)))
+
+
+def _patched_files(given: Given) -> list[str]:
+    texts = [vars(given).get(name) for name in ("patch", "input", "diff")]
+    return [*paths(given), *(path for text in texts if isinstance(text, str) for path in patched(text))]
+
+
+def _agent(given: Given) -> list[str]:
+    """Under whichever name; a call that says none starts a general one."""
+    found = [vars(given).get(name) for name in ("type", "subagent_type", "agent")]
+    return list(dict.fromkeys(each for each in found if isinstance(each, str))) or ["general"]
+
+
+def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
+    return WellKnown(argument, "path", kind, Declaration({"reads": reads}), Traits("none"))
+
+
+def _writer(argument: str = "file_path", writes: Part = paths, kind: str = "") -> WellKnown:
+    return WellKnown(argument, "path", kind, Declaration({"writes": writes}), Traits("mutating"), previews=True)
+
+
+_QUIET = WellKnown(traits=Traits("none", shared))
+_ASKING = WellKnown(traits=Traits("none", shared, requires_interaction=True))
+_OWN_STATE = WellKnown(traits=Traits("idempotent", own_state=True))
+
+TABLE: Mapping[str, WellKnown] = {
+    "Bash": WellKnown(
+        argument="command",
+        content="command",
+        kind="command",
+        declares=Declaration({"command": "command", "folder": "cwd", "environment": "env"}),
+        traits=Traits("mutating", cascade=True),
+    ),
+    "Read": _reader("file_path", paths, "reads"),
+    "LS": _reader("path", searched),
+    "Glob": _reader("path", matched),
+    "Grep": _reader("path", searched),
+    "AstGrep": _reader("path", searched),
+    "AstEdit": _reader("path", searched),  # it only stages: its change is judged as an Edit
+    "Edit": _writer(kind="writes"),
+    "Write": _writer(),
+    "MultiEdit": _writer(),
+    "ApplyPatch": _writer(writes=_patched_files),
+    "NotebookEdit": _writer("notebook_path"),
+    "WebFetch": WellKnown(
+        argument="url",
+        content="address",
+        kind="address",
+        declares=Declaration({"address": "url"}),
+        traits=Traits("none", shared),
+    ),
+    "WebSearch": WellKnown("query", None, "", Declaration({"address": lambda given: ""}), Traits("none", shared)),
+    "Agent": WellKnown("type", "agent", "agent", Declaration({"agent": _agent})),
+    **dict.fromkeys(("TodoWrite", "TaskCreate", "TaskUpdate"), _OWN_STATE),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode"), _ASKING),
+    **dict.fromkeys(("TaskList", "TaskGet", "TaskOutput", "EnterPlanMode", "Skill", "Sleep"), _QUIET),
+    "SearchExtraTools": _QUIET,
+}
+_NOBODY = WellKnown()
+COMMANDS, READING, WRITING, FETCHING, AGENTS = (
+    next(name for name, row in TABLE.items() if row.kind == kind)
+    for kind in ("command", "reads", "writes", "address", "agent")
+)
+"""The names under which rules reach every tool that declares such a part."""
+
+
+def known(name: str) -> WellKnown:
+    """The row of that name; for a name that is not there, one that declares nothing and has the most careful traits."""
+    return TABLE.get(name, _NOBODY)
+
+
+def meant_by(name: str) -> str | None:
+    """The well-known tool that somebody may have meant who wrote another name."""
+    if name in TABLE or name.startswith("mcp__"):
+        return None
+    small = {each.lower(): each for each in sorted(TABLE)}
+    close = get_close_matches(name.lower(), small, n=1, cutoff=0.75)
+    return small[close[0]] if close else None
+
+
+def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
+    """The traits a call of the well-known tool would have, with its subject. A shell without a command has a fault."""
+    row = known(name)
+    if not row.declares.kinds:
+        return row.traits
+    declared = row.declares.of(Given(**arguments))
+    if "command" not in declared.kinds:
+        return replace(row.traits, declared=declared)
+    if declared.command is None:
+        return replace(row.traits, declared=replace(declared, fault=declared.fault or "there is no command"))
+    return replace(row.traits, effects=shell.effects_of(shell.analyse(declared.command)), declared=declared)
+
+
+class StandIn:
+    """A Tool that can be judged and never run."""
+
+    def __init__(self, name: str) -> None:
+        self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})
+        self.aliases: Sequence[str] = ()
+        self.previews = known(name).previews
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        try:
+            arguments: object = json.loads(raw) if isinstance(raw, str) else raw
+        except (ValueError, RecursionError) as error:
+            return Rejected((f"$: not JSON: {error}",))
+        if not isinstance(arguments, Mapping):
+            return Rejected((f"$: {type(arguments).__name__}, wanted an object",))
+        return Accepted(dict(cast("Mapping[str, Any]", arguments)))
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return known_traits(self.spec.name, arguments)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} is a stand-in and shows nothing")
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        raise ToolFailure(f"{self.spec.name} is a stand-in and runs nothing")

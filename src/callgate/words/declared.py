@@ -1,0 +1,166 @@
+"""The subject of a call as its tool declares it: the command, the paths, the address and the agent in its arguments.
+
+A tool says once which argument is which; each call then has one ``Declared``. The gate, rules, labels and locks read
+that and never the tool's name.
+"""
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from os import PathLike, fspath
+from types import SimpleNamespace
+from typing import Any, Literal, cast, get_args
+
+from callgate.words.noun import nothing, noun
+
+Kind = Literal["command", "folder", "environment", "reads", "writes", "address", "agent", "label"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+USUAL_NAMES: Mapping[str, frozenset[str]] = {
+    "command": frozenset(("command", "cmd")),
+    "address": frozenset(("url", "uri")),
+    "reads": frozenset(("path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path"))
+    | frozenset(("cwd", "dir", "directory", "folder", "workdir", "working_directory")),
+}
+"""Names of arguments that are taken for such a part where the tool declares nothing: against a call, never for it."""
+
+_MOST_SHOWN = 40
+
+
+class Given(SimpleNamespace):
+    """The arguments of a call, converted, defaults filled in: ``a.path``, or ``a["path"]`` for any name."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self)[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in vars(self)
+
+
+Part = str | tuple[str, ...] | Callable[[Given], Any] | None
+"""Names of arguments, or a function of the arguments that gives the value; None says that the tool has no such part."""
+
+
+@noun
+class Declared:
+    """The declared subject of one call.
+
+    ``command`` is a shell command, ``folder`` where it runs, ``environment`` what it sets. ``reads`` and ``writes`` are
+    paths. ``address`` is a URL or a host, empty where it is in the network and not known. ``agent`` is the type of
+    agent that is started. ``label`` names the call for people. ``kinds`` are those the tool has, also where this call
+    has none; ``ruled_out`` are those it says it has not. ``names`` says which argument holds each. ``fault`` says why
+    an argument is not as declared.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    ruled_out: frozenset[str] = frozenset()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=nothing)
+    command: str | None = None
+    folder: str | None = None
+    environment: Mapping[str, str] = field(default_factory=nothing)
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    address: str | None = None
+    agent: str | None = None
+    label: str | None = None
+    fault: str | None = None
+
+
+UNDECLARED = Declared()
+
+
+class Declaration:
+    """What a tool declares, by kind. ``of`` reads the subject of one call from its arguments."""
+
+    def __init__(self, parts: Mapping[str, Part]) -> None:
+        self._parts = dict(parts)
+        self.kinds = frozenset(kind for kind, part in parts.items() if part is not None)
+        self.ruled_out = frozenset(parts) - self.kinds
+        self.names: dict[str, tuple[str, ...]] = {
+            kind: (part,) if isinstance(part, str) else part
+            for kind, part in parts.items()
+            if isinstance(part, str | tuple)
+        }
+
+    def of(self, given: Given) -> Declared:
+        """A function that raises is not caught here."""
+        values: dict[str, Any] = {}
+        faults: list[str] = []
+        for kind in self.kinds:
+            part = self._parts[kind]
+            found = part(given) if callable(part) else [vars(given).get(name) for name in self.names.get(kind, ())]
+            try:
+                values[kind] = _READ[kind](found)
+            except (TypeError, ValueError) as error:
+                faults.append(f"{kind} is {error}")
+        fault = "; ".join(sorted(faults)) or None
+        return Declared(kinds=self.kinds, ruled_out=self.ruled_out, names=self.names, fault=fault, **values)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """Texts and paths, one or many; None is none."""
+    if value is None:
+        return ()
+    if isinstance(value, str | PathLike):
+        return (str(fspath(cast("str | PathLike[str]", value))),)
+    if isinstance(value, Mapping | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{type(value).__name__}, wanted text")
+    return tuple(text for each in cast("Iterable[object]", value) for text in _texts(each))
+
+
+def _text(value: object) -> str | None:
+    found = _texts(value)
+    if len(found) > 1:
+        raise ValueError("more than one text")
+    return found[0] if found else None
+
+
+def _only(value: object) -> object:
+    """What a single name found; a function's value as it is."""
+    found = cast("list[object]", value) if isinstance(value, list) else None
+    return found[0] if found is not None and len(found) == 1 else value
+
+
+def _command(value: object) -> str | None:
+    """A list of words is the command that has just these words."""
+    inner = _only(value)
+    if isinstance(inner, str):
+        return inner
+    words = _texts(inner)
+    return shlex.join(words) if words else None
+
+
+def _variables(value: object) -> dict[str, str]:
+    inner = _only(value)
+    if inner is None or inner == []:
+        return {}
+    if not isinstance(inner, Mapping):
+        raise TypeError(f"{type(inner).__name__}, wanted an object")
+    return {str(name): str(each) for name, each in cast("Mapping[object, object]", inner).items()}
+
+
+_READ: Mapping[str, Callable[[object], Any]] = {
+    **dict.fromkeys(("folder", "address", "agent", "label"), _text),
+    "command": _command,
+    "environment": _variables,
+    "reads": _texts,
+    "writes": _texts,
+}
+
+
+def label_of(name: str, declared: Declared, arguments: Mapping[str, Any]) -> str:
+    """``Bash(mkdir build…)``: enough for a person to recognise the call. Where the tool marks nothing, the first part
+    of its subject; where it declares none, its only text."""
+    value = declared.label or declared.command or next(iter((*declared.writes, *declared.reads)), None)
+    value = value or declared.address or declared.agent
+    if value is None:
+        texts = [each for each in arguments.values() if isinstance(each, str)]
+        value = texts[0] if len(texts) == 1 else None
+    if not value:
+        return name
+    line = value.split("\n", 1)[0]
+    cut = len(line) > _MOST_SHOWN or line != value
+    return f"{name}({line[:_MOST_SHOWN]}{'…' if cut else ''})"
