@@ -310,6 +310,11 @@ class Journal(Protocol):
         """The session's id, the same after every restart; empty for a record that ends with the program."""
         ...
 
+    @property
+    def number(self) -> int:
+        """The number of the last event on record: 1 for the first, one more with each, also over restarts."""
+        ...
+
     def append(self, event: Durable) -> None:
         """Take the event into the order of the record. Must not block."""
         ...
@@ -337,6 +342,10 @@ class Journal(Protocol):
 
     async def live(self) -> Sequence[Durable]:
         """The same as it is now, after all that was appended. A rewind changes what is live."""
+        ...
+
+    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
+        """All that was appended after the event of this number, live or not, each with its own number."""
         ...
 
     async def recall(self, message_id: str) -> Message | None:

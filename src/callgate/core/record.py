@@ -24,6 +24,10 @@ class MemoryJournal:
         self.session = session
         self._drafts: dict[str, Drafted] = {}
 
+    @property
+    def number(self) -> int:
+        return len(self.events)
+
     def append(self, event: Durable) -> None:
         self.events.append(event)
 
@@ -44,6 +48,9 @@ class MemoryJournal:
 
     async def live(self) -> Sequence[Durable]:
         return live_events(self.events)
+
+    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
+        return list(enumerate(self.events[number:], number + 1))
 
     async def recall(self, message_id: str) -> Message | None:
         said = (event.message for event in self.events if isinstance(event, MessageAdded))
@@ -70,10 +77,11 @@ on what it hears. Must not block. One that raises is heard of and not called aga
 class _Held:
     """An event that doors hear of once it is durable; None when it has become moot. Later events wait behind it."""
 
-    __slots__ = ("event", "waits")
+    __slots__ = ("event", "number", "waits")
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event, number: int) -> None:
         self.event: Event | None = event
+        self.number = number
         self.waits = True
 
 
@@ -101,8 +109,10 @@ class Record:
         self.draft = journal.draft
         self.drafted = journal.drafted
         self._listeners = tuple(listeners)
-        self._pending: deque[Event | _Held] = deque()
-        self._failed: list[Event] = []  # not durable so far, because the journal failed
+        self._pending: deque[tuple[int, Event] | _Held] = deque()
+        self._failed: list[tuple[int, Event]] = []  # not durable so far, because the journal failed
+        self.position = journal.number
+        """The number on record of the last event that doors were told, and all before it; see ``Journal.number``."""
         self._with_effects: set[str] = set()  # calls whose start was made durable first: so is their end
         self._scheduled = False
         self._delivering = False
@@ -120,21 +130,21 @@ class Record:
 
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
-        self._take(event)
+        number = self._take(event)
         if event.__class__ in _FIRST and self._durable_first(event):
-            self._hold(event, self._journal.barrier(), None)  # the next step that needs the record fails with it
+            self._hold(number, event, self._journal.barrier(), None)  # the next step that needs it fails
         else:
-            self._publish(event)
+            self._publish(event, number)
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
         """Like ``write``, but doors hear of it only once it is durable; None when that is already so.
 
         ``then`` is called at that moment; what it makes moot (False) is not told to anybody.
         """
-        self._take(event)
+        number = self._take(event)
         if isinstance(event, CallStarted):
             self._with_effects.add(event.call_id)
-        durable = self._hold(event, self._journal.barrier(), then)
+        durable = self._hold(number, event, self._journal.barrier(), then)
         return None if durable is None else shield(durable)  # a caller that gives up must not cancel the journal's work
 
     def tell(self, event: Passing) -> None:
@@ -154,23 +164,32 @@ class Record:
         self._delivering = True
         try:
             while self._pending:
-                event = self._pending[0]
-                if isinstance(event, _Held):
-                    if event.waits:
+                first = self._pending[0]
+                if isinstance(first, _Held):
+                    if first.waits:
                         return False
-                    event = event.event
+                    number, event = first.number, first.event
+                else:
+                    number, event = first
                 self._pending.popleft()
+                self._passed(number)
                 if event is not None:
                     self._tell(event)
             return True
         finally:
             self._delivering = False
 
-    def _take(self, event: Durable) -> None:
+    def _take(self, event: Durable) -> int:
         self._journal.append(event)
+        number = self._journal.number
         self.ledger.fold(event)
         for fold in self._folds:
             fold(event)
+        return number
+
+    def _passed(self, number: int) -> None:
+        if not self._failed:  # a door that goes on from here must not miss them
+            self.position = max(self.position, number)
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
@@ -188,13 +207,15 @@ class Record:
         self._with_effects.discard(event.call_id)
         return known
 
-    def _hold(self, event: Durable, waiting: Maybe, then: Callable[[], bool] | None) -> Future[None] | None:
+    def _hold(
+        self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None
+    ) -> Future[None] | None:
         """Keep it from doors until ``waiting`` is over."""
         if waiting is None:
             if then is None or then():
-                self._publish(event)
+                self._publish(event, number)
             return None
-        held = _Held(event)
+        held = _Held(event, number)
         self._pending.append(held)
         durable = ensure_future(waiting)
         durable.add_done_callback(lambda done: self._release(held, done, then))
@@ -205,7 +226,7 @@ class Record:
         failure = None if done.cancelled() else done.exception()
         if done.cancelled() or failure is not None:
             assert held.event is not None
-            self._failed.append(held.event)
+            self._failed.append((held.number, held.event))
             held.event = (
                 Noted(held.event.at, f"this is not on record yet: {in_words(failure)}", "error") if failure else None
             )
@@ -216,11 +237,13 @@ class Record:
             self._failed.clear()
         self.deliver()
 
-    def _publish(self, event: Event) -> None:
+    def _publish(self, event: Event, number: int = 0) -> None:
         if self._listeners:
-            self._pending.append(event)
+            self._pending.append((number, event))
             if not self._scheduled:
                 self._schedule()
+        else:
+            self._passed(number)
 
     def _schedule(self) -> None:
         try:

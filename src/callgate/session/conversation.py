@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypeVar, overload
 
@@ -153,9 +153,22 @@ class Conversation(SessionView):
         between two calls. UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
-    def events(self) -> Reply:
-        """Every event from now on, until the session is closed: for a door that stays."""
-        return Reply(self, ending=("closed",))
+    def events(self, *, after: int | None = None) -> Reply:
+        """Every event from now on, until the session is closed: for a door that stays.
+
+        With ``after``, the ``position`` of an earlier stream of this session, the durable events since then come first,
+        each once: also after a restart, and those that were rewound. Events that are not on record are not repeated.
+        """
+        return Reply(self, ending=("closed",), after=after)
+
+    @property
+    def position(self) -> int:
+        """The number on record of the last event that was told."""
+        return self._record.position
+
+    async def told_after(self, number: int) -> Sequence[tuple[int, Event]]:
+        """The events on record after this number, as they are there: without secrets in a session that is kept."""
+        return await self._journal.after(number)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on; the function that comes back stops it."""

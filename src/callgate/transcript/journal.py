@@ -20,6 +20,7 @@ from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, w
 from callgate.transcript.asked import Questions
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
+from callgate.transcript.entries import all_entries
 from callgate.transcript.index import Index, drop_index, write_index
 from callgate.transcript.loader import Loaded, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
@@ -53,6 +54,7 @@ class DiskJournal:
         self._moved = False  # where the leaf is now has to be found out
         self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
         self._closed = False
+        self.number = 0 if loaded is None else loaded.n
 
     @property
     def session(self) -> str:
@@ -78,6 +80,7 @@ class DiskJournal:
             raise StateError("after a move, what is live has to be read before anything is said")
         self._moved = self._moved or isinstance(event, _MOVES)
         self._questions.fold(event)
+        self.number += 1
         if self._held is None:
             self._writer.append(event)
             return
@@ -117,6 +120,11 @@ class DiskJournal:
         self._moved = False
         self._questions.restart(events)
         return events
+
+    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
+        if self._held is not None:
+            return list(enumerate(self._held[number:], number + 1))
+        return await self._writer.call(partial(self._lines.after, number))
 
     async def recall(self, message_id: str) -> Message | None:
         if self._held is not None:
@@ -273,6 +281,10 @@ class _Lines:
         if message_id not in self._chain and not self._complete:
             self._know_all()
         return read_message(self._fd, self._chain.where(message_id))
+
+    def after(self, number: int) -> Sequence[tuple[int, Durable]]:
+        found = all_entries(self._fd)
+        return [(entry.n, entry.event) for entry in found if entry.n > number and entry.event is not None]
 
     def _know_all(self) -> None:
         """Of dead branches and of what is before a boundary too."""

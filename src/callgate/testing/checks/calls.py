@@ -112,11 +112,13 @@ async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> Non
     said = [MessageAdded(float(n), Message(f"m{n}", "user", (Text(f"{n}"),))) for n in range(3)]
     notes = [Noted(float(number), f"note {number}") for number in (3, 1, 2)]
     events: list[Durable] = [*said, *notes, notes[0]]
+    first = journal.number
     for event in events:
         promise(journal.append(event) is None, "append() does not wait: it is no coroutine")
     await _when(journal.room())
     await _when(journal.barrier())
     promise(_last(await journal.live(), events), "live() gives everything appended in order, equal events apart")
+    promise(journal.number == first + len(events), "number grows by one with each event")
     await _when(journal.barrier())
     promise(_last(await journal.live(), events), "reading takes nothing away")
     promise(await journal.recall("m1") == said[1].message, "recall() finds a message by its id")
@@ -126,6 +128,9 @@ async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> Non
     promise(said[2] not in await journal.live(), "after a rewind the message is not live")
     promise(said[1] in await journal.live(), "what was said before it still is")
     promise(await journal.recall("m2") == said[2].message, "what is not live is still on record")
+    since = [(first + n, event) for n, event in enumerate((*events, moved), 1)]
+    promise(list(await journal.after(first + 2)) == since[2:], "after() gives all that came since, with numbers")
+    promise(not await journal.after(journal.number), "after() of the last number is nothing")
     journal.draft("m9", ((0, "half a sent"),))
     await journal.aclose()
 

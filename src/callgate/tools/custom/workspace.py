@@ -9,7 +9,6 @@
 
 from collections.abc import Iterable
 
-from callgate.tools.staging import PendingStore
 from callgate.config import Config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trusted
@@ -17,6 +16,7 @@ from callgate.tools.custom.api import Api
 from callgate.tools.custom.discovery import Discovery, Loaded
 from callgate.tools.custom.files import Folder
 from callgate.tools.custom.installed import Installed
+from callgate.tools.staging import PendingStore
 from callgate.words.pending import RESOLVE
 
 _TOOLS = "tools"
