@@ -294,7 +294,7 @@ def test_a_door_that_stays_hears_everything_until_the_end() -> None:
         await asyncio.sleep(0)
         await session.send(Prompt("go"))
         (queued,) = [event for event in await session.send(Prompt("more")) if isinstance(event, PromptQueued)]
-        assert queued.waiting == 1
+        assert [each.id for each in session.waiting] == [queued.id]
         session.post(Answer(session.questions[0].no(stop=True)))
         await session.aclose()
         await listening

@@ -29,7 +29,19 @@ from callgate.words.decisions import (
     Question,
 )
 from callgate.words.errors import UsageError
-from callgate.words.inputs import Answer, Close, Input, Interrupt, Prompt, Resolve, Rewind, SetMode, Steer
+from callgate.words.inputs import (
+    Answer,
+    Close,
+    EditPrompt,
+    Input,
+    Interrupt,
+    Prompt,
+    Resolve,
+    Rewind,
+    SetMode,
+    Steer,
+    WithdrawPrompt,
+)
 from callgate.words.jsonable import from_json, to_json, to_sparse
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.noun import noun
@@ -125,6 +137,8 @@ def test_where_several_classes_are_possible_the_right_one_comes_back(decision: D
     [
         Prompt("text"),
         Prompt((Text("a"), Image("image/png", b"\x01"))),
+        EditPrompt("q1", "text"),
+        WithdrawPrompt("q1"),
         Steer("x"),
         Interrupt(),
         Answer(CONFIRMATION),
@@ -141,6 +155,8 @@ def test_inputs_come_back_equal(sent: object) -> None:
 COUNTED = facts.Counted(3, 2, Usage(1))
 EVENTS: list[Any] = [
     facts.MessageAdded(1.0, MESSAGE, "tool_calls"),
+    facts.PromptQueued(1.0, "q1", (Text("a"), Image("image/png", b"\x01")), steers=True),
+    facts.PromptDequeued(1.0, "q1", "withdrawn"),
     facts.TurnStarted(1.0, 1, "m1"),
     facts.TurnEnded(1.0, 1, "calls", "detail"),
     facts.RunEnded(1.0, "done"),

@@ -17,6 +17,7 @@ from time import time
 from typing import Literal
 
 from callgate._version import __version__
+from callgate.core.ledger import Ledger
 from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
@@ -42,7 +43,7 @@ from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import Fault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
-from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, SessionOpened
+from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, PromptQueued, SessionOpened
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 
@@ -80,8 +81,8 @@ _SUFFIX = ".jsonl"
 @noun
 class Shown:
     """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
-    ``questions`` wait for an answer, ``pending`` actions for somebody to resolve them; ``missing``: whole lines are
-    gone; ``draft`` is what was kept of a message that never came."""
+    ``questions`` wait for an answer, ``pending`` actions for somebody to resolve them, ``waiting`` prompts for the
+    agent; ``missing``: whole lines are gone; ``draft`` is what was kept of a message that never came."""
 
     session: str
     named: str
@@ -93,6 +94,7 @@ class Shown:
     missing: bool
     draft: Draft | None
     pending: tuple[Staged, ...] = ()
+    waiting: tuple[PromptQueued, ...] = ()
 
     def page(self) -> Sequence[Said | Mark]:
         """As people read it."""
@@ -219,8 +221,19 @@ class Archive:
                 end = recent(fd, log, tail, lambda message: message.role != "tool")
                 events, about, damages, unknown = end.events, end.about, end.damages, 0
         questions, draft = open_questions(events), unfinished(log, events)
-        waiting = tuple(State(events).actions.values())
-        return Shown(log.stem, _named(which, log), about, events, damages, unknown, questions, missing, draft, waiting)
+        return Shown(
+            session=log.stem,
+            named=_named(which, log),
+            about=about,
+            events=events,
+            damages=damages,
+            unknown=unknown,
+            questions=questions,
+            missing=missing,
+            draft=draft,
+            pending=tuple(State(events).actions.values()),
+            waiting=tuple(Ledger(events).waiting.values()),
+        )
 
     def audit(self, which: str | None) -> Audited:
         """Every decision that was ever made, on branches that were left too. ``faults``: places where the log is not

@@ -30,6 +30,8 @@ from callgate.words.events import (
     ModeSet,
     Paused,
     PolicyAdded,
+    PromptDequeued,
+    PromptQueued,
     QuestionAnswered,
     QuestionAsked,
     ResultReplaced,
@@ -154,6 +156,8 @@ class Ledger:
         self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
+        self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
+        self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
         for event in events:
             self._restore(event)
@@ -212,6 +216,7 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     if event.about is not None:
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
+        ledger.waiting.pop(event.queued or "", None)
         ledger.running, ledger.paused = True, False
         ledger.recent.clear()
         ledger.denied_in_a_row = 0
@@ -222,6 +227,16 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
             ledger.open_message = event
     elif ledger.open_turn is not None:
         ledger.open_results = True
+
+
+def _queued(ledger: Ledger, event: PromptQueued) -> None:
+    ledger.waiting[event.id] = event
+    if event.id[1:].isdecimal():
+        ledger.queued = max(ledger.queued, int(event.id[1:]))
+
+
+def _dequeued(ledger: Ledger, event: PromptDequeued) -> None:
+    ledger.waiting.pop(event.id, None)
 
 
 def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
@@ -372,6 +387,7 @@ def _metadata(ledger: Ledger, event: MetadataSet) -> None:
 
 def _forked(ledger: Ledger, event: Forked) -> None:
     ledger.inherited = set(ledger.calls)
+    ledger.waiting.clear()  # they are delivered there
     _count(ledger, event.counted)
 
 
@@ -380,12 +396,15 @@ def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
     lost = sum(length // 100 + 1 for _, length in event.ranges)
     ledger.added = max(ledger.added, event.counted.messages) + lost
     ledger.turn = max(ledger.turn, event.counted.turns) + lost
+    ledger.queued += lost
 
 
 FOLD = cast(
     dict[type, Callable[[Ledger, Event], None]],
     {
         MessageAdded: _message_added,
+        PromptQueued: _queued,
+        PromptDequeued: _dequeued,
         TurnStarted: _turn_started,
         TurnEnded: _turn_ended,
         RunEnded: _run_ended,

@@ -4,7 +4,16 @@ from collections.abc import Awaitable, Callable
 
 from callgate.core.turn import Equipment, Turn
 from callgate.words.decisions import Confirmation, Question
-from callgate.words.events import MessageAdded, Noted, Paused, RunEnded, RunReason, TurnEnded
+from callgate.words.events import (
+    MessageAdded,
+    Noted,
+    Paused,
+    PromptDequeued,
+    PromptQueued,
+    RunEnded,
+    RunReason,
+    TurnEnded,
+)
 from callgate.words.messages import Message, Part, Text
 from callgate.words.noun import noun
 
@@ -53,7 +62,6 @@ class Loop:
         self._held_up = 0
         self._record = equipment.record
         self._staging = equipment.staging
-        self._steers: list[str] = []
         self._turn: Turn | None = None
         self._interrupt: str | None = None
         self._left = False
@@ -78,15 +86,21 @@ class Loop:
                 return None
         return self._end(stop)
 
-    def say(self, parts: tuple[Part, ...]) -> None:
-        """Put a person's message on record."""
-        ledger = self._record.ledger
-        message = Message(f"u{ledger.added + 1}", "user", parts)
-        self._record.write(MessageAdded(self.equipment.host.clock.now(), message))
+    def say(self, parts: tuple[Part, ...], queued: PromptQueued | None = None) -> None:
+        """Put a person's message on record; ``queued``: which waited until now."""
+        now, message = self.equipment.host.clock.now(), Message(f"u{self._record.ledger.added + 1}", "user", parts)
+        self._record.write(MessageAdded(now, message, queued=None if queued is None else queued.id))
+        if queued is not None:
+            self._record.write(PromptDequeued(now, queued.id, "delivered"))
+
+    @property
+    def _steers(self) -> list[PromptQueued]:
+        return [queued for queued in self._record.ledger.waiting.values() if queued.steers]
 
     def steer(self, text: str) -> None:
         """Deliver after the current calls, sooner if they give way."""
-        self._steers.append(text)
+        now, number = self.equipment.host.clock.now(), self._record.ledger.queued + 1
+        self._record.write(PromptQueued(now, f"q{number}", (Text(text),), steers=True))
         if self._turn is not None:
             self._turn.steer()
 
@@ -170,9 +184,8 @@ class Loop:
         return True
 
     def _say_steers(self) -> None:
-        for text in self._steers:
-            self.say((Text(text),))
-        self._steers.clear()
+        for queued in self._steers:
+            self.say(queued.parts, queued)
 
     def _something_to_answer(self) -> bool:
         """Results of calls, or a person's message of which nothing came back."""

@@ -29,6 +29,7 @@ from callgate.words.inputs import (
     Close,
     Compact,
     Continue,
+    EditPrompt,
     Input,
     Interrupt,
     Prompt,
@@ -42,6 +43,7 @@ from callgate.words.inputs import (
     Steer,
     Trim,
     Undo,
+    WithdrawPrompt,
 )
 from callgate.words.pending import Staged
 
@@ -106,7 +108,8 @@ class Conversation(SessionView):
 
     @property
     def status(self) -> SessionStatus:
-        """``paused`` means that a turn on record was left unfinished: send Continue, or a new Prompt."""
+        """``paused`` means that a turn on record was left unfinished, or that prompts wait since an earlier life: send
+        Continue, or a new Prompt."""
         return self._work.status
 
     @property
@@ -201,6 +204,8 @@ class Conversation(SessionView):
         match sent:
             case Prompt():
                 self._work.prompt(sent.parts)
+            case EditPrompt() | WithdrawPrompt():
+                return self._work.change_waiting(sent)
             case Continue():
                 if self.status != "paused":
                     return "nothing was left unfinished"

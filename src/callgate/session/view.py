@@ -8,6 +8,7 @@ from callgate.core.record import Record
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Mode
+from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Usage
 
 
@@ -35,6 +36,11 @@ class SessionView:
     @property
     def messages(self) -> tuple[Message, ...]:
         return tuple(self._ledger.messages)
+
+    @property
+    def waiting(self) -> tuple[PromptQueued, ...]:
+        """The prompts that wait for the agent, in the order in which they will be delivered."""
+        return tuple(self._ledger.waiting.values())
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -1,7 +1,6 @@
 """The work of a session: runs the loop for each prompt, continues what was left open, and runs tasks between turns."""
 
 import asyncio
-from collections import deque
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,8 @@ from callgate.session.parts import Parts
 from callgate.session.status import StatusTracker
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
-from callgate.words.events import InputRefused, Noted, PromptQueued, SessionStatus, StatusChanged
+from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
+from callgate.words.inputs import EditPrompt, WithdrawPrompt
 from callgate.words.messages import Part
 
 
@@ -33,7 +33,8 @@ class Work:
         self._history = history
         self._changes = changes
         self._status = StatusTracker(self._at_rest(), lambda now: self._record.tell(StatusChanged(self._now(), now)))
-        self._prompts: deque[tuple[Part, ...]] = deque()
+        self._prompt: tuple[Part, ...] | None = None  # sent while there was no work, so it does not wait
+        self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
         self._continues = False  # a person said that a paused agent may go on
         self._task: asyncio.Task[None] | None = None
         self.loop: Loop | None = None
@@ -54,15 +55,28 @@ class Work:
         return self._record.ledger
 
     def prompt(self, parts: tuple[Part, ...]) -> None:
-        """Queues a prompt; the work begins at once if there is none under way."""
-        self._prompts.append(parts)
-        if self._task is not None:
-            self._record.tell(PromptQueued(self._now(), len(self._prompts)))
+        """Begins to work on a prompt, or puts it on record as waiting."""
+        self._delivers = True
+        if self._task is None and self._prompt is None and not self._ledger.waiting:
+            self._prompt = parts
+        else:
+            self._record.write(PromptQueued(self._now(), f"q{self._ledger.queued + 1}", parts))
         self._start()
+
+    def change_waiting(self, sent: EditPrompt | WithdrawPrompt) -> str | None:
+        """Changes or removes a prompt that waits; gives the reason if there is none."""
+        queued = self._ledger.waiting.get(sent.id)
+        if queued is None:
+            return f"no prompt {sent.id!r} waits: it was delivered or withdrawn"
+        if isinstance(sent, EditPrompt):
+            self._record.write(replace(queued, at=self._now(), parts=sent.parts))
+        else:
+            self._record.write(PromptDequeued(self._now(), sent.id, "withdrawn"))
+        return None
 
     def go_on(self) -> None:
         """Continues a run that was left unfinished or paused."""
-        self._continues = True
+        self._continues = self._delivers = True
         self._start()
 
     def use_model(self, model: Model) -> None:
@@ -137,7 +151,7 @@ class Work:
                 if self.closing:
                     return
                 await loop.run()
-                if not self._prompts or self.closing:
+                if not self._more or self.closing:
                     return
                 loop = self.loop = self._new_loop()
         except Exception as error:  # a bug, or a record that cannot be written: a reader of events gets it
@@ -150,11 +164,19 @@ class Work:
         """Puts the next prompt on record that the hooks let through; True for a run that may go on as well."""
         if self._ledger.running:
             return self._allowed("Continue", None if self._hooks is None else await self._hooks.started(resumed=True))
-        while self._prompts:
-            parts = await self._hooked(self._prompts.popleft())
+        while self._more:
+            parts, self._prompt, queued = self._prompt, None, None
+            if parts is None:
+                queued = next(iter(self._ledger.waiting.values()))
+                parts = queued.parts
+            parts = await self._hooked(parts)
+            if queued is not None and self._ledger.waiting.get(queued.id) != queued:
+                continue  # edited or withdrawn while the hooks ran
             if parts is not None:
-                loop.say(parts)
+                loop.say(parts, queued)
                 return True
+            if queued is not None:
+                self._record.write(PromptDequeued(self._now(), queued.id, "refused"))
         return self._ledger.paused and self._continues
 
     async def _hooked(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
@@ -185,8 +207,13 @@ class Work:
         if self.closing:
             return
         self.set_status(self._at_rest())
-        if self._prompts and self.failure is None:
+        if self._more and self.failure is None:
             self._start()
 
+    @property
+    def _more(self) -> bool:
+        return self._prompt is not None or (self._delivers and bool(self._ledger.waiting))
+
     def _at_rest(self) -> SessionStatus:
-        return "paused" if self._ledger.running or self._ledger.paused else "idle"
+        ledger = self._ledger
+        return "paused" if ledger.running or ledger.paused or ledger.waiting else "idle"

@@ -31,7 +31,7 @@ from callgate.transcript.tape import Tape
 from callgate.transcript.writer import Writer
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
+from callgate.words.events import Branched, Compacted, Durable, MessageAdded, PromptQueued, Rewound
 from callgate.words.messages import Message
 
 _INDEX_EVERY = 4 << 20
@@ -85,7 +85,7 @@ class DiskJournal:
             self._writer.append(event)
             return
         self._held.append(event)
-        if isinstance(event, MessageAdded):
+        if isinstance(event, MessageAdded | PromptQueued):
             held, self._held = self._held, None
             for each in held:
                 self._writer.append(each)

@@ -16,6 +16,8 @@ from callgate.words.events import (
     ModelSet,
     ModeSet,
     Paused,
+    PromptDequeued,
+    PromptQueued,
     QuestionAnswered,
     QuestionAsked,
     Rewound,
@@ -33,7 +35,8 @@ _PROMPT_CHARS = 200
 @noun
 class Summary:
     """``messages``: all that were said, also on branches that were left. ``unfinished``: a prompt without its answer,
-    or a turn without its end; ``asked``: the calls that a person was asked about and did not answer."""
+    or a turn without its end; ``asked``: the calls that a person was asked about and did not answer; ``waiting``: the
+    prompts that were not delivered."""
 
     created_at: float = 0.0
     updated_at: float = 0.0
@@ -48,6 +51,7 @@ class Summary:
     messages: int = 0
     unfinished: bool = False
     asked: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @property
     def asking(self) -> bool:
@@ -103,6 +107,7 @@ def _message(now: _Now, event: MessageAdded) -> None:
     message = event.message
     now["messages"] += 1
     if message.role == "user":
+        now["waiting"] = _without(now["waiting"], event.queued or "")
         now["last_prompt"] = prompt_of(message)
         now["first_prompt"] = now["first_prompt"] or now["last_prompt"]
         now["unfinished"] = True
@@ -118,20 +123,29 @@ def _metadata(now: _Now, event: MetadataSet) -> None:
 
 
 def _asked(now: _Now, event: QuestionAsked) -> None:
-    now["asked"] = (*_others(now, event.question.call_id), event.question.call_id)
+    call_id = event.question.call_id
+    now["asked"] = (*_without(now["asked"], call_id), call_id)
 
 
 def _answered(now: _Now, event: QuestionAnswered) -> None:
-    now["asked"] = _others(now, event.confirmation.call_id)
+    now["asked"] = _without(now["asked"], event.confirmation.call_id)
 
 
 def _settled(now: _Now, event: CallSettled) -> None:
     if now["asked"]:
-        now["asked"] = _others(now, event.call_id)
+        now["asked"] = _without(now["asked"], event.call_id)
 
 
-def _others(now: _Now, call_id: str) -> tuple[str, ...]:
-    return tuple(each for each in now["asked"] if each != call_id)
+def _queued(now: _Now, event: PromptQueued) -> None:
+    now["waiting"] = (*_without(now["waiting"], event.id), event.id)
+
+
+def _dequeued(now: _Now, event: PromptDequeued) -> None:
+    now["waiting"] = _without(now["waiting"], event.id)
+
+
+def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
+    return tuple(each for each in ids if each != one)
 
 
 def _turn_ended(now: _Now, event: TurnEnded) -> None:
@@ -150,7 +164,7 @@ def _moved(now: _Now, event: Rewound | Branched) -> None:
 
 def _forked(now: _Now, event: Forked) -> None:
     now["messages"] = event.counted.messages
-    now["asked"] = ()  # somebody else is asked
+    now["asked"] = now["waiting"] = ()  # of the original
 
 
 def _compacted(now: _Now, event: Compacted) -> None:
@@ -166,6 +180,8 @@ def _opened(now: _Now, event: SessionOpened) -> None:
 
 _STEPS: dict[type, _Step] = {
     MessageAdded: _message,
+    PromptQueued: _queued,
+    PromptDequeued: _dequeued,
     TurnStarted: _sets(unfinished=True),
     TurnEnded: _turn_ended,
     RunEnded: _sets(unfinished=False, asked=()),

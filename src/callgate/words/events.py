@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mode, Question
-from callgate.words.messages import Content, Message, Usage
+from callgate.words.messages import Content, Message, Part, Text, Usage
 from callgate.words.model import StopReason
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
@@ -32,12 +32,39 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 @noun
 class MessageAdded:
     """A message joined the history. A partial assistant message has a stop reason that is not a whole one. ``about`` is
-    what the model is reminded of, a pending action for one: then nobody said it, and no work comes of it."""
+    what the model is reminded of, a pending action for one: then nobody said it, and no work comes of it. ``queued`` is
+    the prompt that waited to become this message."""
 
     at: float
     message: Message
     stop_reason: StopReason | None = None
     about: str | None = None
+    queued: str | None = None
+
+
+@noun
+class PromptQueued:
+    """A prompt came while the agent works, and waits for the end of the work; ``steers``: for the end of the calls
+    under way. The same id again: a person has edited it."""
+
+    at: float
+    id: str
+    parts: tuple[Part, ...]
+    steers: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its plain text, other parts left out."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@noun
+class PromptDequeued:
+    """A prompt waits no longer, on any branch. The message of one that was delivered stands before it."""
+
+    at: float
+    id: str
+    reason: Literal["delivered", "withdrawn", "refused"]
 
 
 @noun
@@ -341,14 +368,6 @@ class InputRefused:
 
 
 @noun
-class PromptQueued:
-    """A prompt came while the agent works; it waits for the end."""
-
-    at: float
-    waiting: int
-
-
-@noun
 class TextStreamed:
     at: float
     message_id: str
@@ -370,6 +389,8 @@ class StatusChanged:
 
 Durable = (
     MessageAdded
+    | PromptQueued
+    | PromptDequeued
     | TurnStarted
     | TurnEnded
     | RunEnded
@@ -400,7 +421,7 @@ Durable = (
     | EntryKept
     | Noted
 )
-Passing = CallProgressed | CallReleased | InputRefused | PromptQueued | TextStreamed | ThinkingStreamed | StatusChanged
+Passing = CallProgressed | CallReleased | InputRefused | TextStreamed | ThinkingStreamed | StatusChanged
 Event = Durable | Passing
 
 On = Literal["session", "leaf", "message", "call", "turn", "nothing"]
@@ -433,6 +454,8 @@ _PASSING = Row("nothing", folds=False)
 
 EVENTS: Mapping[type[Event], Row] = {
     MessageAdded: Row("leaf", line="message", told="durable from a model"),
+    PromptQueued: Row(told="durable"),
+    PromptDequeued: Row(),
     TurnStarted: Row("message", "message_id", told="durable"),
     TurnEnded: Row("turn"),
     RunEnded: Row("leaf", line="closing"),
@@ -465,7 +488,6 @@ EVENTS: Mapping[type[Event], Row] = {
     CallProgressed: Row("nothing"),
     CallReleased: _PASSING,
     InputRefused: _PASSING,
-    PromptQueued: _PASSING,
     TextStreamed: _PASSING,
     ThinkingStreamed: _PASSING,
     StatusChanged: _PASSING,

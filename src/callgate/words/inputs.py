@@ -20,6 +20,25 @@ class Prompt:
 
 
 @noun
+class EditPrompt:
+    """Put another text in place of a prompt that waits; PromptQueued gave its id."""
+
+    id: str
+    content: str | tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return Prompt(self.content).parts
+
+
+@noun
+class WithdrawPrompt:
+    """Take back a prompt that waits; PromptQueued gave its id."""
+
+    id: str
+
+
+@noun
 class Steer:
     """Typed while the agent works: delivered after the current calls."""
 
@@ -135,6 +154,8 @@ class Close:
 
 Input = (
     Prompt
+    | EditPrompt
+    | WithdrawPrompt
     | Steer
     | Interrupt
     | Continue

@@ -111,7 +111,9 @@ class _Table:
 
 
 def _sign(each: Listed) -> str:
-    return "!" if each.fault else "?" if each.about.asking else "*" if each.about.unfinished else ""
+    return (
+        "!" if each.fault else "?" if each.about.asking else "*" if each.about.unfinished or each.about.waiting else ""
+    )
 
 
 def _end_of(text: Safe, room: int, mark: str) -> Safe:

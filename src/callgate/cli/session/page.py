@@ -44,6 +44,8 @@ def _warnings(shown: Shown) -> Iterator[str]:
     for staged in shown.pending:
         what = f"{staged.label} ({staged.summary})" if staged.summary else staged.label
         yield f"pending: {what}, staged by {staged.source}; resume the session to apply or discard it"
+    for queued in shown.waiting:
+        yield f"a prompt waits ({queued.id}): {' '.join(queued.text.split())[:200]}"
     if shown.about.unfinished and not shown.questions:
         yield "the last turn was left unfinished; the session goes on from there when it is resumed"
     if shown.damages:
