@@ -157,10 +157,9 @@ def test_what_is_not_found_is_quoted_with_what_is_most_like_it() -> None:
     message = refused(text, {"f": CODE})
     assert message.startswith("f, line 3 of the patch: These lines are not where they were looked for:\n")
     assert "\n  `    def run(self):`\n  `        return 2`\n" in message
-    assert "Most like it: line 2 of the file (1 of 2 lines are the same)" in message
-    assert "line 3 reads `        return 1` where the patch has `        return 2`" in message
+    assert "Its first line stands at line 2, but line 3 is `        return 1`" in message
     message = refused(update("@@ class C:", "-x"), {"f": CODE})
-    assert "f, line 3 of the patch: The file has no line `class C:`. Most like its first line: line" in message
+    assert "f, line 3 of the patch: The file has no line `class C:`. The nearest line is 1: `class A:`" in message
 
 
 def test_chunks_out_of_order_are_told_so() -> None:
@@ -187,9 +186,9 @@ def test_chunks_out_of_order_are_told_so() -> None:
         (patch("*** Add File: f", "+a"), "f, line 2 of the patch: The file exists already"),
         (patch("*** Delete File: n"), "n, line 2 of the patch: There is no such file"),
         (patch("*** Delete File: f", "-a"), "f, line 3 of the patch: A file that is deleted has no lines here"),
-        (update("-a", name="n"), "To make it, write `*** Add File`."),
-        (update("*** Move to: g"), "g, line 3 of the patch: The file exists already"),
-        (update("*** Move to: f"), "f, line 3 of the patch: The file is used twice: line 2 of the patch"),
+        (update("-a", name="n"), "Check the path, or add the file with all its lines."),
+        (update("*** Move to: g"), "g, line 2 of the patch: The file exists already"),
+        (update("*** Move to: f"), "f, line 2 of the patch: The file is used twice: line 2 of the patch"),
         (patch("*** Delete File: f", "*** Add File: ./f", "+a"), "f, line 3 of the patch: The file is used twice"),
         (patch("*** Delete File: "), "line 2 of the patch: An empty path"),
         (patch("*** Delete File: /f"), "/f, line 2 of the patch: An absolute path"),

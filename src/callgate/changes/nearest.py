@@ -1,4 +1,4 @@
-"""Where a text that was not found was probably meant to be, in words."""
+"""Finds the place that comes nearest to a text that was not found, for the errors of Edit and ApplyPatch."""
 
 import re
 from collections.abc import Sequence

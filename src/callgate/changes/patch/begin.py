@@ -1,12 +1,10 @@
-"""The form of patch that begins with ``*** Begin Patch``, which models write: no line numbers, only lines."""
+"""Reads the ``*** Begin Patch`` format: no line numbers, only lines."""
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
-from callgate.changes.patch.spot import Spot, named, quoted
+from callgate.changes.patch.parts import Anchor, Chunk, FilePatch, PatchLine, Spot, checked_path, quoted
 from callgate.words.errors import ToolFailure
-from callgate.words.noun import noun
 
 BEGIN = b"*** Begin Patch"
 END = b"*** End Patch"
@@ -18,51 +16,13 @@ NUMBERED = re.compile(rb"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 FENCE = b"```"
 BODY = "Begin each line with a space (context), `-` or `+`."
 
-Deed = Literal["Add", "Delete", "Update"]
-
-
-@noun
-class ChunkLine:
-    """``sign`` is a space, "-" or "+"; empty for an empty line, which may be context or nothing at all."""
-
-    sign: bytes
-    text: bytes
-
-
-@noun
-class Anchor:
-    line: int
-    text: bytes
-
-
-@noun
-class Chunk:
-    """Lines to find and change, after the anchors; ``last`` says that they are the last ones of the file."""
-
-    line: int
-    anchors: tuple[Anchor, ...]
-    lines: tuple[ChunkLine, ...]
-    last: bool = False
-
-
-@noun
-class Operation:
-    """What happens to one file. ``data`` is what an added one holds; ``move`` is the line and the new name."""
-
-    line: int
-    deed: Deed
-    path: str
-    data: bytes = b""
-    move: tuple[int, str] | None = None
-    chunks: tuple[Chunk, ...] = ()
-
 
 def is_begun(line: bytes) -> bool:
-    """The patch has this form: so says its first line that is not empty."""
+    """Whether a patch that begins with this line has the format."""
     return line.rstrip() == BEGIN or FILE.match(line) is not None
 
 
-def read_operations(lines: Sequence[bytes], at: int) -> list[Operation]:
+def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
     """Every operation in order, from the line that ``is_begun`` is true for."""
     reader = Reader(lines, at)
     operations = reader.read()
@@ -90,8 +50,8 @@ class Reader:
             self.at += 1
         return self.line()
 
-    def read(self) -> list[Operation]:
-        operations: list[Operation] = []
+    def read(self) -> list[FilePatch]:
+        operations: list[FilePatch] = []
         while (line := self.blanks()) is not None and line.rstrip() not in (END, FENCE):
             header = FILE.match(line)
             if header is None:
@@ -114,14 +74,14 @@ class Reader:
             "`*** Move to: path` right below it and `*** End of File` after the last lines, and `*** End Patch`.",
         )
 
-    def operation(self, header: re.Match[bytes]) -> Operation:
+    def operation(self, header: re.Match[bytes]) -> FilePatch:
         line = self.at + 1
-        path = named(header[2].strip(), line)
+        path = checked_path(header[2].strip(), line)
         self.at += 1
         if header[1] == b"Add":
-            operation = Operation(line, "Add", path, self.added(self.lines[line - 1].endswith(b"\r")))
+            operation = FilePatch(line, "create", path, data=self.added(self.lines[line - 1].endswith(b"\r")))
         elif header[1] == b"Delete":
-            operation = Operation(line, "Delete", path)
+            operation = FilePatch(line, "delete", path)
         else:
             operation = self.updated(line, path)
         following = self.blanks()
@@ -149,31 +109,31 @@ class Reader:
             self.at += 1
         return b"".join(line + b"\n" for line in found)
 
-    def updated(self, line: int, path: str) -> Operation:
+    def updated(self, line: int, path: str) -> FilePatch:
         move = None
         following = self.blanks()
         if following is not None and following.startswith(MOVE):
-            move = self.at + 1, named(following.removeprefix(MOVE).strip(), self.at + 1)
+            move = checked_path(following.removeprefix(MOVE).strip(), self.at + 1)
             self.at += 1
         chunks: list[Chunk] = []
         while (chunk := self.chunk(path)) is not None:
             chunks.append(chunk)
         if not chunks and move is None:
             raise Spot(line, path).fault("Nothing is said about how the file changes.", f"Write its lines. {BODY}")
-        return Operation(line, "Update", path, move=move, chunks=tuple(chunks))
+        return FilePatch(line, "update", path, tuple(chunks), target=move)
 
     def chunk(self, path: str) -> Chunk | None:
         """The next one; None where the section ends."""
         first = self.at + 1
         anchors: list[Anchor] = []
-        found: list[ChunkLine] = []
+        found: list[PatchLine] = []
         meant = False
         while (line := self.line()) is not None:
             if line.startswith(b"@@") and not meant:
                 anchors += _anchors(line, self.at + 1)
                 found.clear()
             elif line[:1] in (b"", b" ", b"-", b"+"):
-                found.append(ChunkLine(line[:1], line[1:]))
+                found.append(PatchLine(line[:1], line[1:]))
                 meant = meant or line != b""
             else:
                 break
@@ -184,7 +144,7 @@ class Reader:
             return None
         last = line is not None and line.rstrip() == END_OF_FILE
         self.at += last
-        return Chunk(first, tuple(anchors), tuple(found), last)
+        return Chunk(first, tuple(found), tuple(anchors), last=last)
 
 
 def _anchors(line: bytes, number: int) -> list[Anchor]:

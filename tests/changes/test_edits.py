@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.making import Edit, from_edits, from_function
+from callgate.changes.edits import Edit, from_edits
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
@@ -168,25 +168,3 @@ def test_what_cannot_be_made_is_refused(before: bytes, edits: list[Edit], words:
 def test_large_content_is_not_edited() -> None:
     with pytest.raises(ToolFailure, match=r"f\.py: the file is too large to edit \(2000000 bytes\)"):
         from_edits("f.py", Stored("00" * 32, 2_000_000, "kept"), [Edit("a", "b")], "", "")
-
-
-def test_a_function_changes_and_deletes_and_leaves_alone() -> None:
-    made = {"a": b"1", "b": None, "c": b"3"}
-    changes = from_function({"a": b"0", "b": b"2", "c": b"3"}, lambda path, data: made[path], "Upgrade", "mine")
-    assert changes == ChangeSet("Upgrade", (FileChange("a", b"0", b"1"), FileChange("b", b"2", None)), "mine")
-
-
-def test_an_error_of_the_function_names_the_file() -> None:
-    def fails(path: str, data: bytes) -> bytes:
-        raise ToolFailure("no such key") if data else ValueError("what is this")
-
-    with pytest.raises(ToolFailure, match=r"^a: no such key$"):
-        from_function({"a": b"0"}, fails, "", "")
-    with pytest.raises(ToolFailure, match=r"^b: ValueError: what is this$"):
-        from_function({"b": b""}, fails, "", "")
-
-
-def test_a_function_that_gives_no_bytes_is_told_so() -> None:
-    wrong: object = "text"
-    with pytest.raises(ToolFailure, match=r"^a: the change gave str instead of bytes$"):
-        from_function({"a": b"0"}, lambda path, data: wrong, "", "")  # pyright: ignore[reportArgumentType, reportReturnType]

@@ -1,16 +1,15 @@
-"""ChangeSets from edits of a text, and from a function over files."""
+"""Makes a ChangeSet of edits to a text, for the tools Edit and NotebookEdit."""
 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import cast
 
 from callgate.changes.nearest import LINE_END, line_number, nearest
 from callgate.changes.text import TextForm, read_text, shown, write_text
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
-from callgate.words.errors import ToolFailure, in_words
+from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 _FEW, _MANY = 5, 100
@@ -46,28 +45,6 @@ def from_edits(path: str, before: Content | None, edits: Sequence[Edit], label: 
     if after == before:
         raise ToolFailure(f"{path}: the edits leave the file as it is")
     return ChangeSet(label, (FileChange(path, before, after),), tool, count=count)
-
-
-def from_function(
-    files: Mapping[str, bytes], change: Callable[[str, bytes], bytes | None], label: str, tool: str
-) -> ChangeSet:
-    """What the function makes of each file: other bytes, or None to delete it. A file it leaves as it is is left out.
-
-    ToolFailure names the file at which the function failed.
-    """
-    made: list[FileChange] = []
-    for path, before in files.items():
-        try:
-            after = cast(object, change(path, before))
-        except ToolFailure as failure:
-            raise ToolFailure(f"{path}: {failure}") from failure
-        except Exception as error:
-            raise ToolFailure(f"{path}: {in_words(error)}") from error
-        if not isinstance(after, bytes | None):
-            raise ToolFailure(f"{path}: the change gave {type(after).__name__} instead of bytes")
-        if after != before:
-            made.append(FileChange(path, before, after))
-    return ChangeSet(label, tuple(made), tool)
 
 
 def _bytes(text: str, form: TextForm, path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What differs within lines, word by word, as data."""
+"""Differences within lines, word by word, for the diffs of the terminal."""
 
 import re
 from collections.abc import Iterator

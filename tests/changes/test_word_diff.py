@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.changes.hunks import Mark, file_diff
-from callgate.changes.words import Piece, hunk_words, word_diff
+from callgate.changes.word_diff import Piece, hunk_words, word_diff
 from callgate.words.changes import FileChange
 
 TEXTS = st.text("ab (=,\té\n", max_size=20)
