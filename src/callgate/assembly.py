@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any, TypeVar, overload
 
 from callgate.changes.history import History
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.config import Config, max_concurrency_from
 from callgate.core import executor as engine
 from callgate.core import gate as gates
@@ -289,7 +289,7 @@ def as_host(
         folder, every = journal.folder, journal.folder.parent
         # One journal for all sessions of a workspace: they apply to the same files.
         host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=every / "applying")
-        return KeptHost(host, History(every), journal.session)
+        return HistoryHost(host, History(every), journal.session)
     return LocalHost(place)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import as_host
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, Decision
@@ -54,12 +54,12 @@ class Works:
         changes = ChangeSet(label, files, tool, by)
         self.on_host(log, lambda host: host.apply(changes))
 
-    def on_host(self, log: Path, act: Callable[[KeptHost], Any]) -> None:
+    def on_host(self, log: Path, act: Callable[[HistoryHost], Any]) -> None:
         async def main() -> None:
             journal = await self.desk.store.open(log.stem)
             try:
                 host = as_host(None, self.root, journal)
-                assert isinstance(host, KeptHost)
+                assert isinstance(host, HistoryHost)
                 await act(host)
             finally:
                 await journal.aclose()

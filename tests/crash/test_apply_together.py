@@ -33,7 +33,7 @@ import pytest
 
 from callgate import DecisionGate, Executor, Prompt, Session, Store, tool
 from callgate.changes.history import History
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.core.ports import Case, Check, Host, Run
 from callgate.host.local import LocalHost
 from callgate.host.threads import in_thread
@@ -128,7 +128,7 @@ class Desk:
         self.journal = folder / "journal"
         local = LocalHost(self.root, clock=ManualClock(), journal=None if kind == "bare" else self.journal)
         self.history = History(folder / "kept")
-        self.host: Host = KeptHost(local, self.history, "s1") if kind == "kept" else local
+        self.host: Host = HistoryHost(local, self.history, "s1") if kind == "kept" else local
         self.edit = PlainTool("edit", traits=lambda a: Traits("mutating", writes(*a["locks"])), preview=self._proposed)
         self.look = PlainTool("look", self._look, traits=lambda a: Traits("none", reads(*a["paths"])))
         self._seen: dict[str, Attempt] = {}
@@ -253,7 +253,7 @@ def check_executors(desk: Desk, seeds: Iterable[int], how: Literal["asked", "all
         assert refused == 0, "whoever holds the locks from the preview on finds what it saw"
     else:
         assert refused > 0, "questions got old"
-    if isinstance(desk.host, KeptHost):
+    if isinstance(desk.host, HistoryHost):
         states = Counter(kept.state for kept in desk.history.all())
         assert states == Counter(applied=applied, discarded=refused)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.changes.history import History
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from tests.crash.changed import World, change, make, seen
@@ -18,9 +18,9 @@ from tests.crash.power_loss import Model, Recorder
 SESSION = "s1"
 
 
-def kept_host(world: Path) -> KeptHost:
+def kept_host(world: Path) -> HistoryHost:
     local = LocalHost(world / "root", journal=world / "data" / "applying")
-    return KeptHost(local, History(world / "data"), SESSION)
+    return HistoryHost(local, History(world / "data"), SESSION)
 
 
 class Cut:

@@ -9,7 +9,7 @@ import pytest
 
 from callgate import Prompt, Session, Store, tool
 from callgate.changes.history import History
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
@@ -48,9 +48,9 @@ class Desk:
     def history(self) -> History:
         return History(self.store.folder)
 
-    def host(self, session: str) -> KeptHost:
+    def host(self, session: str) -> HistoryHost:
         """As ``callgate undo`` has it, outside of the session."""
-        return KeptHost(LocalHost(self.root, journal=self.store.folder / "applying"), self.history, session)
+        return HistoryHost(LocalHost(self.root, journal=self.store.folder / "applying"), self.history, session)
 
     def files(self) -> dict[str, str]:
         return {file.name: file.read_text() for file in sorted(self.root.iterdir())}

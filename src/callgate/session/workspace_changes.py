@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from callgate.changes.history import Kept
-from callgate.changes.keeping import KeptHost
-from callgate.changes.reverting import UNDO
+from callgate.changes.history_host import kept_changes
 from callgate.changes.summary import summary
+from callgate.changes.undo import UNDO
 from callgate.core.ports import Host, Reminder
 from callgate.core.record import Record
 from callgate.core.turn import remind
@@ -23,7 +23,7 @@ class WorkspaceChanges:
     """``now`` gives the time for the events it writes; ``stack`` holds the pending actions."""
 
     def __init__(self, host: Host, record: Record, now: Callable[[], float], stack: Stack) -> None:
-        self._host = host if isinstance(host, KeptHost) else None
+        self._host = kept_changes(host)
         self._record = record
         self._now = now
         self._stack = stack

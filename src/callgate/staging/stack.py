@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import kept_changes
 from callgate.changes.summary import summary
 from callgate.core.ports import Host
 from callgate.core.record import Record
@@ -33,6 +33,7 @@ class Stack:
 
     def __init__(self, host: Host, state: State, record: Record, *, grace: float = 5.0) -> None:
         self._host = host
+        self._history = kept_changes(host)
         self._state = state
         self._record = record
         self._grace = grace
@@ -130,7 +131,7 @@ class Stack:
             staged,
             summary=await in_thread(partial(summary, act)),
             paths=tuple(dict.fromkeys(act.paths)),
-            change=await self._host.stage(act) if isinstance(self._host, KeptHost) else None,
+            change=None if self._history is None else await self._history.stage(act),
             careful=any(each.link or (each.mode or 0) & ~0o777 for each in act.files),
         )
 
@@ -169,10 +170,10 @@ class Stack:
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act
-        if staged.change is None or not isinstance(self._host, KeptHost):
+        if staged.change is None or self._history is None:
             raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
         try:
-            return await self._host.staged(staged.change)
+            return await self._history.staged(staged.change)
         except JournalError as error:
             raise ToolFailure(f"{staged.label} cannot be read any more: {error}") from error
 
@@ -253,9 +254,9 @@ class Stack:
             await self.give_up(staged.id, reason)
 
     async def _drop(self, staged: Staged) -> None:
-        if staged.change is not None and isinstance(self._host, KeptHost):
+        if staged.change is not None and self._history is not None:
             with suppress(JournalError):  # what is on record counts
-                await self._host.drop(staged.change)
+                await self._history.drop(staged.change)
 
     # ---- after a restart ----------------------------------------------------------------------------------------
 
@@ -264,8 +265,8 @@ class Stack:
         if self._reconciled:
             return
         self._reconciled = True
-        if isinstance(self._host, KeptHost):
-            await self._host.drop_staged_but({each.change for each in self._state.actions.values()})
+        if self._history is not None:
+            await self._history.drop_staged_but({each.change for each in self._state.actions.values()})
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
                 ended, text = await self._became(staged)
@@ -278,9 +279,9 @@ class Stack:
                 self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
 
     async def _became(self, staged: Staged) -> tuple[Ended | None, str]:
-        if staged.change is None or not isinstance(self._host, KeptHost):
+        if staged.change is None or self._history is None:
             return "lost", "it ended with the program that had staged it"
-        state = await self._host.state_of(staged.change)
+        state = await self._history.state_of(staged.change)
         if state == "staged":
             return None, ""
         if state in ("applied", "reverted"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import ChangeSet, Executor, FileChange, Prompt, Resolve, Session, ToolCall, tool
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import Callbacks, plan_tools, stage
@@ -61,12 +61,12 @@ async def test_what_cannot_be_looked_into_right_now_is_not_called_lost(
         await sent(session, "go")
         assert [each.id for each in session.pending] == [FIRST]
 
-    async def no_room(host: KeptHost, number: int) -> Any:
+    async def no_room(host: HistoryHost, number: int) -> Any:
         raise OSError(24, "no room")
 
     async with await bench.again(model_of(), limits=once) as again:
         with monkeypatch.context() as patch:
-            patch.setattr(KeptHost, "state_of", no_room)
+            patch.setattr(HistoryHost, "state_of", no_room)
             assert not ends(await sent(again, "go on"))
             assert [each.id for each in again.pending] == [FIRST]
         events = await sent(again, Resolve("apply", "now it can be"))

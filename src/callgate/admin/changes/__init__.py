@@ -13,9 +13,9 @@ from callgate.admin.changes.others import OtherCall, Said, other_calls, workspac
 from callgate.admin.sessions import Archive
 from callgate.changes.diff import unified
 from callgate.changes.history import History, Kept
+from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import FileDiff, Shown, diffs
-from callgate.changes.keeping import KeptHost
-from callgate.changes.reverting import Undoing
+from callgate.changes.undo import UndoPlan
 from callgate.host.applying import Recovered
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeKind, ChangeSet
@@ -83,7 +83,7 @@ class Planned:
 
     past: Past
     root: Path
-    found: Undoing | None
+    found: UndoPlan | None
     files: tuple[Changed, ...]
     others: tuple[OtherCall, ...]
     recovered: tuple[Recovered, ...]
@@ -174,9 +174,9 @@ def take_back(planned: Planned) -> int | None:
     return None if made is None else made.number
 
 
-def _host(log: Path, root: Path) -> KeptHost:
+def _host(log: Path, root: Path) -> HistoryHost:
     """As a session has it."""
-    return KeptHost(LocalHost(root, journal=log.parent / _APPLYING), History(log.parent), log.stem)
+    return HistoryHost(LocalHost(root, journal=log.parent / _APPLYING), History(log.parent), log.stem)
 
 
 def _why_not(past: Past, wanted: Undo) -> str:

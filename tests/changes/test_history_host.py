@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.changes.history import History
-from callgate.changes.keeping import KeptHost
+from callgate.changes.history_host import HistoryHost
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -23,7 +23,7 @@ class Stage:
         self.root.mkdir()
         self.applying = folder / "applying"
         self.local = LocalHost(self.root, journal=self.applying)
-        self.host = KeptHost(self.local, History(folder / "kept"), "s1")
+        self.host = HistoryHost(self.local, History(folder / "kept"), "s1")
 
     def states(self) -> list[str]:
         return [kept.state for kept in self.host.history.all()]
@@ -55,7 +55,7 @@ def test_what_was_given_up_is_looked_into_later(
     stage = Stage(tmp_path)
     if not journal:
         stage.local = LocalHost(stage.root)
-        stage.host = KeptHost(stage.local, stage.host.history, "s1")
+        stage.host = HistoryHost(stage.local, stage.host.history, "s1")
     plain = stage.local.apply
 
     async def apply(changes: ChangeSet, *, kept: str) -> ChangeSet:
@@ -109,7 +109,7 @@ def test_that_another_session_finished_it_is_known_to_its_own(stage: Stage, monk
         with dies_after(1, monkeypatch):
             await stage.host.apply(two)
         assert not (stage.root / "b").exists()
-        other = KeptHost(stage.local, stage.host.history, "s2")
+        other = HistoryHost(stage.local, stage.host.history, "s2")
         await other.apply(ChangeSet("mine", (FileChange("a", b"1", b"2"),), "Write", "a1/call_1"))
         assert await stage.host.recover() == []
         assert [(kept.session, kept.state) for kept in stage.host.history.all()] == [

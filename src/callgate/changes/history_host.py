@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from callgate.changes.history import History, Kept, State
-from callgate.changes.reverting import Read, Undoing, plan, reader
+from callgate.changes.undo import Read, UndoPlan, plan, reader
 from callgate.core.lanes import LockTable
-from callgate.core.ports import Clock
+from callgate.core.ports import Clock, Host
 from callgate.host.applying import Recovered, with_modes
 from callgate.host.local import LocalHost
 from callgate.host.threads import Threads, in_thread
@@ -21,7 +21,12 @@ from callgate.words.places import Place
 T = TypeVar("T")
 
 
-class KeptHost:
+def kept_changes(host: Host) -> "HistoryHost | None":
+    """The history of a host that keeps its changes; None for any other."""
+    return getattr(host, "kept_changes", None)
+
+
+class HistoryHost:
     """The local host of one session, with its history. A change is applied only after it is on disk with the contents
     before it. ``unsettled``: recovery has something to do, at the start or after an apply that failed half-way."""
 
@@ -30,6 +35,11 @@ class KeptHost:
         self.history = history
         self.session = session
         self.unsettled = True
+
+    @property
+    def kept_changes(self) -> "HistoryHost":
+        """Itself; a host that wraps this one and forwards the property keeps its changes too."""
+        return self
 
     @property
     def root(self) -> Path:
@@ -144,11 +154,11 @@ class KeptHost:
         """Those of this session, newest first."""
         return await self._in_thread(partial(self.history.all, self.session))
 
-    async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> Undoing:
+    async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> UndoPlan:
         """What it would take to take these back; nothing is done."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
 
-    async def take_back(self, undoing: Undoing) -> Kept | None:
+    async def take_back(self, undoing: UndoPlan) -> Kept | None:
         """Apply an undo. It is kept like any change and names those that it takes back, so that one mark counts for
         all of them; gives it, or None where no file had to be changed."""
         if undoing.changes.files:

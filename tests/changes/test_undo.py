@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.changes.history import LARGE, History, Kept
-from callgate.changes.reverting import Undoing, plan, reader
+from callgate.changes.undo import UndoPlan, plan, reader
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from tests.crash.changed import World, seen
@@ -31,7 +31,7 @@ class Stage:
         kept = self.history.save(changes, "s1", now=self.now)
         return self.history.mark(kept, "applied", now=self.now, applied=apply_changes(changes, self.root))
 
-    def plan(self, *kept: Kept) -> Undoing:
+    def plan(self, *kept: Kept) -> UndoPlan:
         return plan(self.history, kept, reader(self.root))
 
     def undo(self, *kept: Kept) -> Sequence[str]:

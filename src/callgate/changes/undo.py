@@ -40,7 +40,7 @@ Read = Callable[[str], There | None]
 
 
 @noun
-class Undoing:
+class UndoPlan:
     """``changes`` takes back ``undone`` from the files as they are now. Each conflict names its file; a change that has
     one is not undone, though some of its files may be."""
 
@@ -49,7 +49,7 @@ class Undoing:
     conflicts: tuple[str, ...] = ()
 
 
-def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> Undoing:
+def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
     """What it takes to take these back, newest first; files with a conflict are left as they are."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     world = _World(read)
@@ -65,7 +65,7 @@ def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "
     one = len(newest_first) == 1
     named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
     changes = ChangeSet(named, world.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
-    return Undoing(changes, tuple(undone), tuple(dict.fromkeys(conflicts)))
+    return UndoPlan(changes, tuple(undone), tuple(dict.fromkeys(conflicts)))
 
 
 class _World:
