@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from callgate.config import Config, Questions, load_config
-from callgate.core.loop import LoopLimits
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Changed, Trust, Trusted, Untrusted
 from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
+from callgate.words.limits import LoopLimits
 
 HOOK = "[[hooks.Stop]]\ncommand = 'true'\n"
 

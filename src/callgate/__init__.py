@@ -12,7 +12,6 @@ from callgate._version import __version__
 if TYPE_CHECKING:
     from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, default_checks, run_sync
     from callgate.config import Config, load_config
-    from callgate.core.executor import ExecutorSettings
     from callgate.core.ports import Case, Check, Model, Run
     from callgate.core.runner import RunOutcome
     from callgate.session.run import RunResult
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from callgate.words.events import Event, QuestionAsked
     from callgate.words.inputs import Answer, Close, Continue, Interrupt, Prompt, Resolve, SetMode, Steer, Undo
     from callgate.words.jsonable import from_json, to_json
+    from callgate.words.limits import ExecutorSettings
     from callgate.words.traits import exclusive, reads, shared, writes
 
 _HOMES = {
     "callgate.config": ("Config", "load_config"),
-    "callgate.core.executor": ("ExecutorSettings",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.core.runner": ("RunOutcome",),
     "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "default_checks", "run_sync"),
@@ -49,6 +48,7 @@ _HOMES = {
         *("Answer", "Close", "Continue", "Interrupt", "Prompt", "Resolve", "SetMode", "Steer", "Undo"),
     ),
     "callgate.words.jsonable": ("from_json", "to_json"),
+    "callgate.words.limits": ("ExecutorSettings",),
     "callgate.words.traits": ("exclusive", "reads", "shared", "writes"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -16,10 +16,8 @@ from callgate.config import Config, max_concurrency_from
 from callgate.core import executor as engine
 from callgate.core import gate as gates
 from callgate.core import runner
-from callgate.core.executor import ExecutorSettings
 from callgate.core.gate import PostHook, Requested
 from callgate.core.ledger import Ledger
-from callgate.core.loop import LoopLimits
 from callgate.core.ports import Case, Check, Gate, Host, Journal, Model, Tool, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.core.turn import Equipment
@@ -43,11 +41,13 @@ from callgate.staging.state import State
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.transcript.compact import Summarize
 from callgate.transcript.journal import DiskJournal
-from callgate.words.decisions import Allow, Choice, Confirmation, Mode, check_mode
+from callgate.words.decisions import Allow, Choice, Confirmation
 from callgate.words.errors import UsageError
 from callgate.words.events import ModeSet, Noted
 from callgate.words.inputs import Input
+from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.model import CacheHints, RequestLimits
+from callgate.words.modes import Mode, check_mode
 
 T = TypeVar("T")
 

@@ -19,18 +19,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import cast
 
-from callgate.core.loop import LoopLimits
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import SETTINGS, read_count
-from callgate.policy.layers import MANAGED, STRICTNESS, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.lines import Fault, HookLine, RuleLine
 from callgate.policy.memory import Memory
 from callgate.policy.settings import Said, Settings, read_settings, shown
 from callgate.policy.trust import Changed, State, Trust, Trusted, Untrusted
 from callgate.transcript.places import data_folder
-from callgate.words.decisions import Mode, Origin, check_mode
+from callgate.words.decisions import Origin
 from callgate.words.display import visible
 from callgate.words.errors import UsageError
+from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.modes import Mode, check_mode, is_stricter
 from callgate.words.noun import noun
 
 AnyPath = str | PathLike[str]
@@ -61,7 +62,7 @@ class Config:
     hooks: tuple[HookLine, ...] = ()
     limits: LoopLimits = LoopLimits()
     questions: Questions = Questions()
-    max_concurrency: int = 10
+    max_concurrency: int = ExecutorSettings().max_concurrency
     trust: State = Untrusted()
     faults: tuple[Fault, ...] = ()
     notes: tuple[Fault, ...] = ()
@@ -75,7 +76,7 @@ class Config:
         if recorded is None:
             return self.mode
         asked_for = any(said.name == "mode" for said in self.said)
-        return self.mode if asked_for and STRICTNESS[self.mode] > STRICTNESS[recorded] else recorded
+        return self.mode if asked_for and is_stricter(self.mode, recorded) else recorded
 
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""

@@ -2,13 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from callgate.cli.policy.arguments import EFFECTS, MODES
 from callgate.cli.terminal import width
-from callgate.words.decisions import Effect, Mode
 from tests.cli.policy_kit import Person
 from tests.cli.session_kit import BAD
 
@@ -203,10 +201,6 @@ def test_nothing_in_a_call_steers_the_terminal_and_all_fits(person: Person) -> N
     assert "<U+001B>[2J <U+202E>" in out
     assert " more characters>" in out.replace("\n    ", "")
     assert max(map(width, out.splitlines())) <= 60
-
-
-def test_the_command_line_knows_the_modes_and_effects_there_are() -> None:
-    assert (get_args(Mode), get_args(Effect)) == (MODES, EFFECTS)
 
 
 # ---- check --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ import pytest
 
 from callgate import ChangeSet, FileChange, Session, tool
 from callgate.cli.terminal import width
-from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin import stage
 from callgate.transcript.drafts import write_draft
@@ -37,6 +36,7 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import Prompt, SetMode
 from callgate.words.jsonable import from_json
+from callgate.words.limits import LoopLimits
 from callgate.words.messages import CallPart, Message, Text
 from tests.cli.session_kit import BAD, Desk
 

@@ -9,7 +9,6 @@ from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
 from callgate.core.gate import PostHook
 from callgate.core.ledger import Ledger
-from callgate.core.performer import ExecutorSettings
 from callgate.core.ports import Case, Check, Gate, Run, Tool, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import RunOutcome, ToolCallRunner
@@ -20,6 +19,7 @@ from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, Choice, Confirmation, Pattern, Question
 from callgate.words.errors import ToolFailure
 from callgate.words.events import CallProgressed, Event, StrayEnded
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Effects, Traits, exclusive, reads, shared, writes
 

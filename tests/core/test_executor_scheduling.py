@@ -6,11 +6,11 @@ import pytest
 
 from callgate.assembly import settings_from_environment
 from callgate.core.executor import Executor
-from callgate.core.performer import ExecutorSettings
 from callgate.testing import Barrier, Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Status
 from callgate.words.errors import UsageError
 from callgate.words.events import CallStarted
+from callgate.words.limits import ExecutorSettings
 from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import ALONE, FREE, Desk, allow_all, call, codes, file_reader, file_writer, saying, virtual_host
 

@@ -14,9 +14,10 @@ from callgate.core.record import MemoryJournal
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
-from callgate.words.decisions import Ask, Deny, Mode
+from callgate.words.decisions import Ask, Deny
 from callgate.words.events import CallDecided, CallSettled, Event, InputRefused, Noted
 from callgate.words.inputs import Interrupt, SetMode
+from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, SRC, WRITES, Hook, KeptJournal, hooked, of, session_of, stuck

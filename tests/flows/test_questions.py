@@ -7,12 +7,12 @@ import pytest
 
 from callgate import Answer, Continue, ExecutorSettings, Prompt, Session
 from callgate.assembly import DecisionGate, default_checks
-from callgate.core.loop import LoopLimits
 from callgate.core.ports import Case, Check
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Ask, Choice, Deny, Origin, Pattern
 from callgate.words.events import CallDecided, Event, InputRefused, Paused, QuestionAnswered, StatusChanged
+from callgate.words.limits import LoopLimits
 from callgate.words.traits import Traits, writes
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, check_history, results

@@ -14,7 +14,6 @@ from callgate import (
     SetMode,
     Steer,
 )
-from callgate.core.loop import LoopLimits
 from callgate.core.record import MemoryJournal
 from callgate.testing import (
     GatedModel,
@@ -44,6 +43,7 @@ from callgate.words.events import (
     TurnEnded,
 )
 from callgate.words.inputs import Close, Compact, Rewind, SetModel
+from callgate.words.limits import LoopLimits
 from callgate.words.messages import ResultPart, Text, Thinking
 from callgate.words.model import PartEnded
 from callgate.words.traits import Traits

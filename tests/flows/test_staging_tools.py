@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from callgate import Answer, Prompt, Session, Store
-from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, cut_off, say, turn
 from callgate.tools.builtin import ast_edit
 from callgate.tools.custom import Api, Folder, load_tools
 from callgate.words.inputs import Resolve, Undo
+from callgate.words.limits import LoopLimits
 from tests.flows.keep import results
 from tests.house.tree import ROOT
 

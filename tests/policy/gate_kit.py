@@ -11,25 +11,15 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.well_known import StandIn
-from callgate.words.decisions import (
-    Allow,
-    ApprovalPolicy,
-    Ask,
-    Decision,
-    Deny,
-    Effect,
-    Mode,
-    Origin,
-    Pattern,
-    arguments_hash,
-)
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Effect, Origin, Pattern, arguments_hash
+from callgate.words.modes import MODES as MODES
+from callgate.words.modes import Mode
 from callgate.words.places import Place
 from callgate.words.traits import Traits
 
 ROOT = "/srv/app"
 HOME = "/home/me"
 NOW = 1_700_000_000.0
-MODES: tuple[Mode, ...] = ("default", "accept_edits", "plan", "bypass", "dont_ask")
 
 
 def place(path: str, links: Mapping[str, str] | None = None) -> Place:

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case
-from callgate.words.decisions import Allow, Ask, Effect, Mode, Origin, Pattern
+from callgate.words.decisions import Allow, Ask, Effect, Origin, Pattern
+from callgate.words.modes import Mode
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import NOW, book, case_of, decided, hooked, line, outcome, policy, rules, shell
 

@@ -14,7 +14,8 @@ from callgate.policy.lines import RuleLine
 from callgate.policy.rules import Rulebook
 from callgate.tools.tool import tool
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Effect, Mode, Origin, arguments_hash
+from callgate.words.decisions import Effect, Origin, arguments_hash
+from callgate.words.modes import Mode
 from callgate.words.traits import Traits, exclusive, shared
 
 pytestmark = pytest.mark.spec("TOOL-9")

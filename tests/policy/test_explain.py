@@ -12,12 +12,12 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.explain import Explanation, explain
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Deny, Effect, Origin, Pattern
-from tests.policy.gate_kit import HOME, NOW, ROOT, book, case_of, decided, line, outcome, rules, shell
+from tests.policy.gate_kit import HOME, MODES, NOW, ROOT, book, case_of, decided, line, outcome, rules, shell
 
 
 def explained(case: Case, rulebook: Rulebook = EMPTY, hooks: Check | None = None) -> Explanation:
     here = rulebook if rulebook is not EMPTY else replace(EMPTY, root=ROOT, home=HOME)
-    return explain(standard_checks(here, hooks=hooks), case, here)
+    return explain(DecisionGate(standard_checks(here, hooks=hooks)).explain, case, here)
 
 
 def hooks(said: Any) -> Check:
@@ -65,14 +65,15 @@ def test_an_exception_in_a_check_denies_and_is_shown() -> None:
     def broken(case: Case) -> Allow:
         raise RuntimeError("rules on fire")
 
-    made = explain([Check("odd", broken), Check("all", lambda case: Allow("all"))], case_of("Deploy"))
+    gate = DecisionGate([Check("odd", broken), Check("all", lambda case: Allow("all"))])
+    made = explain(gate.explain, case_of("Deploy"))
     assert isinstance(made.decision, Deny)
     assert "rules on fire" in made.decision.reason
-    assert made.lines()[1:] == ("checks:", "  > odd: it failed", "  - all: not asked any more")
+    assert made.lines()[1:] == ("checks:", f"  > odd: deny, {made.decision.reason}", "  - all: not asked any more")
 
 
 def test_a_call_that_no_check_decides_about_is_denied() -> None:
-    made = explain([Check("silent", lambda case: None)], case_of("Deploy"))
+    made = explain(DecisionGate([Check("silent", lambda case: None)]).explain, case_of("Deploy"))
     assert made.decision == Deny("gate", "no check decided about this call")
     assert [step.decided for step in made.steps] == [False]
 
@@ -229,7 +230,8 @@ def test_where_nobody_is_to_be_asked_it_says_what_the_gate_says() -> None:
         made.steps[-1].said
         == "deny, this would need a person's approval (Deploy asks: it is about every call of Deploy)"
     )
-    assert explain([Check("odd", lambda case: Ask("odd"))], case_of("Deploy", mode="dont_ask")).decision == Deny(
+    odd = DecisionGate([Check("odd", lambda case: Ask("odd"))])
+    assert explain(odd.explain, case_of("Deploy", mode="dont_ask")).decision == Deny(
         "mode dont_ask", "this would need a person's approval (odd)"
     )
 
@@ -253,3 +255,23 @@ def test_a_deny_or_ask_rule_says_why_it_does_not_apply(case: Case, text: str, wh
 def test_a_deny_rule_that_has_expired_says_so() -> None:
     (said,) = reading(replace(case_of("Deploy"), now=NOW + 2), book(line("deny", "Deploy", expires_at=NOW + 1)))
     assert said.endswith("does not apply: it has expired")
+
+
+def test_explain_is_the_gate_itself_where_nobody_attends_and_where_a_check_ends_the_program() -> None:
+    def leaves(case: Case) -> Allow:
+        raise SystemExit(3)
+
+    checks = {
+        "unattended": [Check("guard", lambda case: Ask("guard", "again?", unattended="deny"))],
+        "exit": [Check("odd", leaves), Check("all", lambda case: Allow("all"))],
+        "standard": [*standard_checks(rules(ask=["Deploy"]))],
+    }
+    for name, listed in checks.items():
+        for mode in MODES:
+            gate, case = DecisionGate(listed, attended=False), case_of("Deploy", mode=mode)
+            assert explain(gate.explain, case).decision == gate.judge(case), (name, mode)
+    gate = DecisionGate(checks["unattended"], attended=False)
+    made = explain(gate.explain, case_of("Deploy"))
+    assert isinstance(made.decision, Deny)
+    assert made.steps[-1].decided
+    assert "nobody is there to ask" in made.steps[-1].said

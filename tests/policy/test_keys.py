@@ -5,10 +5,8 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 
 import pytest
 
-from callgate.core.loop import LoopLimits
-from callgate.core.performer import ExecutorSettings
-from callgate.policy.keys import EVENTS, KINDS, READERS, SETTINGS, keys_of, read_moment
-from callgate.policy.layers import DEFAULTS
+from callgate.policy.keys import DEFAULTS, EVENTS, KINDS, READERS, SETTINGS, keys_of, read_moment
+from callgate.words.limits import ExecutorSettings, LoopLimits
 
 
 def test_every_key_is_explained_and_named_once() -> None:

@@ -8,7 +8,8 @@ import pytest
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.lines import Fault, HookLine, Layer, RuleLine
 from callgate.policy.settings import Said, Settings
-from callgate.words.decisions import Effect, Mode, Origin
+from callgate.words.decisions import Effect, Origin
+from callgate.words.modes import Mode
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 REPOSITORY: tuple[Layer, ...] = ("project", "local")

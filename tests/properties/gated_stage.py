@@ -12,9 +12,7 @@ from typing import Any
 
 from callgate import Session
 from callgate.config import Config
-from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
-from callgate.core.loop import LoopLimits
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
 from callgate.policy.lines import HookLine, RuleLine
@@ -49,6 +47,7 @@ from callgate.words.inputs import (
     SetMode,
     Steer,
 )
+from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.messages import ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, shared, writes

@@ -14,7 +14,7 @@ from callgate.core.lanes import Placed
 from callgate.words.traits import Locks
 
 if TYPE_CHECKING:
-    from callgate.core.executor import ExecutorSettings
+    from callgate.words.limits import ExecutorSettings
     from tests.properties.stage import Plan
 
 

@@ -24,7 +24,6 @@ from callgate.core.record import MemoryJournal
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.decisions import Mode
 from callgate.words.errors import ModelError
 from callgate.words.events import Durable, TurnStarted
 from callgate.words.inputs import Answer, Continue, Input, Interrupt, Prompt, Resolve, Steer
@@ -40,6 +39,7 @@ from callgate.words.model import (
     TextDelta,
     ToolChoice,
 )
+from callgate.words.modes import Mode
 from callgate.words.traits import writes
 
 FILES = ("a.txt", "b.txt", "c.txt")

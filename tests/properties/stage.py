@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
@@ -30,6 +30,7 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits
 from tests.properties.oracle import conflict, kin

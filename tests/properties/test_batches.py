@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate, default_checks
-from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.runner import RunOutcome, ToolCallRunner
@@ -22,6 +21,7 @@ from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Deny
 from callgate.words.events import CallDecided, Event
 from callgate.words.jsonable import from_json, to_json
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes
 from tests.properties.oracle import conflict

@@ -10,7 +10,7 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.lanes import Claim, LockTable, place
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
@@ -43,6 +43,7 @@ from callgate.words.events import (
     QuestionAsked,
 )
 from callgate.words.inputs import Interrupt, Prompt, Steer
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, exclusive, reads, shared, writes

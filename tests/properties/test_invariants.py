@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal
 from callgate.testing import run_virtual
@@ -27,6 +26,7 @@ from callgate.words.events import (
     StrayFound,
 )
 from callgate.words.jsonable import from_json, to_json
+from callgate.words.limits import ExecutorSettings
 from tests.properties.stage import Plan, Reply, SlowJournal, Stage, Verdicted, about
 from tests.properties.strategies import locks
 

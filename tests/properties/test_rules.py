@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from callgate.core.ports import Case, Hooked
 from callgate.policy.lines import RuleLine
 from callgate.policy.rules import Rulebook
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Effect, Mode, Origin, Pattern
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Effect, Origin, Pattern
+from callgate.words.modes import MODES, Mode
 from callgate.words.traits import Traits, reads, writes
 from tests.policy.gate_kit import HOME, ROOT, case_of, outcome, shell
 
 PERMITTED = {"deny": 0, "ask": 1, "allow": 2}
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 LAYERS = ("managed", "user", "project", "local", "command line", "session")
-MODES: tuple[Mode, ...] = ("default", "accept_edits", "plan", "bypass", "dont_ask")
 
 PROGRAMS = ("git status", "git log", "git", "npm run", "rm", "echo", "cat", "ls", "touch", "python", "find")
 PATHS = ("a.py", "src/a.py", "src/deep/b.py", ".env", "sub/.env", ".git/config", "/etc/hosts", "/tmp/x", "../up", "src")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Session
-from callgate.core.executor import ExecutorSettings
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
@@ -36,6 +35,7 @@ from callgate.words.calls import Result
 from callgate.words.decisions import Confirmation
 from callgate.words.events import Durable, Event, MessageAdded, QuestionAsked, RunEnded, StatusChanged
 from callgate.words.inputs import Answer, Close, Continue, Input, Interrupt, Prompt, SetMode, Steer
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import Request
 from callgate.words.traits import Traits, reads, writes

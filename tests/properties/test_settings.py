@@ -3,18 +3,19 @@
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.policy.keys import SETTINGS
-from callgate.policy.layers import DEFAULTS, STRICTNESS, gather, spoken
+from callgate.policy.keys import DEFAULTS, SETTINGS
+from callgate.policy.layers import gather, spoken
 from callgate.policy.lines import IN_REPOSITORY, HookLine, Layer, RuleLine
 from callgate.policy.positions import locate
 from callgate.policy.settings import Said, Settings, read_settings
-from callgate.words.decisions import Effect, Mode, Origin
+from callgate.words.decisions import Effect, Origin
+from callgate.words.modes import MODES, Mode, is_stricter
 
 # ---- positions ----------------------------------------------------------------------------------------------------
 
@@ -147,14 +148,14 @@ def test_no_content_raises_and_every_fault_has_its_file_and_line(
 
 # ---- layers -------------------------------------------------------------------------------------------------------
 
-MODES = st.sampled_from(get_args(Mode))
+ANY_MODE = st.sampled_from(get_args(Mode))
 NUMBERS = [name for name in DEFAULTS if name.startswith("limits.")] + ["questions.deadline"]
 
 
 @st.composite
 def settings_of(draw: st.DrawFn, layer: Layer) -> Settings:
     origin = Origin(layer, f"/{layer}", 1)
-    plain = [Said("mode", draw(MODES), origin)] if draw(st.booleans()) else []
+    plain = [Said("mode", draw(ANY_MODE), origin)] if draw(st.booleans()) else []
     plain += [Said(name, draw(st.integers(1, 30)), origin) for name in draw(st.sets(st.sampled_from(NUMBERS)))]
     if draw(st.booleans()):
         plain.append(Said("questions.notify", f"notify {layer}", origin))
@@ -178,7 +179,7 @@ def test_a_repository_only_tightens(own: tuple[Settings, ...], repository: tuple
     tight = {rule for each in (*own, *repository) for rule in each.rules if rule.effect != "allow"}
     assert {rule for rule in layered.rules if rule.effect != "allow"} == tight
     before, after = str(without.value("mode")), str(layered.value("mode"))
-    strictness = {str(mode): number for mode, number in STRICTNESS.items()}
+    strictness = {str(mode): each.strictness for mode, each in MODES.items()}
     assert after == before or strictness[after] > strictness[before]
     for name in NUMBERS:
         was, now = without.value(name), layered.value(name)
@@ -197,7 +198,7 @@ def test_nobody_is_less_strict_than_what_is_managed(others: list[Settings], mana
     for said in managed.plain:
         value = layered.value(said.name)
         if said.name == "mode":
-            assert value == said.value or STRICTNESS[str(value)] > STRICTNESS[str(said.value)]  # pyright: ignore
+            assert value == said.value or is_stricter(cast(Mode, value), cast(Mode, said.value))
         elif said.name == "questions.notify":
             assert value == said.value
         else:

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Allow
+from callgate.words.limits import ExecutorSettings
 from callgate.words.traits import Locks, Traits, shared
 from tests.properties.oracle import conflict, kin
 from tests.properties.stage import VirtualClock

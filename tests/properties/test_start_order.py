@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from callgate.core.executor import ExecutorSettings
 from callgate.testing import run_virtual
+from callgate.words.limits import ExecutorSettings
 from tests.properties.oracle import Seen, Simulation, Tie
 from tests.properties.stage import Plan, Reply, Stage, Verdicted
 from tests.properties.strategies import locks

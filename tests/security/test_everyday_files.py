@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callgate.admin.policy import Asked, Bench
-from callgate.words.decisions import Mode
 from callgate.words.errors import UsageError
+from callgate.words.modes import Mode
 
 
 def names(text: str) -> list[str]:

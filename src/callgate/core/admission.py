@@ -30,6 +30,7 @@ from callgate.words.decisions import (
     arguments_hash,
 )
 from callgate.words.events import CallArrived, CallDecided
+from callgate.words.modes import MODES
 from callgate.words.traits import Traits
 
 _DECISIONS = (Allow, Ask, Deny)
@@ -195,8 +196,8 @@ class Admission:
         if isinstance(decision, Ask):
             if isinstance(before, Allow | Ask) and decision is not before:
                 decision = _with_change(decision, before)
-            if self._ledger.mode == "dont_ask":
-                decision = unasked(decision)
+            if MODES[self._ledger.mode].never_asks:
+                decision = unasked(decision, self._ledger.mode)
         return decision
 
     def _answered_before(self, ticket: Ticket, ask: Ask) -> bool:

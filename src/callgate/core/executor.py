@@ -20,7 +20,7 @@ from callgate.core.admission import Admission
 from callgate.core.asking import Asking
 from callgate.core.ledger import Ledger
 from callgate.core.outlet import Outlet, cut_to
-from callgate.core.performer import ExecutorSettings, Performer
+from callgate.core.performer import Performer
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.starter import Starter
@@ -38,6 +38,7 @@ from callgate.words.events import (
     StrayFound,
 )
 from callgate.words.jsonable import plain_json
+from callgate.words.limits import ExecutorSettings
 from callgate.words.model import WHOLE
 from callgate.words.traits import Traits
 

@@ -1,30 +1,36 @@
-"""Checks in order; the first that applies decides. Which checks there are is for the room ``policy`` to say.
+"""The gate: checks in order, the first that applies decides. The room ``policy`` says which checks there are.
 
-Tools never ask, doors never decide.
+One generator walks the checks and yields what has to be waited for. ``judge`` runs it to the end at once if it can, and
+else in a coroutine; ``explain`` runs the same walk, leaves out what waits, and traces every step.
 """
 
 # Checks come from outside and may not keep to their types.
 # pyright: reportUnnecessaryIsInstance=false
 
 from asyncio import CancelledError, current_task
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from callgate.core.ports import Case, Check, Hooked, Verdict
+from callgate.core.ports import Case, Check, Hooked, Judged, Verdict
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Pattern, arguments_hash
 from callgate.words.errors import UsageError, in_words
+from callgate.words.modes import MODES, Mode
 
 PostHook = Callable[[Case, Result], Result | Awaitable[Result]]
 
 Requested = Callable[[Case, Ask], Awaitable[Allow | Deny | None] | None]
 
-_DECISIONS = (Allow, Ask, Deny)
+T = TypeVar("T")
+_Steps = Generator[Awaitable[Any], Any, T]
 _ANSWERS = (Allow, Ask, Deny, Hooked)
 _UNDECIDED = Deny("gate", "no check decided about this call")
+
+
+Trace = Callable[[Judged], None]
 
 
 class DecisionGate:
@@ -59,74 +65,76 @@ class DecisionGate:
     # ---- before it runs -----------------------------------------------------------------------------------------
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]:
-        for check in self._checks:
-            try:
-                answer = check.judge(case)
-            except BaseException as error:
-                answer = _failed(check, error)
-            if answer is None:
-                continue
-            if isinstance(answer, Allow):
-                return answer
-            answer = _sound(check, answer)
-            if isinstance(answer, _DECISIONS):
-                return self._final(case, answer)
-            return self._judge_on(case, self._checks.index(check), answer)
-        return _UNDECIDED
-
-    async def _judge_on(self, case: Case, at: int, answer: Verdict | Hooked | Awaitable[Verdict | Hooked]) -> Decision:
-        """From a check on that has to be waited for, or is not the end of it."""
-        changed_by = ""
-        hooks: set[int] = set()
-        while True:
-            if isawaitable(answer):
-                answer = await _settled(self._checks[at], answer)
-            if isinstance(answer, Hooked):
-                hooks.add(at)
-                if isinstance(answer.decision, Deny):
-                    return answer.decision
-                taken = _with_hooked(case, answer)
-                if isinstance(taken, Deny):
-                    return taken
-                if answer.arguments is not None:
-                    changed_by, at = answer.by, -1  # other arguments: everything is judged again
-                case, answer = taken, None
-            if answer is not None:
-                return self._final(case, _with_advice(case, answer, changed_by))
-            at = next((each for each in range(at + 1, len(self._checks)) if each not in hooks), -1)
-            if at < 0:
-                return _UNDECIDED
-            answer = _asked(self._checks[at], case)
+        return _driven(self._judged(case, None))
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        return self._judge_again(case, 0) if self._again else None
+        return _driven(self._judged_again(case)) if self._again else None
 
-    def _judge_again(self, case: Case, start: int) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        for position in range(start, len(self._again)):
-            answer = _asked(self._again[position], case)
-            if isawaitable(answer):
-                return self._judge_again_on(case, position, answer)
+    def explain(self, case: Case, trace: Trace) -> Decision:
+        """Judge without running anything: a check that would have to be waited for, as hooks are, is left out and
+        traced with its awaitable, closed. ``trace`` gets each step in turn."""
+        steps = self._judged(case, trace)
+        try:
+            pending = next(steps)
+            while True:
+                close = getattr(pending, "close", None)
+                if close is not None:
+                    close()
+                pending = steps.send(None)
+        except StopIteration as over:
+            return over.value
+
+    def _judged(self, case: Case, trace: Trace | None) -> _Steps[Decision]:
+        """Asks the checks in order until one decides; again from the first after hooks changed the arguments."""
+        checks = self._checks
+        at, changed_by = 0, ""
+        decision: Decision | None = None
+        while at < len(checks) and decision is None:
+            check = checks[at]
+            at += 1
+            answer = _answer(check, case)
+            if answer is None or isinstance(answer, _ANSWERS):
+                if trace is not None:
+                    trace(Judged(check.name, answer, case))
+            else:
+                answer = yield from _later(check, case, answer, trace)
+            if not isinstance(answer, Hooked):
+                decision = answer and _with_advice(case, answer, changed_by)
+                continue
+            taken = answer.decision if isinstance(answer.decision, Deny) else _with_hooked(case, answer)
+            if isinstance(taken, Deny):
+                decision = taken
+                continue
+            checks, at = (*checks[: at - 1], *checks[at:]), at - 1  # hooks are asked once
+            if answer.arguments is not None:
+                changed_by, at = answer.by, 0
+            case = taken
+        for left in () if trace is None else checks[at:]:
+            trace(Judged(left.name, None, case, "skipped"))
+        return self._final(case, decision or _UNDECIDED, trace)
+
+    def _judged_again(self, case: Case) -> _Steps[Deny | Ask | None]:
+        for check in self._again:
+            answer = _answer(check, case)
+            if answer is not None and not isinstance(answer, _ANSWERS):
+                answer = yield from _later(check, case, answer, None)
             if isinstance(answer, Ask | Deny):
-                return cast(Ask | Deny, self._final(case, answer))
+                return cast(Ask | Deny, self._final(case, answer, None))
         return None
 
-    async def _judge_again_on(
-        self, case: Case, position: int, pending: Awaitable[Verdict | Hooked]
-    ) -> Deny | Ask | None:
-        answer = await _settled(self._again[position], pending)
-        if isinstance(answer, Ask | Deny):
-            return cast(Ask | Deny, self._final(case, answer))
-        rest = self._judge_again(case, position + 1)
-        return await rest if isawaitable(rest) else rest
-
-    def _final(self, case: Case, decision: Decision) -> Decision:
+    def _final(self, case: Case, decision: Decision, trace: Trace | None) -> Decision:
+        """A question where nobody wants to be asked, or nobody can be, is a denial."""
         if not isinstance(decision, Ask):
             return decision
-        if case.mode == "dont_ask":
-            return unasked(decision)
-        if decision.unattended == "deny" and not self._attended:
-            return Deny(decision.by, f"{decision.reason}; nobody is there to ask", origin=decision.origin)
-        return decision
+        if MODES[case.mode].never_asks:
+            denied = unasked(decision, case.mode)
+        elif decision.unattended == "deny" and not self._attended:
+            denied = Deny(decision.by, f"{decision.reason}; nobody is there to ask", origin=decision.origin)
+        else:
+            return decision
+        if trace is not None:
+            trace(Judged(denied.by, denied, case))
+        return denied
 
     # ---- while it waits, and afterwards -------------------------------------------------------------------------
 
@@ -143,25 +151,60 @@ class DecisionGate:
         return result
 
 
-def _asked(check: Check, case: Case) -> Verdict | Hooked | Awaitable[Verdict | Hooked]:
-    """What a check says; a failure is a denial."""
+def _answer(check: Check, case: Case) -> Verdict | Hooked | Awaitable[Any]:
+    """What a check says; whatever goes wrong in it is a denial."""
     try:
-        return _sound(check, check.judge(case))
+        said: Any = check.judge(case)
     except BaseException as error:
-        return _failed(check, error)
+        return _refused(check, error)
+    return said if said is None or isinstance(said, _ANSWERS) or isawaitable(said) else _odd(check, said)
 
 
-def _failed(check: Check, error: BaseException) -> Deny:
-    if isinstance(error, KeyboardInterrupt):
+def _later(check: Check, case: Case, pending: Awaitable[Any], trace: Trace | None) -> _Steps[Verdict | Hooked]:
+    """The same for an answer that has to be waited for. Whoever explains does not wait, and sends None."""
+    try:
+        said = yield pending
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        return _refused(check, error)
+    if trace is not None:
+        trace(Judged(check.name, None, case, "later"))
+    return said if said is None or isinstance(said, _ANSWERS) else _odd(check, said)
+
+
+def _refused(check: Check, error: BaseException) -> Deny:
+    if going_down(error):
         raise error
     return refused(check.name, error)
 
 
-def _sound(check: Check, answer: Any) -> Any:
-    """The answer, if it is one."""
-    if answer is None or isinstance(answer, _ANSWERS) or isawaitable(answer):
-        return answer
-    return refused(check.name, TypeError(f"it answered {type(answer).__name__}, wanted Allow, Ask, Deny or None"))
+def _odd(check: Check, said: object) -> Deny:
+    return refused(check.name, TypeError(f"it answered {type(said).__name__}, wanted Allow, Ask, Deny or None"))
+
+
+def _driven(steps: _Steps[T]) -> T | Awaitable[T]:
+    """Runs the steps as far as nothing has to be waited for, which is nearly always to the end."""
+    try:
+        pending = next(steps)
+    except StopIteration as over:
+        return over.value
+    return _waited(steps, pending)
+
+
+async def _waited(steps: _Steps[T], pending: Awaitable[Any]) -> T:
+    try:
+        while True:
+            try:
+                answer = await pending
+            except BaseException as error:
+                pending = steps.throw(error)
+            else:
+                pending = steps.send(answer)
+    except StopIteration as over:
+        return over.value
+    finally:
+        steps.close()
 
 
 def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
@@ -200,28 +243,22 @@ def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
     return replace(decision, context=decision.context + hooked.context) if hooked.context else decision
 
 
-async def _settled(check: Check, pending: Awaitable[Verdict | Hooked]) -> Verdict | Hooked:
-    try:
-        return _sound(check, await pending)
-    except BaseException as error:
-        if going_down(error):
-            raise
-        return refused(check.name, error)
-
-
 def going_down(error: BaseException) -> bool:
-    """Whether what came out of an ``await`` means that the program itself is being stopped. What else a tool, a check
-    or a hook raises, panics of extension modules included, is that call's affair alone."""
+    """Whether an exception means that the program itself is being stopped. Any other that a tool, a check or a hook
+    raises, panics of extension modules included, concerns that call alone."""
     if isinstance(error, CancelledError):
-        task = current_task()
+        try:
+            task = current_task()
+        except RuntimeError:  # no loop runs
+            return False
         return task is not None and task.cancelling() > 0
     return isinstance(error, KeyboardInterrupt)
 
 
-def unasked(ask: Ask) -> Deny:
-    """What becomes of a question where nobody wants to be asked."""
+def unasked(ask: Ask, mode: Mode) -> Deny:
+    """The denial that a question turns into where nobody wants to be asked."""
     reason = f"this would need a person's approval ({ask.reason or ask.by})"
-    return Deny("mode dont_ask", reason, origin=ask.origin)
+    return Deny(f"mode {mode}", reason, origin=ask.origin)
 
 
 def refused(by: str, error: BaseException) -> Deny:

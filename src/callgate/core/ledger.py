@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.core.view import History, View
 from callgate.words.arguments import Repair
 from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
-from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Mode, Question, arguments_hash
+from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.errors import StateError
 from callgate.words.events import (
     GOES_ON,
@@ -43,6 +43,7 @@ from callgate.words.events import (
 )
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import WHOLE
+from callgate.words.modes import MODES, Mode
 
 LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
@@ -343,7 +344,7 @@ def _policy(ledger: Ledger, event: PolicyAdded) -> None:
 
 
 def _mode(ledger: Ledger, event: ModeSet) -> None:
-    if ledger.mode != "plan":
+    if not MODES[ledger.mode].forbids_changes:
         ledger.mode_before = ledger.mode
     ledger.mode = event.mode
 

@@ -14,22 +14,8 @@ from callgate.words.events import (
     RunReason,
     TurnEnded,
 )
+from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
-from callgate.words.noun import noun
-
-
-@noun
-class LoopLimits:
-    """Every kind of continuation counts as a turn. So many denials in a row, or in a session, and the agent pauses
-    until a person says that it may go on."""
-
-    max_turns: int | None = None
-    max_truncations: int = 3
-    denials_in_a_row: int = 3
-    denials: int = 20
-    held_up: int = 3
-    """How often in a run somebody may put off its end."""
-
 
 _STOP: dict[str, RunReason] = {
     "answered": "done",

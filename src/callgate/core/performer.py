@@ -15,7 +15,7 @@ from dataclasses import replace
 from json import dumps
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.gate import going_down
@@ -25,45 +25,14 @@ from callgate.core.record import Record
 from callgate.core.ticket import CallRun, Ticket, Tickets, previewed
 from callgate.words.calls import CODE_STATUS, Result
 from callgate.words.decisions import Allow
-from callgate.words.errors import HalfApplied, ToolFailure, UsageError, in_words
+from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, CallStarted, Noted
 from callgate.words.jsonable import plain_json
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Image, Resource, Text
-from callgate.words.noun import noun
 
 _CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-
-
-@noun
-class ExecutorSettings:
-    """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
-    everything on arrival, ``after`` nothing before the end. Times are in seconds."""
-
-    max_concurrency: int = 10
-    start: Literal["early", "eager", "after"] = "early"
-    grace: float = 5.0
-    lock_wait: float = 120.0
-    max_result_chars: int = 30_000
-    max_error_chars: int = 10_000
-    patience: float | None = None
-    """How long a question waits for its answer, which is then no; None is for ever."""
-
-    def checked(self) -> ExecutorSettings:
-        """UsageError names the setting that cannot be."""
-        counts = ("max_concurrency", "max_result_chars", "max_error_chars")
-        for name in (*counts, "grace", "lock_wait"):
-            value = getattr(self, name)
-            kinds = (int,) if name in counts else (int, float)
-            if type(value) not in kinds or value < (1 if name in counts else 0):
-                raise UsageError(
-                    f"{name} must be {'a whole number above 0' if name in counts else 'seconds'}, not {value!r}"
-                )
-        if self.patience is not None and (type(self.patience) not in (int, float) or not self.patience > 0):
-            raise UsageError(f"patience must be a number of seconds above 0 or None, not {self.patience!r}")
-        if self.start not in ("early", "eager", "after"):
-            raise UsageError(f"start must be early, eager or after, not {self.start!r}")
-        return self
 
 
 class Performer:

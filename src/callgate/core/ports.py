@@ -6,16 +6,17 @@ survives one that does raise, but the call then ends as an error.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from callgate.core.lanes import LockTable
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny, Mode
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny
 from callgate.words.events import Durable, TurnEnded
 from callgate.words.messages import Message
 from callgate.words.model import Abilities, ModelEvent, Request, ToolChoice, ToolSpec
+from callgate.words.modes import Mode
 from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Traits
@@ -236,6 +237,17 @@ class Check:
     name: str
     judge: Callable[[Case], Verdict | Hooked | Awaitable[Verdict | Hooked]]
     again: bool = False
+
+
+@noun
+class Judged:
+    """One step of a gate: a check, its answer and the case it was given. ``later``: it answers only when the call is
+    made, and was not waited for. ``skipped``: another had decided before."""
+
+    check: str
+    answer: Verdict | Hooked
+    case: Case
+    how: Literal["asked", "later", "skipped"] = "asked"
 
 
 class Gate(Protocol):

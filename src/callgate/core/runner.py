@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.gate import policy_fault
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Gate, Host, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.words.calls import Status, ToolCall
-from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Mode, Question, check_mode
+from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import UsageError
+from callgate.words.limits import ExecutorSettings
+from callgate.words.modes import Mode, check_mode
 from callgate.words.noun import nothing, noun
 
 T = TypeVar("T")

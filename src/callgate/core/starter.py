@@ -9,11 +9,11 @@ from heapq import heappop, heappush
 
 from callgate.core import outcomes
 from callgate.core.lanes import EXCLUSIVE, SHARED, Claim
-from callgate.core.performer import ExecutorSettings
 from callgate.core.ports import Host
 from callgate.core.ticket import HELD, LOCKING, READY, RUNNING, Ticket, Tickets
 from callgate.words.calls import Result
 from callgate.words.decisions import Ask
+from callgate.words.limits import ExecutorSettings
 
 
 class Starter:

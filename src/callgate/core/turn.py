@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from callgate.core import outcomes
 from callgate.core.draft import Draft, with_text
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
 from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, Toolbox
@@ -25,6 +25,7 @@ from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import (
     WHOLE,

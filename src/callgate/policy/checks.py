@@ -20,11 +20,12 @@ from callgate.policy.subjects import Subject, Way
 from callgate.policy.well_known import COMMANDS, FETCHING
 from callgate.policy.wording import brief, sentence
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
+from callgate.words.modes import MODES, PLANNING
 
 _READ_ONLY = Allow("default", "it only reads")
 _READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
 _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
-_PLAN = Deny("mode plan", "plan mode changes nothing; present the plan first")
+_PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
 _NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
@@ -129,7 +130,7 @@ class Judge:
         return Deny(rule.text, reason, origin=rule.origin)
 
     def plan_mode(self, case: Case) -> Verdict:
-        if case.mode != "plan":
+        if not MODES[case.mode].forbids_changes:
             return None
         if case.traits.effects == "none" and not _may_touch(case):
             return None
@@ -171,13 +172,14 @@ class Judge:
         return None
 
     def mode(self, case: Case) -> Verdict:
-        if case.mode == "bypass":
-            return Allow("mode bypass")
-        if case.mode == "accept_edits":
+        rules = MODES[case.mode]
+        if rules.allows_all:
+            return Allow(f"mode {case.mode}")
+        if rules.allows_edits:
             subject = self.subject(case)
             edits = subject.edits_files and subject.placed and subject.declared.command is None
             if edits and any(touch.way == "write" for touch in subject.touches) and not subject.outside:
-                return Allow("mode accept_edits", "it edits files inside the workspace")
+                return Allow(f"mode {case.mode}", "it edits files inside the workspace")
         return None
 
     def allowed(self, case: Case) -> Verdict:
@@ -255,7 +257,7 @@ class Judge:
     def grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
         doubt = self._doubt(case)
         guarded = None if doubt is None else doubt.why
-        return Grants(self.subject(case), rules, edits=case.mode == "accept_edits", guarded=guarded)
+        return Grants(self.subject(case), rules, edits=MODES[case.mode].allows_edits, guarded=guarded)
 
     def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
         book = self.rulebook

@@ -4,10 +4,12 @@ import math
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Any, cast, get_args
+from typing import Any, cast
 
-from callgate.words.decisions import Mode
+from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.modes import MODES, Mode
 from callgate.words.noun import noun
 
 
@@ -46,7 +48,19 @@ EVENTS: dict[str, str] = {
 }
 """Events that hooks can be for, with the moment each one means."""
 
-SETTINGS: tuple[Key, ...] = (
+_CALLS, _LOOP = ExecutorSettings(), LoopLimits()
+DEFAULTS: dict[str, str | int | float | None] = {
+    "mode": "default",
+    "questions.deadline": _CALLS.patience,
+    "questions.notify": None,
+    "limits.denials_in_a_row": _LOOP.denials_in_a_row,
+    "limits.denials_in_session": _LOOP.denials,
+    "limits.max_concurrency": _CALLS.max_concurrency,
+    "limits.max_turns": _LOOP.max_turns,
+}
+"""What counts where nobody says anything; None is no limit."""
+
+_KEYS: tuple[Key, ...] = (
     Key("mode", "mode", "How calls are judged that no rule speaks of."),
     Key("permissions.allow", "rules", "Calls that run without a question. Ignored in files of a repository."),
     Key("permissions.ask", "rules", "Calls that are always put to a person."),
@@ -65,14 +79,16 @@ SETTINGS: tuple[Key, ...] = (
     Key("hooks.*.fail_closed", "flag", "Whether a timeout, crash or bad answer denies. It does not, unless given."),
     Key("questions.deadline", "duration", "How long a question waits before it is denied; for ever, unless given."),
     Key("questions.notify", "text", "A command line to run when a question waits for somebody who is away."),
-    Key("limits.denials_in_a_row", "count", "So many denials in a row pause the agent; 3 unless given."),
-    Key("limits.denials_in_session", "count", "So many denials in a session pause the agent; 20 unless given."),
-    Key("limits.max_concurrency", "count", "How many calls of one message run at once; 10 unless given."),
+    Key("limits.denials_in_a_row", "count", "So many denials in a row pause the agent; {} unless given."),
+    Key("limits.denials_in_session", "count", "So many denials in a session pause the agent; {} unless given."),
+    Key("limits.max_concurrency", "count", "How many calls of one message run at once; {} unless given."),
     Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
 )
+SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
+"""Every key of a settings file."""
 
 KINDS: dict[str, str] = {
-    "mode": "one of " + ", ".join(get_args(Mode)),
+    "mode": "one of " + ", ".join(MODES),
     "rules": "a list of rules, each a text or a table with rule, match, not_match, expires and note",
     "text": "a text that is not empty",
     "texts": "a list of texts",
@@ -124,7 +140,7 @@ def read_moment(value: object, since: float) -> float:
 
 
 def read_mode(value: object) -> Mode:
-    if value not in get_args(Mode):
+    if not isinstance(value, str) or value not in MODES:
         raise ValueError
     return cast(Mode, value)
 

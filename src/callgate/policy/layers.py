@@ -15,8 +15,7 @@ Rules of all layers count together: a deny anywhere stands. Of a plain value the
 Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
 the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
 
-Modes are compared as bypass, accept_edits, default, and then both dont_ask and plan: plan never changes anything where
-dont_ask does what rules allow, and dont_ask never asks where plan does, so neither stands in for the other.
+Modes are compared by the strictness in ``words.modes``; the defaults of all values are in ``keys.DEFAULTS``.
 
 Only the folder that is the workspace is looked at, none above it and none below it. ``.env`` files are never read.
 """
@@ -26,30 +25,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
+from callgate.policy.keys import DEFAULTS
 from callgate.policy.lines import IN_REPOSITORY, Fault, HookLine, Layer, RuleLine
 from callgate.policy.settings import Said, Settings, faulty, read_settings, shown
-from callgate.words.decisions import Effect, Mode, Origin
+from callgate.words.decisions import Effect, Origin
+from callgate.words.modes import MODES, Mode, is_stricter
 from callgate.words.noun import nothing, noun
 
 MANAGED = Path("/etc/callgate/settings.toml")
 FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
 """The settings files of a repository, in its folder ``.callgate``."""
-
-DEFAULTS: dict[str, str | int | float | None] = {
-    "mode": "default",
-    "questions.deadline": None,
-    "questions.notify": None,
-    "limits.denials_in_a_row": 3,
-    "limits.denials_in_session": 20,
-    "limits.max_concurrency": 10,
-    "limits.max_turns": None,
-}
-"""What counts where nobody says anything; None is no limit."""
-
-STRICTNESS: dict[Mode, int] = {"bypass": 0, "accept_edits": 1, "default": 2, "dont_ask": 3, "plan": 3}
 
 _RUN_CODE = ("questions.notify",)
 _NAMED = 5
@@ -183,6 +171,5 @@ def _overruled(said: Said, why: str) -> Fault:
 
 def _is_stricter(said: Said, than: str | int | float | None) -> bool:
     if isinstance(said.value, str):
-        modes: Mapping[str, int] = {**STRICTNESS}
-        return modes.get(said.value, -1) > modes.get(str(than), -1)
+        return said.value in MODES and (than not in MODES or is_stricter(cast(Mode, said.value), cast(Mode, than)))
     return said.value < (than if isinstance(than, int | float) else math.inf)

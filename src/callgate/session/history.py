@@ -6,16 +6,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
-from typing import get_args
 
 from callgate.core.ledger import Ledger
 from callgate.session.parts import Parts
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.words.decisions import Mode
 from callgate.words.errors import in_words
 from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
 from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.jsonable import plain_json
+from callgate.words.modes import MODES
 
 
 class HistoryEdits:
@@ -54,8 +53,8 @@ class HistoryEdits:
         """Edits that take no time and may be done while a turn is under way."""
         match sent:
             case SetMode():
-                if sent.mode not in get_args(Mode):
-                    return f"there is no mode {sent.mode!r}; there are {', '.join(get_args(Mode))}"
+                if sent.mode not in tuple(MODES):
+                    return f"there is no mode {sent.mode!r}; there are {', '.join(MODES)}"
                 self._record.write(ModeSet(self._now(), sent.mode))
             case SetTitle():
                 self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))

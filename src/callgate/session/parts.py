@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from callgate.core.loop import LoopLimits
 from callgate.core.ports import Journal, Model
 from callgate.core.turn import Equipment
 from callgate.session.hooks import SessionHooks
@@ -11,6 +10,7 @@ from callgate.session.remembered import RememberedAnswers
 from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
 from callgate.transcript.compact import Summarize
+from callgate.words.limits import LoopLimits
 from callgate.words.noun import noun
 
 

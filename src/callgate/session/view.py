@@ -7,9 +7,9 @@ from callgate.core.ledger import Ledger
 from callgate.core.record import Record
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
-from callgate.words.decisions import Mode
 from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Usage
+from callgate.words.modes import Mode
 
 
 class SessionView:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, get_args
 
-from callgate.core.executor import Executor, ExecutorSettings
+from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Gate, Host
 from callgate.core.record import MemoryJournal, Record
@@ -18,6 +18,8 @@ from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
 from callgate.words.inputs import Resolve
+from callgate.words.limits import ExecutorSettings
+from callgate.words.modes import MODES
 from callgate.words.pending import RESOLVE, ResolveAction, Staged
 
 
@@ -102,7 +104,7 @@ class People:
 
     async def _run(self, staged: Staged, call: ToolCall, action: ResolveAction, work: _Work) -> Result:
         mode = self._record.ledger.mode
-        ledger = Ledger(mode="default" if mode == "dont_ask" else mode)  # the person is there to be asked
+        ledger = Ledger(mode="default" if MODES[mode].never_asks else mode)  # the person is there to be asked
         ledger.policies = self._record.ledger.policies
         executor = Executor(
             Toolbox(bound(self._stack, staged, action, by="person")),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from callgate.core.executor import ExecutorSettings
 from callgate.core.ports import Gate, Host, Reminder, Toolbox
 from callgate.core.record import Record
 from callgate.staging import reminders
@@ -13,6 +12,7 @@ from callgate.staging.state import WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.words.calls import Result
 from callgate.words.events import Noted, TurnEnded
+from callgate.words.limits import ExecutorSettings
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits

@@ -12,9 +12,9 @@ from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
-from callgate.words.decisions import Mode
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.events import ModeSet
+from callgate.words.modes import PLANNING, Mode
 from callgate.words.noun import noun
 from callgate.words.pending import Ended, Staged
 from callgate.words.traits import Traits, shared
@@ -123,14 +123,14 @@ class PlanMode:
 
     @property
     def on(self) -> bool:
-        return self._record.ledger.mode == "plan"
+        return self._record.ledger.mode == PLANNING
 
     @property
     def mode(self) -> Mode:
         return self._record.ledger.mode
 
     def enter(self) -> None:
-        self._record.write(ModeSet(self._now(), "plan"))
+        self._record.write(ModeSet(self._now(), PLANNING))
 
     def leave(self) -> None:
         self._record.write(ModeSet(self._now(), self._record.ledger.mode_before))
@@ -143,7 +143,7 @@ def plan_approval(planning: Planning) -> StandingHandler:
         return approved(planning)
 
     traits = Traits("none", shared, requires_interaction=True, judged_as=EXIT)
-    return StandingHandler("the plan", apply, traits=traits, shows=_with_plan, modes=("plan",))
+    return StandingHandler("the plan", apply, traits=traits, shows=_with_plan, modes=(PLANNING,))
 
 
 def _with_plan(extra: Any) -> Any:

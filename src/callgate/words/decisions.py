@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from json import encoder
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
-Mode = Literal["default", "accept_edits", "plan", "bypass", "dont_ask"]
 Effect = Literal["allow", "ask", "deny"]
 Scope = Literal["session", "project", "user"]
 Answered = Literal["yes", "yes_always", "no"]
@@ -38,13 +36,6 @@ _canonical = _canonical_writer()
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     """What an answer is bound to: the tool and its arguments, whatever the order of keys."""
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
-
-
-def check_mode(mode: Mode) -> Mode:
-    """UsageError for what is no mode: a typo must not leave somebody less safe than they think."""
-    if mode not in get_args(Mode):
-        raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
-    return mode
 
 
 @noun

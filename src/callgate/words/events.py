@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
-from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Mode, Question
+from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.messages import Content, Message, Part, Text, Usage
 from callgate.words.model import StopReason
+from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
 

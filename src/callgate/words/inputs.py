@@ -2,8 +2,9 @@
 
 from typing import Any, Literal
 
-from callgate.words.decisions import Confirmation, Mode
+from callgate.words.decisions import Confirmation
 from callgate.words.messages import Part, Text
+from callgate.words.modes import Mode
 from callgate.words.noun import noun
 from callgate.words.pending import ResolveAction
 

@@ -9,12 +9,12 @@ import pytest
 from callgate import Answer, Continue, JournalError
 from callgate.changes.history import History
 from callgate.cli import main
-from callgate.core.loop import LoopLimits
 from callgate.core.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import turn
 from callgate.words.events import ActionResolved, ActionStaged, CallSettled, Noted, RunEnded
 from callgate.words.inputs import Resolve, Undo
+from callgate.words.limits import LoopLimits
 from tests.flows.gated import of
 from tests.flows.keep import results
 from tests.flows.pending.kit import (

@@ -8,10 +8,10 @@ import pytest
 
 from callgate import ChangeSet, Executor, FileChange, Prompt, Resolve, Session, ToolCall, tool
 from callgate.changes.history_host import HistoryHost
-from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import Callbacks, plan_tools, stage
 from callgate.words.errors import ToolDefinitionError, ToolFailure
+from callgate.words.limits import LoopLimits
 from tests.flows.pending.kit import FIRST, Bench, ends, model_of, really, refusals, sent, staging, texts
 
 

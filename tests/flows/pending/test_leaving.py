@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, Session
-from callgate.core.loop import LoopLimits
 from callgate.testing import ScriptedModel, call, fail, say, turn
 from callgate.words.inputs import Branch, Close, Interrupt, Resolve, Rewind
+from callgate.words.limits import LoopLimits
 from tests.flows.pending.kit import (
     FIRST,
     SECOND,

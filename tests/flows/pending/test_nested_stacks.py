@@ -10,8 +10,8 @@ from callgate import Answer, Prompt, QuestionAsked, Session, tool
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
-from callgate.words.decisions import Mode
 from callgate.words.events import ActionStaged, CallSettled, Event
+from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 from tests.flows.gated import of
 from tests.flows.pending.kit import (

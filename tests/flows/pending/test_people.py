@@ -11,13 +11,13 @@ import pytest
 
 from callgate import Answer, Prompt, QuestionAsked, Session
 from callgate.config import Config
-from callgate.core.loop import LoopLimits
 from callgate.host.threads import in_thread
 from callgate.policy.lines import RuleLine
 from callgate.testing import Latch, call, turn
 from callgate.words.decisions import Origin
 from callgate.words.events import ActionResolved, Event, InputRefused, RunEnded, StatusChanged
 from callgate.words.inputs import Compact, Interrupt, Resolve, SetMode
+from callgate.words.limits import LoopLimits
 from callgate.words.traits import Traits, writes
 from tests.flows.gated import of
 from tests.flows.keep import until

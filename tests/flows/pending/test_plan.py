@@ -8,9 +8,9 @@ import pytest
 from callgate import Answer, Continue, Session
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin.plan import plan_tools
-from callgate.words.decisions import Mode
 from callgate.words.events import CallSettled, ModeSet, QuestionAsked
 from callgate.words.inputs import Compact, Resolve, SetMode
+from callgate.words.modes import Mode
 from tests.flows.gated import of
 from tests.flows.pending.kit import (
     DONE,

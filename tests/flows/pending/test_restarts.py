@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, QuestionAsked, Session, tool
-from callgate.core.loop import LoopLimits
 from callgate.testing import call, turn
 from callgate.tools.staging import stage
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.decisions import Question
 from callgate.words.events import ActionStaged, Event
 from callgate.words.inputs import Compact, Undo
+from callgate.words.limits import LoopLimits
 from callgate.words.traits import exclusive, writes
 from tests.flows.gated import of
 from tests.flows.keep import SECRET

@@ -9,7 +9,6 @@ import pytest
 
 from callgate import Session, tool
 from callgate.config import Config
-from callgate.core.loop import LoopLimits
 from callgate.policy.lines import HookLine
 from callgate.testing import call, turn
 from callgate.tools.builtin import plan_tools
@@ -17,9 +16,11 @@ from callgate.tools.staging import stage
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Renamed
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.decisions import Mode, Origin
+from callgate.words.decisions import Origin
 from callgate.words.events import CallArrived, InputRefused
 from callgate.words.inputs import Prompt, Resolve
+from callgate.words.limits import LoopLimits
+from callgate.words.modes import Mode
 from tests.flows.gated import Hook, of
 from tests.flows.pending.kit import codes, model_of, really, refusals, sent
 from tests.flows.resolving.kit import Bench, answering, apply, pending, stages

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, tool
-from callgate.core.loop import LoopLimits
 from callgate.testing import GatedModel, Latch, call, say, settle, turn
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.events import Event, Noted, RunEnded, StrayEnded
 from callgate.words.inputs import Close, Interrupt, Resolve
+from callgate.words.limits import LoopLimits
 from callgate.words.model import PartEnded
 from callgate.words.traits import Traits, reads
 from tests.core.kit import virtual_host

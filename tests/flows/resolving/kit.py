@@ -13,9 +13,10 @@ from callgate.testing.script import Called, Scene
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.decisions import Confirmation, Effect, Mode, Origin, Question
+from callgate.words.decisions import Confirmation, Effect, Origin, Question
 from callgate.words.events import ActionResolved, ActionStaged, CallSettled, Event
 from callgate.words.model import Request
+from callgate.words.modes import Mode
 
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 UNSEEN = (

@@ -13,14 +13,13 @@ from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
 from callgate.testing import call, turn
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.decisions import Deny, Mode, Question
+from callgate.words.decisions import Deny, Question
 from callgate.words.events import InputRefused
 from callgate.words.inputs import SetMode
+from callgate.words.modes import MODES, Mode
 from callgate.words.traits import reads
 from tests.flows.keep import run
 from tests.flows.resolving.kit import Bench, answering, apply, discard, pending, stages
-
-MODES: tuple[Mode, ...] = ("default", "accept_edits", "plan", "dont_ask", "bypass")
 
 
 @pytest.fixture

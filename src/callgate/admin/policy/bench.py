@@ -15,8 +15,9 @@ from callgate.policy.checks import standard_checks
 from callgate.policy.layers import spoken
 from callgate.policy.rules import Rulebook
 from callgate.policy.settings import Settings, read_settings
-from callgate.words.decisions import Decision, Mode, check_mode
+from callgate.words.decisions import Decision
 from callgate.words.errors import UsageError
+from callgate.words.modes import Mode, check_mode
 from callgate.words.noun import noun
 
 _SETS_OF_RULES = 1_000

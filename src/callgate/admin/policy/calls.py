@@ -8,18 +8,9 @@ from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.rules import Rulebook
 from callgate.policy.well_known import TABLE, StandIn
-from callgate.words.decisions import (
-    Allow,
-    ApprovalPolicy,
-    Ask,
-    Decision,
-    Deny,
-    Effect,
-    Mode,
-    Origin,
-    arguments_hash,
-)
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Effect, Origin, arguments_hash
 from callgate.words.errors import UsageError, in_words
+from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 CONTENT: Mapping[str, str] = {name: row.argument for name, row in TABLE.items() if row.argument}

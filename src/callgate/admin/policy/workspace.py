@@ -10,6 +10,7 @@ from typing import Any
 from callgate.admin.policy.calls import Ruling, case_of, ruling
 from callgate.admin.policy.narrowing import why_not_narrower
 from callgate.config import AnyPath, load_config
+from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
@@ -23,8 +24,9 @@ from callgate.policy.layers import read_repository
 from callgate.policy.lines import Fault
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rules import Ignored, Rule, Rulebook, make_rule, parse_rule
-from callgate.words.decisions import ApprovalPolicy, Effect, Mode, Origin, Pattern
+from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.errors import UsageError
+from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 ORIGIN = "person at callgate policy"
@@ -121,7 +123,8 @@ class Policy:
         policies = () if memory is None else memory.in_force()
         case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)
         hooks = self._hooks.before if self.config.hooks else None
-        found = explain(standard_checks(self.rulebook, hooks=hooks), case, self.rulebook)
+        gate = DecisionGate(standard_checks(self.rulebook, hooks=hooks))
+        found = explain(gate.explain, case, self.rulebook)
         return Explained(ruling(found.decision, self.rulebook), found.steps, found.rules)
 
     def _concerns(self, rule: str, case: Case) -> bool:

@@ -7,9 +7,9 @@ from textwrap import fill
 
 from callgate.cli.answering import arguments
 from callgate.cli.parsing import Group, Parser, one_of
+from callgate.words.modes import MODES
 
-# Written out: to ask the nouns for them would make every start slower.
-MODES = ("default", "accept_edits", "plan", "bypass", "dont_ask")
+# Written out: to ask the nouns for them would make every start slower. A test compares.
 EFFECTS = ("allow", "ask", "deny")
 
 _KEPT = "Answers are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."

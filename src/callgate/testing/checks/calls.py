@@ -11,9 +11,10 @@ from callgate.testing.plain import PlainTool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow, Ask, Deny, Mode, Pattern, arguments_hash
+from callgate.words.decisions import Allow, Ask, Deny, Pattern, arguments_hash
 from callgate.words.events import Durable, MessageAdded, Noted, Rewound
 from callgate.words.messages import Message, Text
+from callgate.words.modes import MODES, Mode
 from callgate.words.traits import Effects, Traits
 
 T = TypeVar("T")
@@ -75,7 +76,7 @@ async def check_gate(make: Callable[[], Gate]) -> None:
     """Whatever the call, mode and tool, a gate decides, and never raises."""
     gate = make()
     effects: tuple[Effects, ...] = ("none", "idempotent", "mutating")
-    modes: tuple[Mode, ...] = ("default", "accept_edits", "plan", "bypass", "dont_ask")
+    modes: tuple[Mode, ...] = tuple(MODES)
     for case in [_case(effect, mode) for effect in effects for mode in modes]:
         shown = f"{case.traits.effects} in mode {case.mode}"
         decision = await _when(_quietly(lambda case=case: gate.judge(case), f"judge() must not raise ({shown})"))

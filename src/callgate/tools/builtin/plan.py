@@ -14,10 +14,10 @@ from callgate.tools.arguments import Arguments
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Mode
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 from callgate.words.model import ToolSpec
+from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"

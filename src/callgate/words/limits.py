@@ -1,0 +1,53 @@
+"""Limits of a session and their defaults: the only place where either stands.
+
+Settings files, the environment, the command line and the documentation take the defaults from here.
+"""
+
+from typing import Literal
+
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+
+@noun
+class ExecutorSettings:
+    """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
+    everything on arrival, ``after`` nothing before the end. Times are in seconds."""
+
+    max_concurrency: int = 10
+    start: Literal["early", "eager", "after"] = "early"
+    grace: float = 5.0
+    lock_wait: float = 120.0
+    max_result_chars: int = 30_000
+    max_error_chars: int = 10_000
+    patience: float | None = None
+    """How long a question waits for its answer, which is then no; None is for ever."""
+
+    def checked(self) -> "ExecutorSettings":
+        """UsageError names the setting that cannot be."""
+        counts = ("max_concurrency", "max_result_chars", "max_error_chars")
+        for name in (*counts, "grace", "lock_wait"):
+            value = getattr(self, name)
+            kinds = (int,) if name in counts else (int, float)
+            if type(value) not in kinds or value < (1 if name in counts else 0):
+                raise UsageError(
+                    f"{name} must be {'a whole number above 0' if name in counts else 'seconds'}, not {value!r}"
+                )
+        if self.patience is not None and (type(self.patience) not in (int, float) or not self.patience > 0):
+            raise UsageError(f"patience must be a number of seconds above 0 or None, not {self.patience!r}")
+        if self.start not in ("early", "eager", "after"):
+            raise UsageError(f"start must be early, eager or after, not {self.start!r}")
+        return self
+
+
+@noun
+class LoopLimits:
+    """Every kind of continuation counts as a turn. So many denials in a row, or in a session, and the agent pauses
+    until a person says that it may go on."""
+
+    max_turns: int | None = None
+    max_truncations: int = 3
+    denials_in_a_row: int = 3
+    denials: int = 20
+    held_up: int = 3
+    """How often in a run somebody may put off its end."""
