@@ -64,3 +64,29 @@ def test_it_can_be_matched_and_its_signature_is_to_be_seen() -> None:
 def test_wrong_arguments_are_a_type_error(arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError, match="Thing"):
         Thing(*arguments)  # type: ignore[arg-type]
+
+
+def test_its_methods_are_those_of_a_frozen_dataclass() -> None:
+    @noun
+    class Empty:
+        pass
+
+    @noun
+    class Shown:
+        name: str
+
+        def __repr__(self) -> str:
+            return f"<{self.name}>"
+
+    assert Empty() == Empty()
+    assert hash(Empty()) == hash(Empty())
+    assert Empty.__doc__ is None
+    assert repr(Shown("a")) == "<a>"
+    assert Shown("a") != Shown("b")
+    assert Shown("a") != "a"
+    assert repr(Thing("a", 2)) == "Thing(kind='a', size=2, details={})"
+    with pytest.raises(FrozenInstanceError):
+        del Thing("a").size  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"Thing.__init__\(\) missing 1 required positional argument: 'kind'"):
+        Thing()  # type: ignore[call-arg]
+    assert str(signature(Shown)) == "(name: str)"
