@@ -24,7 +24,7 @@ def events() -> str:
     """Every event with its fields, its row of the table and what its docstring says, durable ones first."""
     from dataclasses import fields
 
-    from callgate.words.events import EVENTS
+    from callgate.words.event_table import EVENTS
 
     lines: list[str] = []
     for title, durable in (("On record", True), ("Passing, never stored", False)):
@@ -40,8 +40,21 @@ def events() -> str:
     return "\n".join(lines).strip()
 
 
+def endings() -> str:
+    """Every cause that ends a run, with its exit code and its sentence."""
+    from callgate.words.endings import ENDINGS
+
+    lines = ["| reason | exit code | sentence | `Continue()` |", "|---|---|---|---|"]
+    for reason, ending in ENDINGS.items():
+        lines.append(
+            f"| `{reason}` | {ending.exit_code} | {ending.sentence} | {'goes on' if ending.continues else 'refused'} |"
+        )
+    return "\n".join(lines)
+
+
 BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "statuses": (Path("docs/reference/statuses.md"), statuses),
+    "endings": (Path("docs/reference/endings.md"), endings),
     "events": (Path("docs/reference/events.md"), events),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, JournalError, Prompt, Session, Toolbox, tool
+from callgate.core.loop import GO_ON
 from callgate.core.ports import Run
 from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
@@ -224,7 +225,7 @@ def test_half_an_answer_is_gone_on_with(keep: Keep) -> None:
             await again.send(Continue())
             texts = [message.text for message in again.messages]
             assert texts[1].startswith("今天天气很好")
-            assert texts[2] == "The program ended while you were writing this. Go on from there."
+            assert texts[2] == GO_ON
             assert texts[3] == "And so on."
 
     run(main())

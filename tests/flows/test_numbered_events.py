@@ -5,7 +5,8 @@ from pathlib import Path
 from callgate import Event, Session, Store
 from callgate.core.reply import Reply
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.words.events import EVENTS, MessageAdded, RunEnded
+from callgate.words.event_table import EVENTS
+from callgate.words.events import MessageAdded, RunEnded
 from callgate.words.inputs import Rewind
 from tests.flows.kit import Workspace
 

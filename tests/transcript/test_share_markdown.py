@@ -118,7 +118,7 @@ def test_boundaries_snips_and_notes_are_marked() -> None:
     assert "> **Compacted** ·" in text
     assert "they spoke of a plan" in text
     assert "> **Note** · 2026-03-01 09:00:00 UTC · warning\\: disk is nearly full" in text
-    assert "The run ended \\(interrupted\\) by ada" in text
+    assert "The run ended\\: The run was interrupted\\. by ada" in text
 
 
 def test_every_kind_of_part_is_shown_or_named() -> None:

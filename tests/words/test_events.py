@@ -11,7 +11,8 @@ from callgate.staging.state import State
 from callgate.transcript.codec import TYPES, Encoder, read_head, read_line
 from callgate.transcript.masking import Masker
 from callgate.words import events
-from callgate.words.events import EVENTS, Durable, Event
+from callgate.words.event_table import EVENTS
+from callgate.words.events import Durable, Event
 from tests.words.test_jsonable import EVENTS as EXAMPLES
 
 

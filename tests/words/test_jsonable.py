@@ -160,6 +160,8 @@ EVENTS: list[Any] = [
     facts.TurnStarted(1.0, 1, "m1"),
     facts.TurnEnded(1.0, 1, "calls", "detail"),
     facts.RunEnded(1.0, "done"),
+    facts.RunEnded(1.0, "model_error", "away", kind="connection", retryable=True),
+    facts.RequestRetried(1.0, "a1", 1, 2.5, "overloaded", "too busy"),
     facts.Paused(1.0, "3 calls in a row were denied"),
     facts.ActionStaged(1.0, Staged("pending-action:t:1", "l", "t", "t", "m1", "c1", "1 file", ("a",), {"x": 1}, 3)),
     facts.ActionResolved(1.0, "id-1", "l", "discarded", "why", "person"),

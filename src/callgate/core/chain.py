@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from callgate.words.events import EVENTS, CallArrived, Durable, LineKind, MessageAdded, TurnStarted
+from callgate.words.event_table import EVENTS, LineKind
+from callgate.words.events import CallArrived, Durable, MessageAdded, TurnStarted
 
 _LONGEST_NUMBER = 12
 _NAMED = {cls: attrgetter(row.by) for cls, row in EVENTS.items() if row.by}

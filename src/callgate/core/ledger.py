@@ -8,6 +8,7 @@ from callgate.core.view import History, View
 from callgate.words.arguments import Repair
 from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
+from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
     GOES_ON,
@@ -151,6 +152,7 @@ class Ledger:
         self.open_message: MessageAdded | None = None
         self.open_results = False
         self.running = False
+        self.ended: RunReason | None = None  # the cause that ended the last run, until there is something new to do
         self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
         self.call_ids: set[str] = set()
@@ -183,6 +185,11 @@ class Ledger:
     @property
     def counted(self) -> Counted:
         return Counted(self.added, self.turn, self.usage)
+
+    @property
+    def continues(self) -> bool:
+        """Whether ``Continue()`` takes up the run that has ended or paused."""
+        return self.paused or (self.ended is not None and ENDINGS[self.ended].continues)
 
     @property
     def whole(self) -> bool:
@@ -218,7 +225,7 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
         ledger.waiting.pop(event.queued or "", None)
-        ledger.running, ledger.paused = True, False
+        ledger.running, ledger.paused, ledger.ended = True, False, None
         ledger.recent.clear()
         ledger.denied_in_a_row = 0
     elif message.role == "assistant":
@@ -245,7 +252,7 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
     ledger.open_turn = event
     ledger.open_message = None
     ledger.open_results = False
-    ledger.running, ledger.paused = True, False
+    ledger.running, ledger.paused, ledger.ended = True, False, None
     ledger.calls = {}  # there is none left of an earlier turn, unless lines were lost
 
 
@@ -257,6 +264,7 @@ def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
 
 def _run_ended(ledger: Ledger, event: RunEnded) -> None:
     ledger.running = False
+    ledger.ended = event.reason
 
 
 def _arrived(ledger: Ledger, event: CallArrived) -> None:

@@ -12,7 +12,8 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Drafted, Journal, Maybe
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import in_words
-from callgate.words.events import EVENTS, CallSettled, CallStarted, Durable, Event, MessageAdded, Noted, Passing
+from callgate.words.event_table import EVENTS
+from callgate.words.events import CallSettled, CallStarted, Durable, Event, MessageAdded, Noted, Passing
 from callgate.words.messages import Message
 
 

@@ -12,20 +12,30 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import field
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 from callgate.core import outcomes
 from callgate.core.draft import Draft, with_text
 from callgate.core.executor import Executor
-from callgate.core.intake import Intake, Refused, call_part
+from callgate.core.gate import going_down
+from callgate.core.intake import Intake, call_part
 from callgate.core.ledger import Entry
 from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, Toolbox
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
-from callgate.words.decisions import Confirmation, Question, arguments_hash
+from callgate.words.decisions import arguments_hash
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
-from callgate.words.events import MessageAdded, TextStreamed, ThinkingStreamed, TurnEnded, TurnReason, TurnStarted
-from callgate.words.limits import ExecutorSettings
+from callgate.words.events import (
+    MessageAdded,
+    RequestRetried,
+    TextStreamed,
+    ThinkingStreamed,
+    TurnEnded,
+    TurnReason,
+    TurnStarted,
+)
+from callgate.words.limits import ExecutorSettings, Retries
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import (
     WHOLE,
@@ -66,11 +76,13 @@ class Equipment:
 
 
 class Turn:
-    """``waiting`` is called whenever only a person's answer can move the turn on, ``going`` when it does again."""
+    """``waiting`` is called whenever only a person's answer can move the turn on, ``going`` when it does again. Once it
+    has run, ``stop`` is the stop reason of its message and ``error`` the failure of the model."""
 
     def __init__(
         self,
         equipment: Equipment,
+        retries: Retries | None = None,
         *,
         waiting: Callable[[], None] = lambda: None,
         going: Callable[[], None] = lambda: None,
@@ -82,12 +94,16 @@ class Turn:
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
+        self._retries = retries or Retries()
         self._interrupted = False
-        self._error: ModelError | None = None
+        self._called = False  # a call of the message has arrived
+        self.stop: StopReason = "cut_off"
+        self.error: ModelError | None = None
         opened = self._ledger.open_turn
         self._number = self._ledger.turn + 1 if opened is None else opened.turn
         self._message_id = f"a{self._number}" if opened is None else opened.message_id
-        self._executor = Executor(
+        self._intake = Intake(self._message_id, self._ledger)
+        self.executor = Executor(
             equipment.toolbox,
             equipment.gate,
             host=equipment.host,
@@ -105,8 +121,8 @@ class Turn:
     async def run(self) -> TurnEnded | None:
         """None when it was left open, for another time."""
         ledger = self._ledger
-        async with self._executor as executor:
-            stop = await (self._resumed() if self.resumed else self._fresh())
+        async with self.executor as executor:
+            self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
             executor.close(stop)
             if self._kit.staging is not None:
                 self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
@@ -119,21 +135,15 @@ class Turn:
         if calls and not ledger.open_results:
             parts = tuple(_result_part(entry.asked_as or entry.name, entry.id, entry.result) for entry in calls)
             self._record.write(MessageAdded(self._clock.now(), Message(f"r{opened.turn}", "tool", parts)))
-        detail = "" if self._error is None else str(self._error)
+        detail = "" if self.error is None else str(self.error)
         ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
         self._record.write(ended)
         self._record.deliver()
         return ended
 
-    def answer(self, confirmation: Confirmation) -> str | None:
-        return self._executor.answer(confirmation)
-
-    def reconsider(self) -> bool:
-        return self._executor.reconsider()
-
     def interrupt(self, because: str) -> None:
         self._interrupted = True
-        self._executor.interrupt(because)
+        self.executor.interrupt(because)
         if self._reader is not None:
             self._reader.cancel()
 
@@ -144,28 +154,21 @@ class Turn:
             self.interrupt(because)
         else:
             self._left = True
-            self._executor.leave(because)
-
-    def steer(self) -> bool:
-        return self._executor.steer()
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        return self._executor.questions
+            self.executor.leave(because)
 
     def _reason(self, stop: StopReason, called: bool) -> TurnReason:
         if self._interrupted:
             return "interrupted"
-        if self._executor.stopped:
+        if self.executor.stopped:
             return "stopped"
-        if self._error is not None:
+        if self.error is not None:
             return "model_error"
         if stop not in WHOLE:
             return "truncated"
         return "calls" if called else "answered"
 
     async def _settled(self) -> None:
-        executor = self._executor
+        executor = self.executor
         await executor.stalled()
         while not executor.settled and not self._left:
             self._waiting()
@@ -177,16 +180,14 @@ class Turn:
     # ---- a fresh turn -------------------------------------------------------------------------------------------
 
     async def _fresh(self) -> StopReason:
-        message_id = self._message_id
         wanted = self._remind()
-        started = TurnStarted(self._clock.now(), self._number, message_id, forced=wanted.kind == "named")
+        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced=wanted.kind == "named")
         written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
             if self._interrupted:
                 return "cut_off"
-        intake = Intake(message_id, self._ledger)
-        self._reader = asyncio.get_running_loop().create_task(self._read(intake, self._request(wanted)))
+        self._reader = asyncio.get_running_loop().create_task(self._read(self._request(wanted)))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -195,12 +196,12 @@ class Turn:
                 await asyncio.wait((self._reader,))
         if not self._reader.cancelled():
             self._reader.result()  # a bug of ours is not a model's error
-        stop, unclosed = intake.finish()
-        if self._interrupted or self._error is not None:
+        stop, unclosed = self._intake.finish()
+        if self._interrupted or self.error is not None:
             stop = "cut_off"
         for refused in unclosed:
-            self._executor.add(refused.call, refused=refused.result)
-        message = intake.message()
+            self.executor.add(refused.call, refused=refused.result)
+        message = self._intake.message()
         if message.parts:
             written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
             if written is not None:
@@ -216,35 +217,59 @@ class Turn:
             remind(self._record, each, self._clock.now())
         return wanted
 
-    async def _read(self, intake: Intake, request: Request) -> None:
-        """Feed the stream through; calls start while it is still going."""
-        executor, room = self._executor, self._record.room
-        draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
-        stream = self._kit.model.stream(request)
+    async def _read(self, request: Request) -> None:
+        """Reads the stream; a failure before any call arrived is repeated, if the model says that this may help."""
+        for attempt in count(1):
+            await self._read_once(request)
+            error = self.error
+            if error is None or not error.retryable or self._called or attempt > self._retries.most:
+                return
+            delay = self._retries.delay(attempt, error)
+            retried = RequestRetried(
+                self._clock.now(), self._message_id, attempt=attempt, delay=delay, kind=error.kind, detail=str(error)
+            )
+            self._record.write(retried)
+            await self._sleep(delay)
+            self._intake, self.error = Intake(self._message_id, self._ledger), None
+
+    async def _sleep(self, seconds: float) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(seconds, lambda: None if over.done() else over.set_result(None))
         try:
+            await over
+        finally:
+            timer.cancel()
+
+    async def _read_once(self, request: Request) -> None:
+        """Feeds the stream through; calls start while it is still going."""
+        executor, room, intake, stream = self.executor, self._record.room, self._intake, None
+        draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
+        try:
+            stream = self._kit.model.stream(request)
             if not hasattr(stream, "__aiter__"):
                 raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
             async for event in stream:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
-                if isinstance(seen, ToolCall):
-                    executor.add(seen)
-                elif isinstance(seen, Refused):
-                    executor.add(seen.call, refused=seen.result)
-                else:
+                if isinstance(seen, TextDelta | ThinkingDelta):
                     self._show(seen, draft)
                     continue
+                self._called = True
+                if isinstance(seen, ToolCall):
+                    executor.add(seen)
+                else:
+                    executor.add(seen.call, refused=seen.result)
                 draft.calls += 1
                 crowded = room()
                 if crowded is not None:
                     await crowded
-        except ModelError as error:
-            self._error = error
         except (StateError, JournalError):  # ours, not the model's
             raise
-        except Exception as error:
-            self._error = ModelError(in_words(error))
+        except BaseException as error:
+            if going_down(error):
+                raise
+            self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
             draft.stop()
             await _close(stream)
@@ -271,9 +296,9 @@ class Turn:
         for entry in entries:
             call = entry.snapshot()
             if entry.result is None:
-                self._executor.add(call, refused=self._truth(entry, call), attempt=entry.attempt + 1)
+                self.executor.add(call, refused=self._truth(entry, call), attempt=entry.attempt + 1)
             else:
-                self._executor.recall(call, updated=entry.updated)
+                self.executor.recall(call, updated=entry.updated)
         if ledger.open_message is None:
             calls = [call_part(ledger, entry.id, entry.raw_arguments) for entry in entries]
             parts = with_text(calls, self._record.drafted(self._message_id))
@@ -312,11 +337,16 @@ def remind(record: Record, reminder: Reminder, now: float) -> None:
 
 
 async def _close(stream: object) -> None:
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()
-    elif hasattr(stream, "close"):  # a coroutine that should have been a generator
-        cast(Any, stream).close()
+    """Closes the stream. A failure changes nothing: what has come of the message is there."""
+    try:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+        elif hasattr(stream, "close"):  # a coroutine that should have been a generator
+            cast(Any, stream).close()
+    except BaseException as error:
+        if going_down(error):
+            raise
 
 
 def _result_part(name: str, call_id: str, result: Result | None) -> ResultPart:

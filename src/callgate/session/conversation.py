@@ -119,7 +119,7 @@ class Conversation(SessionView):
 
     @property
     def _own_questions(self) -> tuple[Question, ...]:
-        return () if self._work.loop is None else self._work.loop.questions
+        return () if self._work.executor is None else self._work.executor.questions
 
     @property
     def pending(self) -> tuple[Staged, ...]:
@@ -207,7 +207,7 @@ class Conversation(SessionView):
             case EditPrompt() | WithdrawPrompt():
                 return self._work.change_waiting(sent)
             case Continue():
-                if self.status != "paused":
+                if self.status != "paused" and (self._work.busy or not self._ledger.continues):
                     return "nothing was left unfinished"
                 self._work.go_on()
             case Steer():
@@ -270,8 +270,8 @@ class Conversation(SessionView):
         """Acts on an answer to a question of this session, or of one inside it; gives the reason if it cannot."""
         if confirmation.path != self._node.path:
             return self._node.answer(confirmation)
-        loop = self._work.loop
-        refusal = "no question is open" if loop is None else loop.answer(confirmation)
+        executor = self._work.executor
+        refusal = "no question is open" if executor is None else executor.answer(confirmation)
         if refusal is None:
             self._work.set_status("working")  # until the turn says that it waits again
         return refusal
@@ -280,7 +280,7 @@ class Conversation(SessionView):
         """Takes over an answer that was remembered by a session inside this one, or around it."""
         if policy not in self._ledger.policies and not self._work.closing:
             self._record.write(PolicyAdded(self._now(), policy))
-            if self._work.loop is not None and self._work.loop.reconsider():
+            if self._work.executor is not None and self._work.executor.reconsider():
                 self._work.set_status("working")
 
     def relay(self, event: Event) -> None:

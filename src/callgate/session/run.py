@@ -9,8 +9,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from callgate.core.reply import Reply
 from callgate.tools.output import Misfit, OutputType, output_type
 from callgate.words.decisions import Question
+from callgate.words.endings import RunReason
 from callgate.words.errors import UsageError
-from callgate.words.events import InputRefused, RunEnded, RunReason, SessionStatus
+from callgate.words.events import InputRefused, RunEnded, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Text
 
@@ -76,7 +77,7 @@ async def _run_once(session: _Session, sent: Input) -> RunResult[Any]:
             return RunResult("", None, "refused", refused.reason)
         return RunResult("", None, "paused", "the run was left unfinished")
     if ended.reason != "done":
-        return RunResult("", None, ended.reason, ended.detail or f"the run ended: {ended.reason}")
+        return RunResult("", None, ended.reason, ended.sentence)
     text = next((message.text for message in reversed(session.messages) if message.role == "assistant"), "")
     return RunResult(text, text, "done")
 

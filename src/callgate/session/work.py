@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
+from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
 from callgate.core.ports import Model
@@ -45,6 +46,11 @@ class Work:
     @property
     def status(self) -> SessionStatus:
         return self._status.status
+
+    @property
+    def executor(self) -> Executor | None:
+        """The executor of the message under way."""
+        return None if self.loop is None else self.loop.executor
 
     @property
     def busy(self) -> bool:
@@ -177,7 +183,7 @@ class Work:
                 return True
             if queued is not None:
                 self._record.write(PromptDequeued(self._now(), queued.id, "refused"))
-        return self._ledger.paused and self._continues
+        return self._ledger.continues and self._continues
 
     async def _hooked(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
         """The prompt with the hooks' context; None when a hook does not let it through."""

@@ -194,7 +194,7 @@ class Act(_Bound):
         return self._staged.aliases
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("mutating", judged_as=self._staged.tool)
+        return Traits("mutating", judged_as=self._staged.tool, choices_for_always=())
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         return await shielded(self._apply(arguments, run))

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, NoReturn, cast
 from callgate.core.chain import Line
 from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
-from callgate.words.events import EVENTS, CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced, Row
+from callgate.words.event_table import EVENTS, Row
+from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
 from callgate.words.jsonable import from_json, plain_json, to_sparse
 from callgate.words.messages import Image, Resource, ResultPart
 

@@ -69,11 +69,15 @@ class HalfApplied(ToolFailure):
 class ModelError(CallgateError):
     """The model could not answer.
 
-    ``retryable`` says whether the same request may succeed later; ``kind`` is a short stable word
-    (``overloaded``, ``rate_limited``, ``too_long``, ``connection``, ``refused``, ``protocol``, ``other``).
+    ``retryable`` says whether the same request may succeed later, ``retry_after`` in how many seconds, if that is
+    known; ``kind`` is a short stable word (``overloaded``, ``rate_limited``, ``too_long``, ``connection``, ``refused``,
+    ``protocol``, ``other``).
     """
 
-    def __init__(self, message: str, *, kind: str = "other", retryable: bool = False) -> None:
+    def __init__(
+        self, message: str, *, kind: str = "other", retryable: bool = False, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
+        self.retry_after = retry_after

@@ -7,19 +7,17 @@ comes from the position in the log.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
+from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Part, Text, Usage
 from callgate.words.model import StopReason
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
-
-RunReason = Literal["done", "interrupted", "stopped", "limit", "model_error", "cut_off", "closed"]
-"""Why the agent stopped working; see the loop."""
 
 TurnReason = Literal["answered", "calls", "truncated", "interrupted", "stopped", "model_error"]
 """Why a turn ended."""
@@ -88,8 +86,37 @@ class TurnEnded:
 
 @noun
 class RunEnded:
+    """The agent stopped working; ENDINGS has all reasons. ``kind`` is the limit that was reached, or the kind of the
+    model's error; ``retryable``: the same request may succeed later."""
+
     at: float
     reason: RunReason
+    detail: str = ""
+    kind: str = ""
+    retryable: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The reason, for people."""
+        text = ENDINGS[self.reason].sentence.format(kind=self.kind)
+        return f"{text} {self.detail}" if self.detail else text
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a program that made this run and nothing else."""
+        return ENDINGS[self.reason].exit_code
+
+
+@noun
+class RequestRetried:
+    """The model failed before anything took effect: the request is sent again after ``delay`` seconds. Text of the
+    message that was streamed so far counts no more."""
+
+    at: float
+    message_id: str
+    attempt: int
+    delay: float
+    kind: str
     detail: str = ""
 
 
@@ -395,6 +422,7 @@ Durable = (
     | TurnStarted
     | TurnEnded
     | RunEnded
+    | RequestRetried
     | CallArrived
     | CallDecided
     | QuestionAsked
@@ -424,73 +452,3 @@ Durable = (
 )
 Passing = CallProgressed | CallReleased | InputRefused | TextStreamed | ThinkingStreamed | StatusChanged
 Event = Durable | Passing
-
-On = Literal["session", "leaf", "message", "call", "turn", "nothing"]
-"""The part of a record that an event belongs to, and becomes dead with: the session (never dead), the newest message
-when it was written, the message or the call that the event names, the open turn. ``nothing``: it is not on record."""
-
-LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundary"]
-"""The effect of a line on the tree of messages. A message is the new leaf; rewound and branched move the leaf; a
-boundary hides what is before it; a closing line counts only while no other message follows its leaf."""
-
-Told = Literal["at once", "durable", "durable with effects", "durable from a model"]
-"""The moment doors hear of it: when it happens, or once it is durable; with the last two only of calls with effects,
-only of messages of a model."""
-
-
-class Row(NamedTuple):
-    """All facts about a class of events that are not its fields. ``by`` is the attribute with the id of the message or
-    call (the last, if it has several), ``target`` the one with the message that the leaf moves to or that is kept.
-    ``folds``: some state changes by it."""
-
-    on: On = "session"
-    by: str = ""
-    line: LineKind = "fact"
-    target: str = ""
-    told: Told = "at once"
-    folds: bool = True
-
-
-_PASSING = Row("nothing", folds=False)
-
-EVENTS: Mapping[type[Event], Row] = {
-    MessageAdded: Row("leaf", line="message", told="durable from a model"),
-    PromptQueued: Row(told="durable"),
-    PromptDequeued: Row(),
-    TurnStarted: Row("message", "message_id", told="durable"),
-    TurnEnded: Row("turn"),
-    RunEnded: Row("leaf", line="closing"),
-    CallArrived: Row("message", "message_id"),
-    CallDecided: Row("call", "call_id"),
-    QuestionAsked: Row("call", "question.call_id", told="durable"),
-    QuestionAnswered: Row("call", "confirmation.call_id", told="durable"),
-    CallStarted: Row("call", "call_id", told="durable with effects"),
-    CallSettled: Row("call", "call_id", told="durable with effects"),
-    ContextUpdated: Row("call", "call_id"),
-    PolicyAdded: Row(),
-    ActionStaged: Row(told="durable"),
-    ActionResolved: Row(),
-    Paused: Row("leaf", line="closing"),
-    StrayFound: Row("call", "call_id", folds=False),
-    StrayEnded: Row("call", "call_id", folds=False),
-    ModeSet: Row(),
-    ModelSet: Row(),
-    Rewound: Row(line="rewound", target="message_id"),
-    Branched: Row(line="branched", target="message_id"),
-    Compacted: Row("leaf", line="boundary", target="kept"),
-    Snipped: Row("message", "message_ids"),
-    ResultReplaced: Row("message", "message_id"),
-    MetadataSet: Row(),
-    SessionOpened: Row(folds=False),
-    Forked: Row("leaf"),
-    LinesQuarantined: Row(),
-    EntryKept: Row("leaf", folds=False),
-    Noted: Row("call", "call_id", folds=False),
-    CallProgressed: Row("nothing"),
-    CallReleased: _PASSING,
-    InputRefused: _PASSING,
-    TextStreamed: _PASSING,
-    ThinkingStreamed: _PASSING,
-    StatusChanged: _PASSING,
-}
-"""The one table of events: the tree of messages, the lines of a log, the fold and the reference are made from it."""

@@ -5,7 +5,7 @@ Settings files, the environment, the command line and the documentation take the
 
 from typing import Literal
 
-from callgate.words.errors import UsageError
+from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
 
@@ -41,13 +41,29 @@ class ExecutorSettings:
 
 
 @noun
+class Retries:
+    """How often a request is repeated that failed before anything took effect, and the seconds before it: ``first``,
+    then twice as many each time, up to ``longest``. What the provider asks for comes before that."""
+
+    most: int = 3
+    first: float = 1.0
+    longest: float = 30.0
+
+    def delay(self, attempt: int, error: ModelError) -> float:
+        """Before the repetition with this number; the first is 1."""
+        wanted = self.first * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after
+        return max(0.0, min(wanted, self.longest))
+
+
+@noun
 class LoopLimits:
-    """Every kind of continuation counts as a turn. So many denials in a row, or in a session, and the agent pauses
-    until a person says that it may go on."""
+    """Every kind of continuation counts as a turn. After so many denials in a row, or in a session, the agent pauses
+    until a person lets it go on. ``held_up`` is how often in a run its end may be put off; ``retries`` are those of a
+    request that failed."""
 
     max_turns: int | None = None
     max_truncations: int = 3
     denials_in_a_row: int = 3
     denials: int = 20
     held_up: int = 3
-    """How often in a run somebody may put off its end."""
+    retries: Retries = Retries()

@@ -17,6 +17,7 @@ from callgate.words.events import (
     Noted,
     Paused,
     PolicyAdded,
+    RequestRetried,
     ResultReplaced,
     RunEnded,
     Snipped,
@@ -124,7 +125,9 @@ def _mark(event: Durable) -> Mark | None:
         case Paused():
             return Mark(event.at, "event", f"The agent paused: {event.reason}")
         case RunEnded() if event.reason != "done":
-            return Mark(event.at, "event", f"The run ended ({event.reason}) {event.detail}".strip())
+            return Mark(event.at, "event", f"The run ended: {event.sentence}")
+        case RequestRetried():
+            return Mark(event.at, "event", f"The model failed ({event.kind}); the request was sent again")
         case TurnEnded() if event.detail:
             return Mark(event.at, "event", f"The turn ended ({event.reason}): {event.detail}")
         case ResultReplaced():

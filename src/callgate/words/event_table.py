@@ -1,0 +1,117 @@
+"""The one table of events: the tree of messages, the lines of a log, the fold and the reference are made from it."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from callgate.words.events import (
+    ActionResolved,
+    ActionStaged,
+    Branched,
+    CallArrived,
+    CallDecided,
+    CallProgressed,
+    CallReleased,
+    CallSettled,
+    CallStarted,
+    Compacted,
+    ContextUpdated,
+    EntryKept,
+    Event,
+    Forked,
+    InputRefused,
+    LinesQuarantined,
+    MessageAdded,
+    MetadataSet,
+    ModelSet,
+    ModeSet,
+    Noted,
+    Paused,
+    PolicyAdded,
+    PromptDequeued,
+    PromptQueued,
+    QuestionAnswered,
+    QuestionAsked,
+    RequestRetried,
+    ResultReplaced,
+    Rewound,
+    RunEnded,
+    SessionOpened,
+    Snipped,
+    StatusChanged,
+    StrayEnded,
+    StrayFound,
+    TextStreamed,
+    ThinkingStreamed,
+    TurnEnded,
+    TurnStarted,
+)
+
+On = Literal["session", "leaf", "message", "call", "turn", "nothing"]
+"""The part of a record that an event belongs to, and becomes dead with: the session (never dead), the newest message
+when it was written, the message or the call that the event names, the open turn. ``nothing``: it is not on record."""
+
+LineKind = Literal["fact", "message", "closing", "rewound", "branched", "boundary"]
+"""The effect of a line on the tree of messages. A message is the new leaf; rewound and branched move the leaf; a
+boundary hides what is before it; a closing line counts only while no other message follows its leaf."""
+
+Told = Literal["at once", "durable", "durable with effects", "durable from a model"]
+"""The moment doors hear of it: when it happens, or once it is durable; with the last two only of calls with effects,
+only of messages of a model."""
+
+
+class Row(NamedTuple):
+    """All facts about a class of events that are not its fields. ``by`` is the attribute with the id of the message or
+    call (the last, if it has several), ``target`` the one with the message that the leaf moves to or that is kept.
+    ``folds``: some state changes by it."""
+
+    on: On = "session"
+    by: str = ""
+    line: LineKind = "fact"
+    target: str = ""
+    told: Told = "at once"
+    folds: bool = True
+
+
+_PASSING = Row("nothing", folds=False)
+
+EVENTS: Mapping[type[Event], Row] = {
+    MessageAdded: Row("leaf", line="message", told="durable from a model"),
+    PromptQueued: Row(told="durable"),
+    PromptDequeued: Row(),
+    TurnStarted: Row("message", "message_id", told="durable"),
+    TurnEnded: Row("turn"),
+    RunEnded: Row("leaf", line="closing"),
+    RequestRetried: Row("message", "message_id", folds=False),
+    CallArrived: Row("message", "message_id"),
+    CallDecided: Row("call", "call_id"),
+    QuestionAsked: Row("call", "question.call_id", told="durable"),
+    QuestionAnswered: Row("call", "confirmation.call_id", told="durable"),
+    CallStarted: Row("call", "call_id", told="durable with effects"),
+    CallSettled: Row("call", "call_id", told="durable with effects"),
+    ContextUpdated: Row("call", "call_id"),
+    PolicyAdded: Row(),
+    ActionStaged: Row(told="durable"),
+    ActionResolved: Row(),
+    Paused: Row("leaf", line="closing"),
+    StrayFound: Row("call", "call_id", folds=False),
+    StrayEnded: Row("call", "call_id", folds=False),
+    ModeSet: Row(),
+    ModelSet: Row(),
+    Rewound: Row(line="rewound", target="message_id"),
+    Branched: Row(line="branched", target="message_id"),
+    Compacted: Row("leaf", line="boundary", target="kept"),
+    Snipped: Row("message", "message_ids"),
+    ResultReplaced: Row("message", "message_id"),
+    MetadataSet: Row(),
+    SessionOpened: Row(folds=False),
+    Forked: Row("leaf"),
+    LinesQuarantined: Row(),
+    EntryKept: Row("leaf", folds=False),
+    Noted: Row("call", "call_id", folds=False),
+    CallProgressed: Row("nothing"),
+    CallReleased: _PASSING,
+    InputRefused: _PASSING,
+    TextStreamed: _PASSING,
+    ThinkingStreamed: _PASSING,
+    StatusChanged: _PASSING,
+}

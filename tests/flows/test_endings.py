@@ -1,0 +1,272 @@
+"""How runs end: each cause by its own name, with a sentence and an exit code; and failures that are tried again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from callgate import Continue, Interrupt, Prompt, Session, SetMode, Store
+from callgate.core.loop import GO_ON
+from callgate.testing import ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
+from callgate.testing.script import Ended, stop
+from callgate.words.endings import ENDINGS, RunReason
+from callgate.words.errors import ModelError
+from callgate.words.events import Event, InputRefused, Paused, RequestRetried, RunEnded, TextStreamed
+from callgate.words.limits import LoopLimits, Retries
+from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
+from tests.flows.kit import Workspace, check_history, run
+
+
+def ends(events: Sequence[object]) -> list[RunEnded]:
+    return [event for event in events if isinstance(event, RunEnded)]
+
+
+def overloaded(after: float | None = None) -> Ended:
+    return fail(ModelError("too busy", kind="overloaded", retryable=True, retry_after=after))
+
+
+# ---- TRN-8 ----------------------------------------------------------------------------------------------------------
+
+READS = call("read", path="a")
+CAUSES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "done": (turn(say("Fine.")), {}),
+    "limit": (turn(READS), {"limits": LoopLimits(max_turns=1)}),
+    "output_limit": (turn(say("So"), limit()), {}),
+    "context_full": (turn(say("So"), stop("context_full")), {}),
+    "refusal": (turn(say("No."), stop("refusal")), {}),
+    "cut_off": (turn(say("So"), cut_off()), {}),
+    "model_error": (turn(fail(ModelError("away", kind="connection"))), {}),
+}
+
+
+@pytest.mark.spec("TRN-8")
+@pytest.mark.parametrize("reason", CAUSES)
+def test_a_run_names_the_cause_of_its_end(reason: str) -> None:
+    scene, options = CAUSES[reason]
+
+    async def main() -> None:
+        async with Workspace().session(ScriptedModel(scene), **options) as session:
+            (ended,) = ends(await run(session))
+            assert ended.reason == reason
+            check_history(session.messages)
+            kinds = {"limit": "turns", "model_error": "connection"}
+            assert ended.kind == kinds.get(reason, "")
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TRN-8")
+@pytest.mark.parametrize("reason", ["refusal", "context_full"])
+def test_a_refusal_and_a_full_context_end_the_run_although_calls_have_results(reason: RunReason) -> None:
+    """The next request would end in the same way."""
+
+    async def main() -> None:
+        model = ScriptedModel(otherwise=turn(READS, stop(reason)))  # pyright: ignore
+        async with Workspace().session(model) as session:
+            assert [each.reason for each in ends(await run(session))] == [reason]
+            assert len(model.requests) == 1
+            check_history(session.messages)
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TRN-8")
+def test_an_output_limit_that_comes_again_and_again_is_named() -> None:
+    async def main() -> None:
+        async with Workspace().session(ScriptedModel(otherwise=turn(call("write", path="a"), limit()))) as session:
+            assert ends(await run(session))[-1].reason == "output_limit"
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TRN-8")
+def test_an_interrupt_and_a_pause_after_denials_end_the_run_by_name() -> None:
+    async def main() -> None:
+        space = Workspace()
+        async with space.session(ScriptedModel(turn(say("a"), pause(100.0)))) as session:
+            reply = session.send(Prompt("go"))
+            await settle()
+            session.post(Interrupt())
+            assert [each.reason for each in ends(await reply)] == ["interrupted"]
+        model = ScriptedModel(otherwise=lambda request: turn(call("write", path=str(len(request.messages)))))
+        async with space.session(model, limits=LoopLimits(denials_in_a_row=2)) as session:
+            session.post(SetMode("plan"))
+            events = await run(session)
+            (ended,) = ends(events)
+            assert ended.reason == "paused"
+            assert ended.detail == "2 calls in a row were denied"
+            assert any(isinstance(event, Paused) for event in events)
+            assert session.status == "paused"
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("TRN-8")
+def test_every_cause_has_a_sentence_and_an_exit_code_of_its_own() -> None:
+    assert set(ENDINGS) == set(get_args(RunReason))
+    codes = [ending.exit_code for ending in ENDINGS.values()]
+    assert len(set(codes)) == len(codes)
+    assert [reason for reason, ending in ENDINGS.items() if ending.exit_code in (1, 2)] == []
+    wrong = {reason: RunEnded(0.0, reason, "x", kind="turns").sentence for reason in ENDINGS}
+    assert [text for text in wrong.values() if "{" in text or not text.endswith(". x")] == []
+    assert RunEnded(0.0, "limit", kind="turns").sentence == "A limit of the run was reached: turns."
+    assert RunEnded(0.0, "model_error").exit_code == ENDINGS["model_error"].exit_code
+
+
+# ---- a model that fails for a while ---------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("TRN-8")
+def test_a_failure_that_may_pass_is_tried_again_and_people_see_each_attempt() -> None:
+    async def main() -> None:
+        model = ScriptedModel(turn(overloaded()), turn(say("half of"), overloaded()), turn(say("Here.")))
+        async with Session(model) as session:
+            events = await run(session)
+            retried = [event for event in events if isinstance(event, RequestRetried)]
+            assert [(each.attempt, each.delay, each.kind, each.detail) for each in retried] == [
+                (1, 1.0, "overloaded", "too busy"),
+                (2, 2.0, "overloaded", "too busy"),
+            ]
+            assert [each.reason for each in ends(events)] == ["done"]
+            assert session.messages[-1].text == "Here."
+            assert [event.text for event in events if isinstance(event, TextStreamed)] == ["half", " of", "Here."]
+            check_history(session.messages)
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("retries", "after", "delays"),
+    [
+        (Retries(most=4, first=10.0, longest=25.0), None, [10.0, 20.0, 25.0, 25.0]),
+        (Retries(), 7.0, [7.0, 7.0, 7.0]),
+        (Retries(), 900.0, [30.0, 30.0, 30.0]),
+        (Retries(most=0), None, []),
+    ],
+)
+def test_repetitions_are_few_with_growing_delays_or_those_the_provider_asks_for(
+    retries: Retries, after: float | None, delays: list[float]
+) -> None:
+    async def main() -> None:
+        model = ScriptedModel(otherwise=turn(overloaded(after)))
+        async with Session(model, limits=LoopLimits(retries=retries)) as session:
+            events = await run(session)
+            assert [event.delay for event in events if isinstance(event, RequestRetried)] == delays
+            assert len(model.requests) == len(delays) + 1
+            (ended,) = ends(events)
+            assert (ended.reason, ended.kind, ended.retryable) == ("model_error", "overloaded", True)
+
+    run_virtual(main())
+
+
+def test_a_message_with_a_call_is_not_asked_for_again() -> None:
+    """It may have had effects."""
+
+    async def main() -> None:
+        model = ScriptedModel(turn(READS, overloaded()), turn(say("never")))
+        async with Workspace().session(model) as session:
+            events = await run(session)
+            assert not any(isinstance(event, RequestRetried) for event in events)
+            assert ends(events)[-1].retryable
+            check_history(session.messages)
+
+    run_virtual(main())
+
+
+def test_an_interrupt_ends_the_wait_for_the_next_attempt() -> None:
+    async def main() -> None:
+        model = ScriptedModel(turn(overloaded(30.0)), turn(say("never")))
+        async with Workspace().session(model) as session:
+            reply = session.send(Prompt("go"))
+            await settle()
+            session.post(Interrupt())
+            assert [each.reason for each in ends(await reply)] == ["interrupted"]
+            assert len(model.requests) == 1
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("scene", "asked"),
+    [
+        (turn(overloaded()), "go"),
+        (turn(fail("broken")), "go"),
+        (turn(say("half"), fail("broken")), GO_ON),
+        (turn(say("half"), cut_off()), GO_ON),
+        (turn(say("half"), limit()), GO_ON),
+    ],
+    ids=["overloaded", "broken", "broken in the middle", "cut off", "limit"],
+)
+@pytest.mark.parametrize("kept", [False, True], ids=["at once", "after a restart"])
+def test_continue_takes_up_a_run_that_its_model_broke_off(scene: Any, asked: str, kept: bool, tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store(tmp_path / "kept")
+        limits = LoopLimits(retries=Retries(most=0))
+        model = ScriptedModel(scene, turn(say("Done.")))
+        session = Session(model, journal=await store.create(), limits=limits, root=tmp_path)
+        await session.send(Prompt("go"))
+        if kept:
+            await session.aclose()
+            model = ScriptedModel(turn(say("Done.")))
+            session = Session(model, journal=await store.open(), limits=limits, root=tmp_path)
+        async with session:
+            events = await session.send(Continue())
+            assert not any(isinstance(event, InputRefused) for event in events)
+            assert ends(events)[-1].reason == "done"
+            assert model.requests[-1].messages[-1].text == asked
+            assert session.messages[-1].text == "Done."
+            refused = await session.send(Continue())
+            assert [event.reason for event in refused if isinstance(event, InputRefused)] == [
+                "nothing was left unfinished"
+            ]
+
+    asyncio.run(main())
+
+
+# ---- a model that raises what it must not ---------------------------------------------------------------------------
+
+
+class Panic(BaseException):
+    pass
+
+
+class Breaking:
+    """Raises an exception when it is asked, while it streams, or when its stream is closed."""
+
+    name = "breaking"
+    abilities = Abilities()
+
+    def __init__(self, error: BaseException, when: str) -> None:
+        self._error = error
+        self._when = when
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        if self._when == "asked":
+            raise self._error
+        return self._events(request)
+
+    async def _events(self, request: Request) -> AsyncIterator[ModelEvent]:
+        async for event in ScriptedModel(turn(say("half of it"))).stream(request):
+            if self._when == "streaming" and isinstance(event, TextDelta):
+                raise self._error
+            yield event
+        if self._when == "ending":
+            raise self._error
+
+
+@pytest.mark.parametrize("when", ["asked", "streaming", "ending"])
+@pytest.mark.parametrize("error", [Panic("oh"), SystemExit(3), GeneratorExit(), ValueError("no")], ids=repr)
+def test_whatever_a_stream_raises_the_run_ends_with_an_event(error: BaseException, when: str) -> None:
+    async def main() -> None:
+        heard: list[Event] = []
+        async with Session(Breaking(error, when)) as session:
+            session.listen(heard.append)
+            await session.send(Prompt("go"))
+            assert session.status == "idle"
+        (ended,) = ends(heard)
+        assert ended.reason == "model_error"
+        assert type(error).__name__ in ended.detail
+
+    asyncio.run(main())
