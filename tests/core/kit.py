@@ -9,7 +9,7 @@ from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
 from callgate.core.gate import PostHook
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Check, Gate, Run, Tool, Toolbox
+from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, Toolbox
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import RunOutcome, ToolCallRunner
 from callgate.host.threads import in_thread
@@ -77,16 +77,17 @@ class Desk:
         self,
         *tools: Tool,
         gate: Gate | None = None,
-        host: MemoryHost | None = None,
+        host: Host | None = None,
         context: Mapping[str, Any] | None = None,
         ledger: Ledger | None = None,
         toolbox: Toolbox | None = None,
         lineage: tuple[str, ...] = (),
+        journal: MemoryJournal | None = None,
         **settings: Any,
     ) -> None:
-        self.host = host or virtual_host()
+        self.host: Any = host or virtual_host()
         self.events: list[Event] = []
-        self.journal = MemoryJournal()
+        self.journal = journal or MemoryJournal()
         self.ledger = ledger or Ledger(context=context)
         self.record = Record(self.journal, self.ledger, [self.events.append])
         self.executor = Executor(

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.core.call import CallRun
 from callgate.core.executor import Executor
 from callgate.core.ports import Run
-from callgate.core.ticket import CallRun
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, run_virtual, settle
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox

@@ -1,16 +1,19 @@
 """Progress: bounded for each call, from any thread, and never in a tool's way."""
 
+import asyncio
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from callgate import Prompt, Session
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread
-from callgate.testing import PlainTool, settle
+from callgate.testing import PlainTool, ScriptedModel, say, settle, turn
+from callgate.testing import call as scripted
 from callgate.words.events import CallProgressed
-from tests.core.kit import FREE, Desk, call
+from tests.core.kit import FREE, Desk, call, virtual_host
 
 BOUND = 11_000  # the limit and a note that something was left out
 
@@ -114,3 +117,37 @@ async def test_progress_after_the_result_is_not_heard() -> None:
     kept[0].progress("anybody there?")
     assert desk.executor.completed() == []
     assert desk.told(CallProgressed) == []
+
+
+class Unsayable:
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.spec("EXE-25")
+async def test_progress_that_cannot_be_said_harms_nobody() -> None:
+    def report(_arguments: Any, run: Run) -> str:
+        run.progress(Unsayable())  # pyright: ignore[reportArgumentType]
+        return "done"
+
+    desk = Desk(PlainTool("Report", report, traits=FREE))
+    assert (await desk.finish(call("a", "Report")))["a"].text == "done"
+
+
+@pytest.mark.spec("EXE-25")
+async def test_progress_of_many_calls_in_turns_is_merged_for_a_reader_that_does_not_come() -> None:
+    async def report(_arguments: Any, run: Run) -> str:
+        for n in range(300):
+            run.progress("x" * 100, current=float(n), total=300.0)
+            await asyncio.sleep(0)
+        return "done"
+
+    model = ScriptedModel(turn(scripted("Report"), scripted("Report")), turn(say("Fine.")))
+    async with Session(model, [PlainTool("Report", report, traits=FREE)], host=virtual_host()) as session:
+        reply = session.send(Prompt("Go"))
+        await anext(reply)
+        await settle()
+        events = [event async for event in reply]
+    progress = [event for event in events if isinstance(event, CallProgressed)]
+    assert len(progress) < 10
+    assert {event.current for event in progress[-2:]} == {299.0}

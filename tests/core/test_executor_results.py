@@ -15,7 +15,7 @@ from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.errors import StateError
-from callgate.words.events import CallProgressed, CallReleased, CallSettled
+from callgate.words.events import CallProgressed, CallReleased, CallSettled, Noted
 from callgate.words.messages import Image, Text
 from callgate.words.traits import Traits, shared
 from tests.core.kit import (
@@ -355,16 +355,27 @@ async def test_a_failure_in_the_tools_own_words_reaches_the_model_unchanged() ->
     assert (await desk.finish(call("a", "Bash")))["a"].text == "no such branch"
 
 
-@pytest.mark.spec("EXE-13")
-async def test_traits_that_raise_fail_their_own_call_before_it_runs() -> None:
+class Panic(BaseException):
+    """What an extension module raises when it is broken."""
+
+
+@pytest.mark.spec("EXE-28")
+@pytest.mark.parametrize("error", [KeyError("path"), SystemExit(3), Panic("broken")])
+async def test_traits_that_raise_make_the_call_run_alone_as_one_with_effects(error: BaseException) -> None:
     def broken(_arguments: object) -> Traits:
-        raise KeyError("path")
+        raise error
 
     recorder = Recorder()
     desk = Desk(recorder.watch(PlainTool("Odd", traits=broken)), saying("Good", "fine"))
-    results = await desk.finish(call("a", "Odd"), call("b", "Good"))
-    assert codes(results) == {"a": "tool_error", "b": "ok"}
+    # before the message is whole it does not start, and nothing passes it
+    desk.add(call("a", "Odd"), call("b", "Good"))
+    await settle()
+    assert [desk.status("a"), desk.status("b")] == [Status.SCHEDULED, Status.SCHEDULED]
     assert recorder.started == []
+    assert codes(await desk.finish()) == {"a": "ok", "b": "ok"}
+    notes = desk.told(Noted)
+    assert [(note.call_id, note.level) for note in notes] == [("a", "warning")]
+    assert "the traits of Odd failed" in notes[0].text
 
 
 @pytest.mark.spec("EXE-13")

@@ -1,18 +1,39 @@
 """When calls start: locks, order, slots, early start, and messages that were cut off."""
 
 import asyncio
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from callgate.assembly import settings_from_environment
 from callgate.core.executor import Executor
+from callgate.core.ports import Run
+from callgate.core.record import MemoryJournal
+from callgate.host.clock import LoopClock
+from callgate.host.local import LocalHost
 from callgate.testing import Barrier, Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Status
 from callgate.words.errors import UsageError
 from callgate.words.events import CallStarted
 from callgate.words.limits import ExecutorSettings
 from callgate.words.traits import Traits, shared, writes
-from tests.core.kit import ALONE, FREE, Desk, allow_all, call, codes, file_reader, file_writer, saying, virtual_host
+from tests.core.kit import (
+    ALONE,
+    FREE,
+    Desk,
+    allow_all,
+    call,
+    codes,
+    file_reader,
+    file_writer,
+    lasting,
+    saying,
+    virtual_host,
+)
+
+ON_A = Traits(declared_locks=writes("a.py"))
 
 # ---- which calls overlap (EXE-1, EXE-2) -------------------------------------------------------------------------
 
@@ -351,3 +372,138 @@ async def test_calls_that_wait_in_any_stage_settle_when_the_message_is_cut_off()
     latch.open()
     await desk.rest()
     assert [event.call_id for event in desk.told(CallStarted)] == ["runs"]
+
+
+@pytest.mark.spec("EXE-6")
+async def test_an_eager_call_whose_message_is_cut_off_in_the_same_step_does_not_run() -> None:
+    recorder = Recorder()
+    desk = Desk(recorder.watch(file_writer()), start="eager")
+    desk.add(call("a", "Edit", path="a.py"), call("b", "Edit", path="b.py"))
+    desk.executor.close("max_tokens")
+    results = {each.id: each.code for each in await desk.rest()}
+    assert results == {"a": "not_run_truncated", "b": "not_run_truncated"}
+    assert recorder.started == []
+    assert len(desk.host.locks) == 0
+
+
+@pytest.mark.spec("EXE-6")
+async def test_an_eager_call_that_waits_for_the_record_when_its_message_is_cut_off_does_not_run() -> None:
+    recorder, durable = Recorder(), asyncio.Event()
+    desk = Desk(recorder.watch(file_writer()), start="eager", journal=Slow(durable))
+    desk.add(call("a", "Edit", path="a.py"))
+    await settle()
+    desk.executor.close("max_tokens")
+    assert desk.result("a").code == "not_run_truncated"
+    durable.set()
+    await desk.rest()
+    assert recorder.started == []
+
+
+class Slow(MemoryJournal):
+    """Durable when the test says so."""
+
+    def __init__(self, durable: asyncio.Event) -> None:
+        super().__init__()
+        self._durable = durable
+
+    def barrier(self) -> Awaitable[None] | None:
+        return None if self._durable.is_set() else self._pass()
+
+    async def _pass(self) -> None:
+        await self._durable.wait()
+
+
+# ---- locks of the host ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("EXE-4")
+async def test_a_lock_that_comes_when_no_slot_is_free_keeps_its_place_and_its_time() -> None:
+    # given a file that others on the host hold, and a call that waits for it while another call has the only slot
+    host = virtual_host()
+    others = [Desk(lasting("Hold", ON_A), host=host) for _ in range(9)]
+    desk = Desk(file_writer(), lasting(), host=host, max_concurrency=1, lock_wait=5.0, start="eager")
+    others[0].add(call("o0", "Hold", seconds=4.0))
+    others[0].executor.close()
+    await settle()
+    desk.add(call("edit", "Edit", path="a.py"), call("sleep", "Sleep", seconds=30.0))
+    desk.executor.close()
+    await settle()
+    for n, other in enumerate(others[1:], start=1):
+        other.add(call(f"o{n}", "Hold", seconds=4.0))
+        other.executor.close()
+    # then its time is counted from the first wait: it does not queue at the end again and again
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await desk.rest()
+    assert desk.result("edit").code == "timed_out"
+    assert loop.time() - began == pytest.approx(30.0, abs=1.0)
+    for other in others:
+        await other.rest()
+    assert len(host.locks) == 0
+
+
+@pytest.mark.spec("EXE-4")
+async def test_a_lock_that_comes_when_no_slot_is_free_is_taken_before_those_that_came_later() -> None:
+    host, order = virtual_host(), Recorder()
+    first, later = Desk(lasting("Hold", ON_A), host=host), Desk(order.watch(lasting("Late", ON_A)), host=host)
+    third = Desk(order.watch(lasting("Third", ON_A)), host=host)
+    desk = Desk(order.watch(file_writer()), lasting(), host=host, max_concurrency=1, start="eager")
+    await first.begin(call("hold", "Hold", seconds=2.0))
+    await desk.begin(call("edit", "Edit", path="a.py"), call("sleep", "Sleep", seconds=3.0))
+    await later.begin(call("late", "Late", seconds=4.0))
+    await third.begin(call("third", "Third", seconds=1.0))
+    for each in (first, desk, later, third):
+        await each.rest()
+    assert order.started == ["late", "edit", "third"]
+
+
+@pytest.mark.spec("EXE-1", "EXE-4")
+async def test_a_link_made_by_an_earlier_call_counts_when_the_later_one_starts(tmp_path: Path) -> None:
+    """Both write one file, over two names of which one became a link meanwhile."""
+    (tmp_path / "real").mkdir()
+    running: list[str] = []
+
+    async def write(arguments: Mapping[str, Any], run: Run) -> str:
+        assert not running, f"{run.call_id} runs beside {running}"
+        running.append(run.call_id)
+        await asyncio.sleep(0)
+        running.remove(run.call_id)
+        return "written"
+
+    def link(_arguments: Mapping[str, Any], _run: Run) -> str:
+        (tmp_path / "name").symlink_to("real")
+        return "linked"
+
+    desk = Desk(
+        PlainTool("Link", link, traits=Traits(declared_locks=writes("name"))),
+        file_writer("Write", write),
+        host=LocalHost(tmp_path, clock=LoopClock()),
+    )
+    ids = ("link", "over the link", "direct")
+    paths = ("", "name/a.txt", "real/a.txt")
+    calls = [call("link", "Link")] + [
+        call(each, "Write", path=path) for each, path in zip(ids[1:], paths[1:], strict=True)
+    ]
+    results = await desk.finish(*calls)
+    assert codes(results) == dict.fromkeys(ids, "ok")
+
+
+@pytest.mark.spec("EXE-4")
+async def test_two_local_hosts_on_one_root_share_their_locks(tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(tmp_path)
+    held = 0
+
+    async def increment(_arguments: Mapping[str, Any], _run: Run) -> str:
+        nonlocal held
+        held += 1
+        assert held == 1, "two at once"
+        await asyncio.sleep(0)
+        held -= 1
+        return "done"
+
+    roots = (tmp_path, tmp_path / "linked")
+    desks = [Desk(file_writer("Write", increment), host=LocalHost(root, clock=LoopClock())) for root in roots]
+    for n, desk in enumerate(desks):
+        await desk.begin(call(f"c{n}", "Write", path="count.txt"))
+    for desk in desks:
+        assert [each.code for each in await desk.rest()] == ["ok"]

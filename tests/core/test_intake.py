@@ -102,12 +102,13 @@ def test_parts_may_be_interleaved_and_calls_are_numbered_as_they_close() -> None
     assert [(each.call.id, each.call.index) for each in arrivals] == [("second", 0), ("first", 1)]
 
 
+@pytest.mark.spec("CALL-4")
 def test_arguments_past_the_limit_are_refused_without_being_kept() -> None:
     intake = Intake("m1", Ledger(), max_argument_chars=100)
     pieces = [ArgumentsDelta(0, "x" * 60) for _ in range(1000)]
     (arrival,) = fed(intake, PartStarted(0, "tool_call", "c1", "Read"), *pieces, PartEnded(0))
     assert arrival.refused is not None
-    assert arrival.refused.code == "invalid_arguments"
+    assert arrival.refused.code == "limit"
     assert len(arrival.call.raw_arguments or "") <= 100
 
 

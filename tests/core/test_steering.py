@@ -8,11 +8,11 @@ import pytest
 from callgate import Session
 from callgate.testing import Latch, ScriptedModel, say, settle, turn
 from callgate.testing import call as scripted
-from callgate.words.events import RunEnded, TurnEnded
+from callgate.words.events import CallSettled, CallStarted, InterruptibleChanged, RunEnded, TurnEnded
 from callgate.words.inputs import Answer, Interrupt, Prompt, Steer
 from callgate.words.messages import ResultPart
 from callgate.words.traits import Traits, shared
-from tests.core.kit import FREE, allow_all, answer, bash, deaf, failing, saying, virtual_host
+from tests.core.kit import FREE, Desk, allow_all, answer, bash, call, deaf, failing, saying, virtual_host
 
 YIELDING = Traits(effects="none", declared_locks=shared, interrupt="cancel")
 
@@ -113,3 +113,43 @@ async def test_a_failure_of_one_message_does_not_cancel_the_calls_of_the_next() 
     await session.send(Prompt("Go"))
     assert result_texts(session) == ["exit code 1", "seen"]
     await session.aclose()
+
+
+@pytest.mark.spec("EXE-29")
+async def test_an_event_says_when_a_message_would_interrupt_and_when_not_any_more() -> None:
+    giving, blocking = Latch("Wait", YIELDING), Latch("Work", FREE)
+    desk = Desk(giving, blocking)
+
+    def told() -> list[bool]:
+        return [event.interruptible for event in desk.told(InterruptibleChanged)]
+
+    desk.add(call("a", "Wait"))
+    await giving.entered()
+    assert told() == [True]
+    assert desk.executor.interruptible
+    desk.add(call("b", "Work"))
+    await blocking.entered()
+    assert told() == [True, False]
+    desk.executor.close()
+    blocking.open()
+    await settle()
+    assert told() == [True, False, True]
+    giving.open()
+    await desk.rest()
+    assert told() == [True, False, True, False]
+
+
+@pytest.mark.spec("RUN-8")
+async def test_that_a_call_starts_and_settles_is_told_with_its_place_and_the_number_known_so_far() -> None:
+    latch = Latch("Wait", FREE)
+    desk = Desk(latch, saying("Say", "said"))
+    desk.add(call("a", "Wait"))
+    await latch.entered()
+    desk.add(call("b", "Say"), call("c", "Nothing"))
+    await settle()
+    latch.open()
+    await desk.finish()
+    started = {event.call_id: (event.index, event.of) for event in desk.told(CallStarted)}
+    settled = {event.call_id: (event.index, event.of) for event in desk.told(CallSettled)}
+    assert started == {"a": (0, 1), "b": (1, 3)}
+    assert settled == {"a": (0, 3), "b": (1, 3), "c": (2, 3)}

@@ -11,8 +11,9 @@ import pytest
 from callgate import Session
 from callgate.assembly import DecisionGate
 from callgate.core.executor import Executor
-from callgate.core.lanes import Claim, LockTable, place
+from callgate.core.lanes import place
 from callgate.core.ledger import Ledger
+from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Case, Check, Run
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import RunOutcome, ToolCallRunner
@@ -94,10 +95,10 @@ def test_a_descendant_does_not_pass_one_whose_ancestor_it_waits_for() -> None:
     first = enter("a", "agent", "first")
     second = enter("a", "agent", "second")
     enter("a", "other")
-    assert agent.free
-    assert first.free
+    assert agent.holds
+    assert first.holds
     table.leave(first)
-    assert second.free, "it waits for a claim that waits for its own parent"
+    assert second.holds, "it waits for a claim that waits for its own parent"
 
 
 @pytest.mark.spec("EXE-2", "EXE-22")

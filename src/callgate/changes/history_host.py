@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from callgate.changes.history import History, Kept, State
 from callgate.changes.undo import Read, UndoPlan, plan, reader
-from callgate.core.lanes import LockTable
+from callgate.core.locks import LockTable
 from callgate.core.ports import Clock, Host
 from callgate.host.applying import Recovered, with_modes
 from callgate.host.local import LocalHost

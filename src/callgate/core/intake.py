@@ -157,8 +157,7 @@ class Intake:
         if part.size <= self._limit:
             part.texts.append(event.text)
         elif part.refused is None:
-            errors = (f"$: more than {self._limit:,} characters came, wanted at most that",)
-            part.refused = outcomes.invalid_arguments(part.name, errors)
+            part.refused = outcomes.over_limit(f"its arguments are longer than {self._limit:,} characters")
 
     def _opaque(self, event: OpaqueData) -> None:
         part = self._part(event.index, None)

@@ -1,15 +1,13 @@
-"""Which calls may start now: declared locks, no overtaking.
+"""The order of the calls of one message by their declared locks: no overtaking.
 
-A Claim enters behind those already there and is *free* once no earlier claim that conflicts with it is left. One
-structure serves twice: Lanes orders the calls of one message, LockTable is shared by every executor of a host.
-
-Only conflicts that matter are stored. Everything after an exclusive claim waits for it, so what came before it need
-not be compared again; when an exclusive claim leaves before its turn, those behind it are compared anew.
+A call is *free* once no earlier call that conflicts with it is left. Nothing is stored between two calls except one
+edge: a call that waits watches one earlier call in its way, and looks for another when that one leaves.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 from posixpath import dirname
-from typing import Any, Protocol
+from typing import Generic, TypeVar
 
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
@@ -40,7 +38,7 @@ def place(locks: Locks, normal: Callable[[str], str]) -> Placed:
 
 
 def check_covered(changes: ChangeSet, placed: Placed, normal: Callable[[str], str]) -> None:
-    """ToolFailure when a change reaches a file that the call did not declare to write: nobody holds it back there."""
+    """ToolFailure when a change reaches a file that the call did not declare to write."""
     if placed is EXCLUSIVE:
         return
     for path in changes.paths:
@@ -49,248 +47,251 @@ def check_covered(changes: ChangeSet, placed: Placed, normal: Callable[[str], st
             raise ToolFailure(f"{path} would be changed, but the locks of this call do not cover it")
 
 
-class Claimant(Protocol):
-    """Whoever waits; ``label`` is how others name it while they wait for it."""
-
-    @property
-    def label(self) -> str: ...
-
-
-class Claim:
-    """A claimant's wish to run. ``freed`` is called with the claimant when nothing is in the way any more.
-
-    ``lineage`` is the path of call ids from the root, the claimant's own last.
-    """
-
-    __slots__ = ("blockers", "followers", "freed", "lineage", "locks", "seq", "who")
-
-    def __init__(
-        self, who: Claimant, locks: Placed, freed: Callable[[Any], object], lineage: tuple[str, ...] = ()
-    ) -> None:
-        self.who = who
-        self.locks = locks
-        self.freed = freed
-        self.lineage = lineage
-        self.seq = -1
-        self.blockers: set[Claim] | None = None
-        self.followers: set[Claim] | None = None
-
-    @property
-    def free(self) -> bool:
-        return not self.blockers
+def conflict(one: Placed, other: Placed) -> bool:
+    """One writes what the other reads or writes; exclusive conflicts with everything."""
+    if one.scope == "exclusive" or other.scope == "exclusive":
+        return True
+    return _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
 
 
-def _ancestors(path: str) -> Iterator[str]:
-    above = dirname(path)
-    while above != path:
-        yield above
-        path, above = above, dirname(above)
+def _meet(some: Iterable[str], others: Iterable[str]) -> bool:
+    return any(a == b or b in above(a) or a in above(b) for a in some for b in others)
 
 
-class _Places:
-    """Claims by the path they lock, and by every folder above it."""
+def above(path: str) -> tuple[str, ...]:
+    """The folders above a path, the nearest first."""
+    found: list[str] = []
+    folder = dirname(path)
+    while folder != path:
+        found.append(folder)
+        path, folder = folder, dirname(folder)
+    return tuple(found)
 
-    __slots__ = ("at", "below")
+
+class _Index:
+    """Numbers of claims in rising order, by the path they lock and by every folder above it."""
+
+    __slots__ = ("_above", "at", "below")
 
     def __init__(self) -> None:
-        self.at: dict[str, set[Claim]] = {}
-        self.below: dict[str, set[Claim]] = {}
+        self.at: dict[str, list[int]] = {}
+        self.below: dict[str, list[int]] = {}
+        self._above: dict[str, tuple[str, ...]] = {}
 
-    def put(self, path: str, claim: Claim) -> None:
-        self.at.setdefault(path, set()).add(claim)
-        for above in _ancestors(path):
-            self.below.setdefault(above, set()).add(claim)
+    def put(self, path: str, number: int) -> None:
+        _put(self.at, path, number)
+        for folder in self.folders(path):
+            _put(self.below, folder, number)
 
-    def drop(self, path: str, claim: Claim) -> None:
-        self._drop(self.at, path, claim)
-        for above in _ancestors(path):
-            self._drop(self.below, above, claim)
+    def drop(self, path: str, number: int) -> None:
+        _drop(self.at, path, number)
+        for folder in self.folders(path):
+            _drop(self.below, folder, number)
+        if path not in self.at:
+            self._above.pop(path, None)
 
-    @staticmethod
-    def _drop(index: dict[str, set[Claim]], path: str, claim: Claim) -> None:
-        claims = index.get(path)
-        if claims is not None:
-            claims.discard(claim)
-            if not claims:
-                del index[path]
+    def folders(self, path: str) -> tuple[str, ...]:
+        found = self._above.get(path)
+        if found is None:
+            found = above(path)
+            if path in self.at:
+                self._above[path] = found
+        return found
 
-    def touching(self, path: str) -> Iterator[Claim]:
-        yield from self.at.get(path, ())
-        yield from self.below.get(path, ())
-        for above in _ancestors(path):
-            yield from self.at.get(above, ())
+    def latest(self, path: str, before: int) -> int:
+        """The highest number below ``before`` that locks the path, something below it or a folder above it; or -1."""
+        found = max(_latest(self.at.get(path), before), _latest(self.below.get(path), before))
+        for folder in self.folders(path):
+            numbers = self.at.get(folder)
+            if numbers is not None:
+                found = max(found, _latest(numbers, before))
+        return found
+
+
+def _put(index: dict[str, list[int]], key: str, number: int) -> None:
+    numbers = index.get(key)
+    if numbers is None:
+        index[key] = [number]
+    else:
+        _add(numbers, number)
+
+
+def _drop(index: dict[str, list[int]], key: str, number: int) -> None:
+    numbers = index.get(key)
+    if numbers is not None:
+        _remove(numbers, number)
+        if not numbers:
+            del index[key]
+
+
+def _add(numbers: list[int], number: int) -> None:
+    if not numbers or numbers[-1] < number:
+        numbers.append(number)
+    elif numbers[bisect_left(numbers, number)] != number:
+        insort(numbers, number)
+
+
+def _remove(numbers: list[int], number: int) -> None:
+    at = bisect_left(numbers, number)
+    if at < len(numbers) and numbers[at] == number:
+        del numbers[at]
+
+
+def _latest(numbers: list[int] | None, before: int) -> int:
+    if not numbers:
+        return -1
+    if numbers[-1] < before:
+        return numbers[-1]
+    at = bisect_left(numbers, before)
+    return numbers[at - 1] if at else -1
+
+
+class Claims:
+    """Numbered claims, and the latest of them that conflicts with given locks.
+
+    Readers are put into the index when the first writer asks for them: as long as all only read, a claim costs two
+    entries, however deep its folder.
+    """
+
+    __slots__ = ("_all", "_exclusive", "_locks", "_read", "_unfiled", "_written")
+
+    def __init__(self) -> None:
+        self._locks: dict[int, Placed] = {}
+        self._all: list[int] = []
+        self._exclusive: list[int] = []
+        self._read = _Index()
+        self._written = _Index()
+        self._unfiled: dict[int, Placed] = {}  # readers that are not in the index yet
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._locks
+
+    def put(self, number: int, locks: Placed) -> None:
+        self._locks[number] = locks
+        _add(self._all, number)
+        if locks.scope == "exclusive":
+            _add(self._exclusive, number)
+        if locks.reads:
+            self._unfiled[number] = locks
+        for path in locks.writes:
+            self._written.put(path, number)
+
+    def drop(self, number: int) -> None:
+        locks = self._locks.pop(number)
+        _remove(self._all, number)
+        if locks.scope == "exclusive":
+            _remove(self._exclusive, number)
+        if locks.reads and self._unfiled.pop(number, None) is None:
+            for path in locks.reads:
+                self._read.drop(path, number)
+        for path in locks.writes:
+            self._written.drop(path, number)
+
+    def latest(self, locks: Placed, before: int) -> int:
+        """The highest number below ``before`` whose claim conflicts; -1 when there is none."""
+        if locks.scope == "exclusive":
+            return _latest(self._all, before)
+        found = _latest(self._exclusive, before)
+        if self._written.at:
+            for path in locks.reads:
+                found = max(found, self._written.latest(path, before))
+        for path in locks.writes:
+            self._file_readers()
+            found = max(found, self._written.latest(path, before), self._read.latest(path, before))
+        return found
+
+    def earliest(self) -> Iterable[int]:
+        """All numbers in rising order."""
+        return iter(self._all)
+
+    def locks(self, number: int) -> Placed:
+        return self._locks[number]
+
+    def _file_readers(self) -> None:
+        for number, locks in self._unfiled.items():
+            for path in locks.reads:
+                self._read.put(path, number)
+        self._unfiled.clear()
+
+
+K = TypeVar("K")
+
+
+class Watched(Generic[K]):
+    """One edge for each that waits: the one it watches."""
+
+    __slots__ = ("_waits", "_watchers")
+
+    def __init__(self) -> None:
+        self._waits: dict[K, K] = {}
+        self._watchers: dict[K, dict[K, None]] = {}
+
+    def __contains__(self, waiting: K) -> bool:
+        return waiting in self._waits
+
+    def watch(self, waiting: K, blocker: K) -> None:
+        self._waits[waiting] = blocker
+        self._watchers.setdefault(blocker, {})[waiting] = None
+
+    def stop(self, waiting: K) -> None:
+        blocker = self._waits.pop(waiting, None)
+        if blocker is not None:
+            watchers = self._watchers[blocker]
+            del watchers[waiting]
+            if not watchers:
+                del self._watchers[blocker]
+
+    def freed_by(self, blocker: K) -> list[K]:
+        """Those that watched it; they do so no longer."""
+        watchers = self._watchers.pop(blocker, None)
+        if watchers is None:
+            return []
+        for waiting in watchers:
+            del self._waits[waiting]
+        return list(watchers)
 
 
 class Lanes:
-    """Claims in order of entry; not thread-safe, owned by one event loop."""
+    """The calls of one message, each with its place as number. Pure: nobody is told, the answers say who is free."""
 
-    _exclusive_implies = True
+    __slots__ = ("_claims", "_watched")
 
     def __init__(self) -> None:
-        self._seq = 0
-        self._clear()
-
-    def _clear(self) -> None:
-        self._all: dict[Claim, None] = {}
-        self._exclusive: dict[Claim, None] = {}
-        self._readers = _Places()
-        self._writers = _Places()
+        self._claims = Claims()
+        self._watched: Watched[int] = Watched()
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._claims)
 
-    def enter(self, claim: Claim) -> bool:
-        """Queue the claim behind the others; True when it is free at once."""
-        self._seq += 1
-        claim.seq = self._seq
-        if claim.locks is SHARED and not self._exclusive:
-            self._all[claim] = None
+    def enter(self, number: int, locks: Placed) -> None:
+        self._claims.put(number, locks)
+
+    def free(self, number: int) -> bool:
+        """Whether nothing earlier is in the way. One that is not free is in a later answer of ``leave`` or ``relock``
+        when it becomes so."""
+        return number not in self._watched and self._look(number)
+
+    def leave(self, number: int) -> list[int]:
+        """Take the call out, whether it was free or not. Gives those that are free now and were not."""
+        if number not in self._claims:
+            return []
+        self._claims.drop(number)
+        self._watched.stop(number)
+        return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
+
+    def relock(self, number: int, locks: Placed) -> list[int]:
+        """Other arguments, other locks: the call keeps its place. Gives those that are free now and were not."""
+        self._claims.drop(number)
+        self._claims.put(number, locks)
+        self._watched.stop(number)
+        return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
+
+    def _look(self, number: int) -> bool:
+        blocker = self._claims.latest(self._claims.locks(number), number)
+        if blocker < 0:
             return True
-        self._wait(claim, self._in_the_way(claim))
-        self._file(claim)
-        return not claim.blockers
-
-    def leave(self, claim: Claim) -> None:
-        """Take the claim out, whether it was free or not, and tell those it held back."""
-        if claim not in self._all:
-            return
-        if claim.locks is SHARED and not claim.blockers and not claim.followers:
-            del self._all[claim]
-            return
-        early = bool(claim.blockers)
-        self._unfile(claim)
-        for blocker in claim.blockers or ():
-            if blocker.followers:
-                blocker.followers.discard(claim)
-        claim.blockers = None
-        followers, claim.followers = claim.followers, None
-        freed: list[Claim] = []
-        for follower in followers or ():
-            if follower.blockers:
-                follower.blockers.discard(claim)
-            if early and self._exclusive_implies and claim.locks.scope == "exclusive":
-                self._wait(follower, self._in_the_way(follower))
-            if not follower.blockers:
-                freed.append(follower)
-        for follower in sorted(freed, key=lambda claim: claim.seq):
-            follower.freed(follower.who)
-
-    def relock(self, claim: Claim, locks: Placed) -> None:
-        """Other arguments, other locks: the claim keeps its place and all waits are computed again."""
-        claim.locks = locks
-        claims = sorted(self._all, key=lambda claim: claim.seq)
-        waiting = {claim for claim in claims if claim.blockers}
-        self._clear()
-        for each in claims:
-            each.blockers = each.followers = None
-        for each in claims:
-            self._wait(each, self._in_the_way(each))
-            self._file(each)
-        for each in claims:
-            if each in waiting and each is not claim and not each.blockers:
-                each.freed(each.who)
-
-    def _file(self, claim: Claim) -> None:
-        self._all[claim] = None
-        if claim.locks.scope == "exclusive":
-            self._exclusive[claim] = None
-        for path in claim.locks.reads:
-            self._readers.put(path, claim)
-        for path in claim.locks.writes:
-            self._writers.put(path, claim)
-
-    def _unfile(self, claim: Claim) -> None:
-        del self._all[claim]
-        self._exclusive.pop(claim, None)
-        for path in claim.locks.reads:
-            self._readers.drop(path, claim)
-        for path in claim.locks.writes:
-            self._writers.drop(path, claim)
-
-    def _wait(self, claim: Claim, blockers: Iterable[Claim]) -> None:
-        for blocker in blockers:
-            if claim.blockers is None:
-                claim.blockers = set()
-            if blocker.followers is None:
-                blocker.followers = set()
-            claim.blockers.add(blocker)
-            blocker.followers.add(claim)
-
-    def _in_the_way(self, claim: Claim) -> Iterable[Claim]:
-        """Earlier claims that conflict, those implied by an exclusive one in between left out."""
-        seq = claim.seq
-        last = next((each for each in reversed(self._exclusive) if each.seq < seq), None)
-        found = [] if last is None else [last]
-        if claim.locks.scope == "exclusive":
-            for each in reversed(self._all):
-                if each is last:
-                    break
-                if each.seq < seq:
-                    found.append(each)
-        else:
-            found += [each for each in self._on_paths(claim) if each.seq < seq]
-        return found
-
-    def _on_paths(self, claim: Claim) -> Iterator[Claim]:
-        for path in claim.locks.reads:
-            yield from self._writers.touching(path)
-        for path in claim.locks.writes:
-            yield from self._writers.touching(path)
-            yield from self._readers.touching(path)
-
-
-class LockTable(Lanes):
-    """The locks of a host: all of a claim's locks at once or none, first come first served.
-
-    A descendant never conflicts with what its ancestors hold. It also passes those that wait, directly or behind
-    others, for such an ancestor, because the ancestor itself waits for it; whom it passes then waits for it as well.
-    """
-
-    # Exemptions break the "everything before an exclusive claim is implied" shortcut, so each claim is compared with
-    # all: only calls that could run right now enter here, which keeps the table short.
-    _exclusive_implies = False
-
-    def enter(self, claim: Claim) -> bool:
-        self._seq += 1
-        claim.seq = self._seq
-        if claim.locks is SHARED and not self._exclusive:
-            self._all[claim] = None
-            return True
-        for other in list(self._in_the_way(claim)):
-            if self._is_kin(other, claim):
-                continue
-            if self._waits_for_kin(other, claim):
-                self._wait(other, (claim,))
-            else:
-                self._wait(claim, (other,))
-        self._file(claim)
-        return not claim.blockers
-
-    def holders(self, claim: Claim) -> list[str]:
-        """The labels of those the claim waits for."""
-        return [each.who.label for each in sorted(claim.blockers or (), key=lambda claim: claim.seq)]
-
-    def _waits_for_kin(self, waiter: Claim, claim: Claim) -> bool:
-        seen: set[Claim] = set()
-        todo = list(waiter.blockers or ())
-        while todo:
-            each = todo.pop()
-            if self._is_kin(each, claim):
-                return True
-            if each not in seen:
-                seen.add(each)
-                todo.extend(each.blockers or ())
+        self._watched.watch(number, blocker)
         return False
-
-    @staticmethod
-    def _is_kin(elder: Claim, claim: Claim) -> bool:
-        return len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage
-
-    def _in_the_way(self, claim: Claim) -> Iterable[Claim]:
-        exclusive = claim.locks.scope == "exclusive"
-        on_paths: set[Claim] = set() if exclusive else set(self._on_paths(claim))
-        return [
-            each
-            for each in self._all
-            if each.seq < claim.seq and (exclusive or each.locks.scope == "exclusive" or each in on_paths)
-        ]

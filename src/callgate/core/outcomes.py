@@ -37,6 +37,10 @@ def invalid_arguments(name: str, errors: tuple[str, ...]) -> Result:
     return Result.failed("invalid_arguments", text, effects="none", errors=list(errors))
 
 
+def over_limit(what: str) -> Result:
+    return Result.failed("limit", f"Not run: {what}. Send less, or in several calls.", effects="none", started=False)
+
+
 def denied(code: Code, by: str, reason: str) -> Result:
     text = f"Not run: denied by {by}." + (f" {reason}" if reason else "")
     return Result.failed(code, text, effects="none", by=by, reason=reason)

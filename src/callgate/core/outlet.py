@@ -1,8 +1,10 @@
 """The way out: results bounded in size and released in arrival order, progress at once."""
 
+from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from callgate.core.ledger import Entry
 from callgate.core.ports import Host
@@ -12,6 +14,7 @@ from callgate.words.events import CallProgressed
 from callgate.words.messages import Content, Image, Text
 
 PROGRESS_CHARS = 10_000
+_PIECE = 1_000_000
 _CUT = "\n… more was said than anybody read\n"
 
 
@@ -103,7 +106,7 @@ def cut_to(result: Result, limit: int) -> Result:
 async def spilled(name: str, call_id: str, result: Result, limit: int, host: Host) -> Result:
     """A result over the limit goes whole to an artifact; the model gets its head, its tail and the path."""
     full, rest = _split(result)
-    data = full.encode("utf-8", "surrogatepass")
+    data = await _encoded(full)
     left_out = f"{len(full) - limit:,} of {len(full):,} characters left out"
     try:
         path = await host.keep(f"{name}-{call_id}.txt", data)
@@ -112,6 +115,15 @@ async def spilled(name: str, call_id: str, result: Result, limit: int, host: Hos
         return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
     content = (Text(head_and_tail(full, limit, f"{left_out}; the whole is in {path}")), *rest)
     return replace(result, content=content, artifacts=(*result.artifacts, Artifact(path, len(data))))
+
+
+async def _encoded(text: str) -> bytes:
+    """In pieces, each in a thread if the text is long, so that the loop goes on meanwhile."""
+    if len(text) <= _PIECE:
+        return text.encode("utf-8", "surrogatepass")
+    pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+    encode = partial(str.encode, encoding="utf-8", errors="surrogatepass")
+    return await get_running_loop().run_in_executor(None, lambda: b"".join(map(encode, pieces)))
 
 
 def _split(result: Result) -> tuple[str, tuple[Content, ...]]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from callgate.core.lanes import LockTable
+from callgate.core.locks import LockTable
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

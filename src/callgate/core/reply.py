@@ -1,4 +1,4 @@
-"""What follows an input, for whoever wants to hear it."""
+"""The events that follow an input, as an iterator."""
 
 import asyncio
 from collections import deque
@@ -35,24 +35,44 @@ class Source(Protocol):
     def take_failure(self) -> Exception | None: ...
 
 
-class _Feed:
-    """Events that a reader has not fetched yet."""
+class _Told:
+    """An event and its number on record; progress that nobody fetched grows."""
 
-    __slots__ = ("_source", "_waiting", "events")
+    __slots__ = ("event", "number")
+
+    def __init__(self, number: int, event: Event) -> None:
+        self.number = number
+        self.event = event
+
+
+class _Feed:
+    """Events that a reader has not fetched yet. Progress of a call is merged as long as only progress comes, of however
+    many calls."""
+
+    __slots__ = ("_progress", "_source", "_waiting", "events")
 
     def __init__(self, source: Source) -> None:
-        self.events: deque[tuple[int, Event]] = deque()
+        self.events: deque[_Told] = deque()
+        self._progress: dict[str, _Told] = {}  # since the last event of another kind
         self._source = source
         self._waiting: list[asyncio.Future[None]] = []
 
+    def pop(self) -> _Told:
+        told = self.events.popleft()
+        if isinstance(told.event, CallProgressed):
+            self._progress.pop(told.event.call_id, None)
+        return told
+
     def hear(self, event: Event) -> None:
-        events = self.events
-        if isinstance(event, CallProgressed) and events:
-            number, last = events[-1]
-            if isinstance(last, CallProgressed) and last.call_id == event.call_id:
-                events[-1] = number, merged_progress(last, event)
+        told = _Told(self._source.position, event)
+        if isinstance(event, CallProgressed):
+            unread = self._progress.setdefault(event.call_id, told)
+            if unread is not told and isinstance(unread.event, CallProgressed):
+                unread.event = merged_progress(unread.event, event)
                 return
-        events.append((self._source.position, event))
+        else:
+            self._progress.clear()
+        self.events.append(told)
         while self._waiting:
             waiting = self._waiting.pop()
             if not waiting.done():
@@ -97,15 +117,16 @@ class Reply:
                 raise StopAsyncIteration
             if not events:
                 await self._feed.more()
-        self.position, event = events.popleft()
-        return event
+        told = self._feed.pop()
+        self.position = told.number
+        return told.event
 
     async def _catch_up(self, after: int) -> None:
         """Puts the events on record before those that came since."""
         upto, self._after = self.position, None
         self.position = min(after, upto)
         found = await self._session.told_after(after)
-        self._feed.events.extendleft(reversed([each for each in found if each[0] <= upto]))
+        self._feed.events.extendleft(_Told(*each) for each in reversed(found) if each[0] <= upto)
 
     def __await__(self) -> Generator[Any, None, list[Event]]:
         return self._all().__await__()

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from weakref import WeakValueDictionary
 
-from callgate.core.lanes import LockTable
+from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
 from callgate.host.applying import (
     Entry,
@@ -25,6 +26,19 @@ from callgate.host.paths import Resolver
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
 from callgate.words.places import Place
+
+_TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
+_TABLES_GUARD = Lock()
+
+
+def locks_of(root: str) -> LockTable:
+    """The lock table of a workspace. All hosts of this program on one root share it, so that two sessions never write
+    one file at the same time."""
+    with _TABLES_GUARD:
+        table = _TABLES.get(root)
+        if table is None:
+            _TABLES[root] = table = LockTable()
+        return table
 
 
 class LocalHost:
@@ -47,7 +61,7 @@ class LocalHost:
         self._data = None if data is None else data.absolute()
         self._data_lock = Lock()
         self._clock: Clock = clock or LoopClock()
-        self._locks = LockTable()
+        self._locks = locks_of(self._resolver.root)
         self._threads = Threads()
         self._clean = clean
         self._journal = None if journal is None else journal.absolute()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from posixpath import join, normpath
 
-from callgate.core.lanes import LockTable
+from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
 from callgate.host.paths import oddity
 from callgate.testing.clock import ManualClock

@@ -163,9 +163,13 @@ class QuestionAnswered:
 
 @noun
 class CallStarted:
+    """``index`` is its place among the calls of its message, ``of`` their number so far."""
+
     at: float
     call_id: str
     attempt: int = 1
+    index: int = -1
+    of: int = 0
 
 
 @noun
@@ -182,13 +186,15 @@ class CallProgressed:
 @noun
 class CallSettled:
     """The one result of a call. ``held``: an earlier call of its message has not settled yet, so the result waits and
-    CallReleased follows; otherwise it leaves now."""
+    CallReleased follows; otherwise it leaves now. ``index`` and ``of`` as in CallStarted."""
 
     at: float
     call_id: str
     result: Result
     duration_ms: float | None = None
     held: bool = False
+    index: int = -1
+    of: int = 0
 
 
 @noun
@@ -198,6 +204,14 @@ class CallReleased:
     at: float
     call_id: str
     index: int
+
+
+@noun
+class InterruptibleChanged:
+    """From now on a message of the user interrupts what runs, or waits for it."""
+
+    at: float
+    interruptible: bool
 
 
 @noun
@@ -450,5 +464,13 @@ Durable = (
     | EntryKept
     | Noted
 )
-Passing = CallProgressed | CallReleased | InputRefused | TextStreamed | ThinkingStreamed | StatusChanged
+Passing = (
+    CallProgressed
+    | CallReleased
+    | InterruptibleChanged
+    | InputRefused
+    | TextStreamed
+    | ThinkingStreamed
+    | StatusChanged
+)
 Event = Durable | Passing

@@ -1,0 +1,170 @@
+"""The locks of a host, shared by every executor on it: all locks of a call at once or none, first come first served.
+
+A claim *holds* its locks or waits. It waits for every conflicting claim that holds, and for every conflicting one that
+waits before it. A descendant never waits for its ancestors. It also passes those that wait, directly or behind others,
+for an ancestor of it, because that ancestor itself waits for the descendant to end.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Protocol
+
+from callgate.core.lanes import Claims, Placed, Watched, conflict
+
+_ALL = 1 << 62
+_NAMED = 10
+
+
+class Claimant(Protocol):
+    """The call that wants the locks; ``label`` names it for those that wait for it."""
+
+    @property
+    def label(self) -> str: ...
+
+
+class Claim:
+    """``granted`` is called with the claimant when a claim that had to wait gets its locks, from whichever thread gave
+    them back. ``lineage`` is the path of call ids from the root, the claimant's own last."""
+
+    __slots__ = ("granted", "holds", "lineage", "locks", "number", "who")
+
+    def __init__(
+        self, who: Claimant, locks: Placed, granted: Callable[[Any], object], lineage: tuple[str, ...] = ()
+    ) -> None:
+        self.who = who
+        self.locks = locks
+        self.granted = granted
+        self.lineage = lineage
+        self.number = -1
+        self.holds = False
+
+
+class LockTable:
+    """Safe to use from several threads, each with an event loop of its own."""
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._last = 0
+        self._holding = Claims()
+        self._waiting = Claims()
+        self._claims: dict[int, Claim] = {}
+        self._families: dict[tuple[str, ...], set[Claim]] = {}
+        self._watched: Watched[Claim] = Watched()
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def enter(self, claim: Claim) -> bool:
+        """Whether it holds its locks now; otherwise it waits, behind those already there."""
+        with self._guard:
+            self._number(claim)
+            if claim.lineage:
+                self._families.setdefault(claim.lineage, set()).add(claim)
+                self._pass_waiting(claim)
+            return self._look(claim)
+
+    def leave(self, claim: Claim) -> None:
+        """Take the claim out, whether it holds or waits."""
+        with self._guard:
+            kin = self._families.get(claim.lineage)
+            if kin is not None:
+                kin.discard(claim)
+                if not kin:
+                    del self._families[claim.lineage]
+            granted = self._take_out(claim)
+        _tell(granted)
+
+    def defer(self, claim: Claim) -> None:
+        """Give the locks back, and keep the place for ``retry``."""
+        with self._guard:
+            granted = self._take_out(claim)
+        _tell(granted)
+
+    def retry(self, claim: Claim) -> bool:
+        """A deferred claim wants its locks again: in front of those that came after it and wait."""
+        with self._guard:
+            self._claims[claim.number] = claim
+            return self._look(claim)
+
+    def holders(self, claim: Claim) -> list[str]:
+        """The labels of those the claim waits for, a few of them if there are many."""
+        with self._guard:
+            numbers = [*self._holding.earliest(), *self._waiting.earliest()]
+            found: list[str] = []
+            for other in (self._claims[number] for number in numbers):
+                before = other.holds or other.number < claim.number
+                if before and other is not claim and not _is_kin(other, claim) and conflict(other.locks, claim.locks):
+                    found.append(other.who.label)
+                    if len(found) == _NAMED:
+                        break
+            return found
+
+    def _number(self, claim: Claim) -> None:
+        self._last += 1
+        claim.number = self._last
+        self._claims[claim.number] = claim
+
+    def _take_out(self, claim: Claim) -> list[Claim]:
+        """Those that hold their locks because of it."""
+        if self._claims.pop(claim.number, None) is None:
+            return []
+        (self._holding if claim.holds else self._waiting).drop(claim.number)
+        claim.holds = False
+        self._watched.stop(claim)
+        freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
+        return [each for each in freed if self._look(each)]
+
+    def _look(self, claim: Claim) -> bool:
+        # One that waits first: it leaves after those that hold, so that few look again when one of these leaves.
+        blocker = self._in_the_way(claim, self._waiting, claim.number) or self._in_the_way(claim, self._holding, _ALL)
+        waits = claim.number in self._waiting
+        if blocker is not None:
+            self._watched.watch(claim, blocker)
+            if not waits:
+                self._waiting.put(claim.number, claim.locks)
+            return False
+        if waits:
+            self._waiting.drop(claim.number)
+        self._holding.put(claim.number, claim.locks)
+        claim.holds = True
+        return True
+
+    def _in_the_way(self, claim: Claim, claims: Claims, before: int) -> Claim | None:
+        number = claims.latest(claim.locks, before)
+        while number >= 0:
+            other = self._claims[number]
+            if not _is_kin(other, claim):
+                return other
+            number = claims.latest(claim.locks, number)
+        return None
+
+    def _pass_waiting(self, claim: Claim) -> None:
+        """Those that wait for an ancestor of the claim come after it. Among themselves they keep their order, and no
+        other waits behind one of them, so that no conflicting pair but these changes places."""
+        if not len(self._waiting) or self._in_the_way(claim, self._waiting, _ALL) is None:
+            return
+        lineage, ahead = claim.lineage, Claims()
+        for length in range(1, len(lineage)):
+            for elder in self._families.get(lineage[:length], ()):
+                if elder.holds:
+                    ahead.put(elder.number, elder.locks)
+        passed: list[Claim] = []
+        for number in self._waiting.earliest() if len(ahead) else ():
+            other = self._claims[number]
+            if self._in_the_way(other, ahead, _ALL) is not None:
+                ahead.put(number, other.locks)
+                passed.append(other)
+        for other in passed:
+            self._waiting.drop(other.number)
+            del self._claims[other.number]
+            self._number(other)
+            self._waiting.put(other.number, other.locks)
+
+
+def _is_kin(elder: Claim, claim: Claim) -> bool:
+    return 0 < len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage
+
+
+def _tell(granted: list[Claim]) -> None:
+    for claim in granted:
+        claim.granted(claim.who)

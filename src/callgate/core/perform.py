@@ -1,0 +1,319 @@
+"""The steps of a call that run foreign code: read its arguments, preview, run, post hooks.
+
+The only place where an exception becomes a Result. What is raised because the program itself is being stopped goes on.
+"""
+
+# Tools and hooks come from outside and may not keep to their types.
+# pyright: reportUnnecessaryIsInstance=false
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from json import dumps
+from threading import Lock
+from types import MappingProxyType
+from typing import Any
+
+from callgate.core import outcomes
+from callgate.core.call import Call, CallRun
+from callgate.core.driver import Driver
+from callgate.core.gate import going_down
+from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
+from callgate.core.outlet import cut_progress, cut_to, named_if_empty, size_of, spilled
+from callgate.core.ports import Case, Tool, Toolbox, Unknown
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import CODE_STATUS, Result
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow, Ask, arguments_hash
+from callgate.words.errors import HalfApplied, ToolFailure, in_words
+from callgate.words.events import CallProgressed, Noted
+from callgate.words.jsonable import plain_json
+from callgate.words.messages import Image, Resource, Text
+from callgate.words.traits import Traits
+
+_CONTENT = (Text, Image, Resource)
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Performer:
+    """Runs what belongs to others, and makes a Result of whatever they do."""
+
+    def __init__(self, driver: Driver, toolbox: Toolbox) -> None:
+        self._driver = driver
+        self._toolbox = toolbox
+        self._gate = driver.gate
+        self._host = driver.host
+        self._normal, self._place = driver.host.normal, driver.host.place
+        self._clock = driver.clock
+        self._record = driver.record
+        self._ledger = driver.record.ledger
+        self._outlet = driver.outlet
+        self._lock = Lock()
+
+    # ---- name and arguments -------------------------------------------------------------------------------------
+
+    def read(self, call: Call) -> Accepted | Result:
+        """Find the tool and read the arguments. A Result when the call ends right here."""
+        given = call.given
+        written = given.raw_arguments
+        raw = given.arguments if given.arguments or given.edited is not None or written is None else written
+        try:
+            found = self._toolbox.resolve(given.name, raw)
+            if isinstance(found, Unknown):
+                return outcomes.unknown_tool(given.name, found.close)
+            call.name = found.tool.spec.name
+            return self._read(call, found.tool, found.raw, call.name, self._ledger.hashes_before(given.id))
+        except BaseException as error:
+            return _broken(error)
+
+    def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
+        """Read arguments that somebody else than the model gave."""
+        case = call.known
+        title = f"{call.name} (changed by {decision.by})"
+        try:
+            return self._read(call, case.tool, decision.arguments or {}, title, case.recent)
+        except BaseException as error:
+            return _broken(error)
+
+    def _read(
+        self, call: Call, tool: Tool, raw: str | Mapping[str, Any], title: str, recent: Sequence[str]
+    ) -> Accepted | Result:
+        read = tool.read(raw)
+        if isinstance(read, Rejected):
+            return outcomes.invalid_arguments(title, read.errors)
+        hashed = arguments_hash(call.name, read.arguments)
+        traits = self._traits(call, tool, read.arguments)
+        call.early = traits.effects == "none"
+        ledger = self._ledger
+        call.case = Case(
+            call.id,
+            tool,
+            traits.judged_as or call.name,
+            read.arguments,
+            hashed,
+            traits,
+            ledger.policies,
+            ledger.mode,
+            self._clock.now(),
+            recent,
+            self._normal,
+            self._place,
+        )
+        return read
+
+    def _traits(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Traits:
+        """Traits that raise are the most careful ones: alone, with effects, not to be interrupted."""
+        try:
+            traits = tool.traits(arguments)
+            if not isinstance(traits, Traits):
+                raise TypeError(f"they are {type(traits).__name__}, wanted Traits")
+            call.locks = place(traits.locks, self._normal)
+            return traits
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            call.locks = EXCLUSIVE
+            call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
+            return Traits()
+
+    def places(self, call: Call) -> Placed:
+        """Where the paths of its locks lead now."""
+        return call.locks if call.locks.scope != "paths" else place(call.known.traits.locks, self._normal)
+
+    # ---- run ----------------------------------------------------------------------------------------------------
+
+    async def preview(self, call: Call, run: CallRun) -> ChangeSet | Result:
+        """The change a call shows, named after the message and the call."""
+        try:
+            return await self._previewed(call, run)
+        except BaseException as error:
+            if going_down(error):
+                raise
+            return outcomes.from_exception(error, "none")
+
+    async def _previewed(self, call: Call, run: CallRun) -> ChangeSet:
+        """ToolFailure if its locks do not cover it."""
+        case = call.known
+        changes = await case.tool.preview(case.arguments, run)
+        check_covered(changes, call.locks, run.host.normal)
+        named = "/".join(name for name in run.lineage[-2:] if not name.startswith("~"))
+        return replace(changes, id=named, tool=changes.tool or call.name)
+
+    async def run(self, call: Call, run: CallRun) -> Result:
+        """Apply its change, if it has a preview, and run the tool."""
+        case = call.known
+        effects = case.traits.effects
+        try:
+            refused = await self._apply(call, run) if case.tool.previews else None
+            if refused is not None:
+                return refused
+            result = _sound(call.name, await case.tool.run(case.arguments, run))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and call.reason is not None:
+                return outcomes.stopped(call.reason, call.because, effects)
+            if going_down(error):
+                raise
+            result = outcomes.from_exception(error, effects)
+        if call.reason is None:
+            return result
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            task.uncancel()  # the tool took the cancel and went on: it is not the program's
+        return _late(call, result)
+
+    async def _apply(self, call: Call, run: CallRun) -> Result | None:
+        """Apply what was shown, or what would have been. A refusal has changed nothing, unless it is HalfApplied."""
+        try:
+            changes = call.preview or await self._previewed(call, run)
+        except Exception as error:
+            return outcomes.from_exception(error, "none")
+        except asyncio.CancelledError:
+            if call.reason is None:
+                raise
+            return outcomes.stopped(call.reason, call.because, "none")
+        if call.reason is not None:  # the preview came although it was cancelled
+            return outcomes.stopped(call.reason, call.because, "none")
+        try:
+            run.changes = await self._host.apply(changes)
+        except ToolFailure as failure:
+            tool = call.known.tool
+            refused = getattr(tool, "refused", None)
+            if refused is not None:
+                return _sound(call.name, refused(call.known.arguments, failure))
+            return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")
+        return None
+
+    # ---- afterwards ---------------------------------------------------------------------------------------------
+
+    def finish(self, call: Call, result: Result) -> Result | Awaitable[Result]:
+        """Post hooks, then the size limit; awaitable only where there is something to wait for."""
+        try:
+            after = self._gate.after(call.known, result)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            after = self._hook_failed(call, result, error)
+        if isinstance(after, Result):
+            after = self._complete(call, after)
+            return self._spilled(call, after) if self._too_big(call, after) else after
+        return self._finish_later(call, result, after)
+
+    async def _finish_later(self, call: Call, result: Result, after: Awaitable[Result]) -> Result:
+        try:
+            changed = await after
+            if not isinstance(changed, Result):
+                raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
+            result = _sound(call.name, changed)
+        except BaseException as error:
+            if going_down(error):
+                raise
+            result = self._hook_failed(call, result, error)
+        result = self._complete(call, result)
+        return await self._spilled(call, result) if self._too_big(call, result) else result
+
+    def _hook_failed(self, call: Call, result: Result, error: BaseException) -> Result:
+        note = f"A hook after {call.name} failed: {in_words(error)}"
+        self._record.write(Noted(self._clock.now(), note, "error", call.id))
+        return replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
+
+    def _complete(self, call: Call, result: Result) -> Result:
+        """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
+        result = named_if_empty(call.name, result)
+        edited = self._ledger.calls[call.id].edited
+        notes: list[str] = []
+        if edited is not None:
+            changed = dumps(call.known.arguments, ensure_ascii=False)
+            notes.append(f"[{edited.by} changed the arguments to {changed}]")
+        if isinstance(call.decision, Allow):
+            notes += [f"[hook: {text}]" for text in call.decision.context]
+        for note in notes:
+            result = replace(result, content=outcomes.with_note(result.content, note))
+        return result
+
+    def cut(self, call: Call, result: Result) -> Result:
+        """For a result that must leave now: its head and tail, without an artifact."""
+        return cut_to(result, self._limit_of(call))
+
+    def _too_big(self, call: Call, result: Result) -> bool:
+        return not result.is_error and size_of(result) > self._limit_of(call)
+
+    def _limit_of(self, call: Call) -> int:
+        return call.known.traits.max_result_chars or self._driver.settings.max_result_chars
+
+    async def _spilled(self, call: Call, result: Result) -> Result:
+        return await spilled(call.name, call.id, result, self._limit_of(call), self._host)
+
+    def make_run(self, call: Call) -> CallRun:
+        context = self._ledger.context
+        call.run = run = CallRun(
+            call,
+            self._host,
+            MappingProxyType(deepcopy(dict(context))) if context else _EMPTY,
+            (*self._driver.lineage, call.id),
+            loop=self._driver.loop,
+            sink=self._progress,
+            lock=self._lock,
+        )
+        return run
+
+    def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:
+        event = CallProgressed(self._clock.now(), call_id, cut_progress(text), current, total)
+        if self._outlet.open:
+            self._record.tell(event)
+            self._outlet.progress(event)
+            self._driver.changed.set()
+
+
+def unrecorded(error: BaseException) -> Result:
+    """Nothing runs and nothing is asked that is not on record."""
+    return outcomes.unrecorded(error)
+
+
+def broken_off(call: Call) -> Result:
+    """The program is being stopped while the call runs: it still gets its one result."""
+    reason = call.reason or "user"
+    return call.finished or outcomes.stopped(reason, "The program stopped.", call.known.traits.effects)
+
+
+def _broken(error: BaseException) -> Result:
+    """A tool or a toolbox that raises before the call could begin."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return outcomes.raised(error, "none")
+
+
+def _late(call: Call, result: Result) -> Result:
+    """It ended although it was being cancelled: what it says of itself is the truth, if it says anything."""
+    assert call.reason is not None
+    effects = call.known.traits.effects
+    if call.reason == "discarded":
+        done = effects != "none" and not result.is_error
+        stopped = outcomes.stopped("discarded", call.because, effects)
+        return replace(stopped, details={**stopped.details, "effects": "done"}) if done else stopped
+    if not result.content or result.is_error:
+        known = "none" if result.effects == "none" else effects
+        return outcomes.stopped(call.reason, call.because, known, result.text)
+    return outcomes.too_late(call.because, result, effects) if call.reason == "timed_out" else result
+
+
+def _sound(name: str, result: object) -> Result:
+    """What a tool or a hook gave back, as a Result that holds together."""
+    if not isinstance(result, Result):
+        return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
+    content = result.content
+    for part in content if isinstance(content, tuple) else (content,):
+        if not isinstance(part, _CONTENT):
+            what = f"a Result whose content is {type(part).__name__}"
+            return outcomes.failed(f"{name} gave back {what}, wanted a tuple of Text, Image and Resource", "mutating")
+    if result.details:
+        result = replace(result, details=plain_json(result.details))
+    if result.is_error and result.code == "ok":
+        return replace(result, code="tool_error")
+    if result.code not in CODE_STATUS:
+        return replace(result, code="tool_error", is_error=True)
+    if result.code != "ok" and not result.is_error:
+        return replace(result, is_error=True)
+    return result

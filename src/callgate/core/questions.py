@@ -1,0 +1,144 @@
+"""Questions to people and their answers: how one is made, which answer fits it, what an "always" covers.
+
+Functions of a call and what is known about it; they change nothing.
+"""
+
+# Gates come from outside and may not keep to their types.
+
+from dataclasses import replace
+
+from callgate.core.call import Call
+from callgate.core.gate import choices_for, policy_fault
+from callgate.core.ports import Case, Gate
+from callgate.words.arguments import Rejected
+from callgate.words.decisions import (
+    Allow,
+    ApprovalPolicy,
+    Ask,
+    Choice,
+    Confirmation,
+    Decision,
+    Deny,
+    Origin,
+    Pattern,
+    Question,
+    arguments_hash,
+)
+from callgate.words.errors import in_words
+from callgate.words.traits import Traits
+
+UNDECIDED = Deny("gate", "no check decided about this call")
+
+
+def question_about(
+    call: Call, ask: Ask, choices: tuple[Choice, ...], *, now: float, patience: float | None, path: tuple[str, ...]
+) -> Question:
+    case = call.known
+    return Question(
+        call_id=call.id,
+        tool=case.name,
+        arguments=case.arguments,
+        arguments_hash=case.arguments_hash,
+        by=ask.by,
+        reason=ask.reason,
+        asked_at=now,
+        choices=() if ask.standing else choices,
+        preview=call.preview,
+        risk=ask.risk,
+        path=path,
+        origin=ask.origin,
+        deadline=None if patience is None else now + patience,
+        through="" if case.name == call.name else call.name,
+        shown="" if call.preview is None else call.preview.fingerprint,
+    )
+
+
+def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
+    try:
+        return gate.choices(case)
+    except Exception:  # then an "always" reaches exactly these arguments
+        return choices_for(replace(case, traits=Traits()))
+
+
+def answer_fault(call: Call, answer: Confirmation) -> str | None:
+    """Why an answer cannot be taken."""
+    case = call.known
+    if answer.outcome not in ("yes", "yes_always", "no"):
+        return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
+    if answer.arguments_hash != case.arguments_hash:
+        return f"the answer was given for other arguments than those of call {call.id}"
+    if answer.outcome != "no" and answer.arguments is not None:
+        try:
+            read = case.tool.read(answer.arguments)
+        except Exception as error:
+            return f"the changed arguments cannot be read: {in_words(error)}"
+        if isinstance(read, Rejected):
+            return "the changed arguments are not valid: " + "; ".join(read.errors)
+        try:
+            arguments_hash(call.name, answer.arguments)
+        except (TypeError, ValueError) as error:
+            return f"the changed arguments are not JSON: {error}"
+    if answer.always is not None:
+        choices = () if call.question is None else call.question.choices
+        if answer.always.tool not in (case.name, *(each.tool for each in choices if each.tool)):
+            return f"the policy is for {answer.always.tool}, the question was about {case.name}"
+        return policy_fault(answer.always)
+    return None
+
+
+def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
+    """The decision an answer stands for."""
+    origin = Origin(door=answer.door) if answer.door else None
+    if answer.outcome == "no":
+        return Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
+    context = call.decision.context if isinstance(call.decision, Ask) else ()
+    return Allow(answer.by, answer.note or "", answer.arguments, origin, context)
+
+
+def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
+    """The policy an "always" makes: the person's pick, or the narrowest of the choices they were shown."""
+    ask = call.decision
+    if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.standing:
+        return None
+    case, policy = call.known, answer.always
+    if answer.arguments is not None:  # it covers what the person wanted, not what the model wanted
+        read = case.tool.read(answer.arguments)
+        given = answer.arguments if isinstance(read, Rejected) else read.arguments
+        asked, case = case.arguments_hash, replace(case, arguments_hash=arguments_hash(call.name, given))
+        if policy is not None and policy.pattern == Pattern("exact", asked):
+            policy = replace(policy, pattern=Pattern("exact", case.arguments_hash))
+    policy = policy or ApprovalPolicy("allow", case.name, choices_of(gate, case)[0].pattern)
+    if case.traits.judged_as and policy.pattern is not None and policy.pattern.kind == "exact":
+        policy = replace(policy, scope="session")  # the arguments name something that only this session has
+    return replace(
+        policy,
+        created_at=policy.created_at or now,
+        origin=policy.origin or f"{answer.by}, call {call.id}",
+    )
+
+
+def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
+    """The decision that follows from a verdict and from what was decided before."""
+    if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
+        verdict = None  # a person said yes to just that
+    decision = verdict or before or UNDECIDED
+    if isinstance(decision, Ask) and isinstance(before, Allow | Ask) and decision is not before:
+        return _with_change(decision, before)
+    return decision
+
+
+def _answered_before(call: Call, ask: Ask) -> bool:
+    """A person was asked just that about these arguments, perhaps before the program was started."""
+    question = call.question or call.given.question
+    return (
+        question is not None
+        and question.arguments_hash == call.known.arguments_hash
+        and (question.by, question.reason) == (ask.by, ask.reason)
+    )
+
+
+def _with_change(ask: Ask, before: Allow | Ask) -> Ask:
+    """A new question about a call that was changed before: the change and what hooks added to it go along."""
+    if before.arguments is not None and ask.arguments is None:
+        ask = replace(ask, arguments=before.arguments, changed_by=before.changed_by or before.by)
+    return replace(ask, context=before.context) if before.context and not ask.context else ask
