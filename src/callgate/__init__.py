@@ -4,6 +4,12 @@ These are the names to build with; the nouns of the record are in ``callgate.wor
 ``callgate.testing``. Nothing is imported before it is used, so ``import callgate`` stays light.
 """
 
+import sys
+
+if sys.argv[:1] == ["-m"] and "callgate" in sys.orig_argv and sys.path and not sys.flags.safe_path:
+    # `python -m` puts the current folder first: a file there must not stand in for a module of the standard library.
+    del sys.path[0]
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -30,10 +30,10 @@ from callgate.policy.hooks.runners import Function
 from callgate.policy.lines import Fault
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.conversation import Conversation
-from callgate.session.hooks import SessionHooks
+from callgate.session.hooks import Agent, SessionHooks
 from callgate.session.parts import Parts
 from callgate.session.remembered import RememberedAnswers
-from callgate.session.run import RunResult
+from callgate.session.run import RunResult, last_answer
 from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
 from callgate.staging.standing import StandingHandler
@@ -104,10 +104,16 @@ class Session(Conversation):
         host = as_host(host, root, journal, parent)
         state = State()
         record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=(state.fold,))
-        policy = None if config is None else _Policy(config, host, journal, record, functions)
+        node = TreeNode(None if parent is None else (parent.node, parent), label)
+        agent = (
+            None if parent is None else Agent(label or "agent", node.path, lambda: last_answer(record.ledger.messages))
+        )
+        policy = None if config is None else _Policy(config, host, journal, record, functions, agent)
         chosen = as_gate(gate) if policy is None else policy.gate
         settings = settings_from_environment(settings)
-        node = TreeNode(None if parent is None else (parent.node, parent), label)
+        hooks = None if policy is None else policy.session_hooks
+        if hooks is None and agent is not None and parent is not None and parent._hooks is not None:
+            hooks = parent._hooks.for_agent(replace(agent, borrowed=True), record.write)
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")
         staging = Room(
@@ -151,7 +157,7 @@ class Session(Conversation):
                 limits=limits,
                 context=context,
                 summarize=summarize,
-                hooks=None if policy is None else policy.session_hooks,
+                hooks=hooks,
                 remembered=None if policy is None else policy.remembered,
                 notes=() if config is None else tuple(map(str, config.notes)),
             )
@@ -177,7 +183,13 @@ class _Policy:
     """The gate that a Config makes for one session, and the hooks and remembered answers beside it."""
 
     def __init__(
-        self, config: Config, host: Host, journal: Journal, record: Record, functions: Mapping[str, Function] | None
+        self,
+        config: Config,
+        host: Host,
+        journal: Journal,
+        record: Record,
+        functions: Mapping[str, Function] | None,
+        agent: Agent | None,
     ) -> None:
         clock = host.clock
         hooks = Hooks(
@@ -212,7 +224,9 @@ class _Policy:
         self.session_hooks = None
         if config.hooks or notify is not None:
             root = str(config.root)
-            self.session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=notify)
+            self.session_hooks = SessionHooks(
+                hooks, root=root, clock=clock, report=record.write, notify=notify, agent=agent
+            )
 
     def _covers(self, rule: str, case: Case) -> bool:
         return self._judge.concerns(rule, case)

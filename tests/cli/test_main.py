@@ -148,3 +148,14 @@ def test_text_is_cut_by_columns_and_not_by_characters() -> None:
     assert clip("abcdef", 5) == "abcd…"
     assert clip("日本語です", 6) == "日本…"
     assert clip("abc", 0) == ""
+
+
+def test_a_file_in_the_current_folder_does_not_stand_in_for_a_module_of_python(tmp_path: Path) -> None:
+    for name in ("difflib", "argparse", "json", "typing", "tomllib"):
+        (tmp_path / f"{name}.py").write_text("print('not yours to run')\nraise SystemExit(7)\n")
+    for words in ([], ["-X", "utf8"]):
+        ran = subprocess.run(
+            [sys.executable, *words, "-m", "callgate", "policy", "check"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran
+        assert "not yours" not in ran.stdout

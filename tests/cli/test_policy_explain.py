@@ -289,6 +289,16 @@ def test_a_rule_that_is_hardly_meant_that_way_is_noted_and_closes_nothing(person
     assert "nothing is wrong" in out
 
 
+@pytest.mark.spec("HOOK-5")
+def test_a_hook_for_an_event_that_nothing_tells_is_noted(person: Person) -> None:
+    events = ("ConfigChange", "TeammateIdle", "SubagentStop")
+    person.user("".join(f'[[hooks.{event}]]\ncommand = "true"\n' for event in events))
+    out = " ".join(person.good("policy", "check").out.split())
+    assert "2 notes" in out
+    assert "nothing tells ConfigChange yet" in out
+    assert "SubagentStop" not in out
+
+
 def test_what_cannot_be_seen_is_spelled_once(person: Person) -> None:
     person.user('mode = "a\\u3164"')
     assert "not 'a<U+3164>'" in person.run("policy", "check").out

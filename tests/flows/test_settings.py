@@ -13,12 +13,12 @@ from callgate import Answer, Continue, Prompt, Session
 from callgate.config import load_config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trust
-from callgate.testing import ScriptedModel, call, say, turn
+from callgate.testing import ScriptedModel, call, fail, say, turn
 from callgate.tools.tool import tool
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.decisions import Choice, Origin, Pattern
-from callgate.words.errors import UsageError
+from callgate.words.errors import ModelError, UsageError
 from callgate.words.events import CallDecided, Event, InputRefused, Noted, PolicyAdded, QuestionAsked, RunEnded
 from tests.flows.kit import check_history, results
 
@@ -243,6 +243,52 @@ def test_hooks_hear_of_everything_that_happens_to_a_session(place: Place) -> Non
     assert sorted(each["tool_input"]["at"] for each in told(place, "PostToolUse")) == ["a", "b"]
     assert len(told(place, "Stop")) == len(told(place, "SessionEnd")) == 1
     assert "Look needs an answer" in told(place, "Notification")[0]["message"]
+
+
+@pytest.mark.spec("HOOK-5")
+@pytest.mark.parametrize("own", [True, False], ids=["with settings of its own", "with those of its parent"])
+def test_a_nested_session_tells_its_start_and_stop_and_only_the_root_tells_stop(place: Place, own: bool) -> None:
+    events = ("SubagentStart", "SubagentStop", "Stop", "SessionEnd")
+    place.user("".join(f'[[hooks.{event}]]\ncommand = "{hook(place, event)}"\n' for event in events))
+
+    async def main() -> None:
+        async with place.session(DONE) as root:
+            model = ScriptedModel(turn(say("looked at it")))
+            more = {"config": place.config()} if own else {}
+            async with Session(model, [], parent=root, label="explore", **more) as nested:
+                await nested.send(Prompt("look"), until="idle")
+            assert told(place, "Stop") == []
+            await root.send(Prompt("go"), until="idle")
+
+    run(main)
+    (start,), (stop,) = told(place, "SubagentStart"), told(place, "SubagentStop")
+    assert (start["agent_type"], start["agent_path"]) == ("explore", ["explore"])
+    assert (stop["agent_type"], stop["agent_path"], stop["result"]) == ("explore", ["explore"], "looked at it")
+    assert len(told(place, "Stop")) == 1
+    assert len(told(place, "SessionEnd")) == 1 + own
+
+
+@pytest.mark.spec("HOOK-5")
+def test_an_agent_that_is_cut_short_is_told_to_have_stopped(place: Place) -> None:
+    place.user("".join(f'[[hooks.{event}]]\ncommand = "{hook(place, event)}"\n' for event in ("SubagentStop", "Stop")))
+
+    async def main() -> None:
+        broken = turn(fail(ModelError("no such model", kind="bad_request")))
+        async with (
+            place.session(DONE) as root,
+            Session(
+                ScriptedModel(broken),
+                [],
+                parent=root,
+                label="explore",
+            ) as nested,
+        ):
+            await nested.send(Prompt("look"), until="idle")
+
+    run(main)
+    (stop,) = told(place, "SubagentStop")
+    assert (stop["agent_type"], stop["result"]) == ("explore", "")
+    assert told(place, "Stop") == []
 
 
 @pytest.mark.spec("HOOK-1", "EXE-22")

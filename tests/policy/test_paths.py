@@ -370,3 +370,14 @@ def ignored_by_git(repository: Path, rule: str, path: str) -> bool:
     asked = ["git", "-C", str(repository), "check-ignore", "-q", "--no-index", path]
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(repository)}
     return subprocess.run(asked, check=False, env=environment).returncode == 0
+
+
+def test_what_is_in_a_folder_is_not_the_folder_itself_where_it_is_changed() -> None:
+    inner, whole = (parse_path_pattern(text, root="/srv/app", home="/home/me") for text in ("src/**", "src/"))
+    folder = Place("src", ("/srv/app/src",), "/srv/app/src", inside=True, kind="folder")
+    below = Place("src/a", ("/srv/app/src/a",), "/srv/app/src/a", inside=True)
+    assert not inner.covers(folder, changed=True)
+    assert inner.covers(folder), "to read a folder is to read what is in it"
+    assert inner.covers(below, changed=True)
+    assert whole.covers(folder, changed=True)
+    assert inner.touches(folder), "a deny rule is about the folder too"

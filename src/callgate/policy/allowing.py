@@ -66,7 +66,7 @@ class Grants:
     def _why_no_place(self, rule: Rule, content: Path) -> str | None:
         meant = [touch for touch in self.subject.touches if touch.way in content.ways]
         for touch in meant:
-            if not content.pattern.covers(touch.place):
+            if not content.opens(touch):
                 return f"it does not cover all the way to {touch.place.spelled}"
             if not touch.place.inside and not rule.reaches:
                 return _too_far(rule, (touch,))
@@ -123,7 +123,7 @@ class Grants:
             if rule.kind not in _WAYS and not rule.is_for(self.subject):
                 continue
             far_enough = touch.place.inside or rule.reaches
-            if far_enough and touch.way in content.ways and content.pattern.covers(touch.place):
+            if far_enough and touch.way in content.ways and content.opens(touch):
                 return rule
         return None
 

@@ -3,10 +3,12 @@
 They only look: at the case, at the rulebook, at links on the way of a path. None of them waits, but for the hooks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from inspect import isawaitable
 from os.path import expanduser
+from typing import Any
 
 from callgate import shell
 from callgate.core.ports import Case, Check, Verdict
@@ -34,18 +36,27 @@ _RISKS: Mapping[Way, str] = {
 }
 
 
-def standard_checks(rulebook: Rulebook = EMPTY, *, hooks: Check | None = None) -> tuple[Check, ...]:
-    """What a gate asks about a call, in this order. ``hooks`` is the check that asks the hooks and answers Hooked."""
+def standard_checks(
+    rulebook: Rulebook = EMPTY, *, hooks: Check | None = None, own: Sequence[Check] = ()
+) -> tuple[Check, ...]:
+    """The checks of a gate in their order. ``hooks`` is the check that asks the hooks and answers Hooked.
+
+    ``own`` are checks of an embedding program: their denials count right after deny rules, their questions as ask rules
+    do, and their allows as allow rules do, after plan mode, hard safety and the ask rules.
+    """
     judge = Judge(rulebook)
+    early, late = OwnChecks(own).split() if own else ((), ())
     return (
         Check("settings", judge.settings, again=True),
         Check("deny rules", judge.denied, again=True),
+        *early,
         *(() if hooks is None else (hooks,)),
         Check("plan mode", judge.plan_mode, again=True),
         Check("hard safety", judge.hard_safety, again=True),
         Check("loop guard", loop_guard),
         Check("ask rules", judge.asked),
         Check("interaction", judge.interaction),
+        *late,
         Check("mode", judge.mode),
         Check("allow rules", judge.allowed),
         Check("default", judge.default),
@@ -80,6 +91,40 @@ def _may_touch(case: Case) -> bool:
 @lru_cache(maxsize=256)
 def _condition(text: str, root: str, home: str) -> Rule:
     return make_rule("ask", text, Origin(), root=root, home=home)
+
+
+class OwnChecks:
+    """Checks of an embedding program, each asked once for a case: a denial counts at once, any other answer later.
+
+    Where a hook changes the arguments all checks are asked anew, and so are these.
+    """
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self._checks = checks
+        self._answers: dict[tuple[str, str], Verdict] = {}
+
+    def split(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+        return (
+            tuple(Check(each.name, partial(self._early, each), again=True) for each in self._checks),
+            tuple(Check(each.name, partial(self._late, each.name)) for each in self._checks),
+        )
+
+    def _early(self, check: Check, case: Case) -> Verdict | Awaitable[Verdict]:
+        answer = check.judge(case)
+        return self._awaited(check, case, answer) if isawaitable(answer) else self._kept(check, case, answer)
+
+    async def _awaited(self, check: Check, case: Case, answer: Awaitable[Any]) -> Verdict:
+        return self._kept(check, case, await answer)
+
+    def _kept(self, check: Check, case: Case, answer: Any) -> Verdict:
+        if answer is None or isinstance(answer, Allow | Ask):
+            self._answers[check.name, case.call_id] = answer
+            return None
+        return answer  # a denial, or something that the gate refuses
+
+    def _late(self, name: str, case: Case) -> Verdict:
+        answer = self._answers.pop((name, case.call_id), None)
+        return answer if not isinstance(answer, Ask) else replace(answer, standing=True)
 
 
 class Judge:

@@ -103,8 +103,12 @@ class Path:
         if not (self.field or subject.placed or subject.declared.command is not None):
             return False  # its places are only guessed
         meant = self._meant(subject)
-        others = all(touch.place.inside or self.pattern.covers(touch.place) for touch in subject.touches)
-        return bool(meant) and others and all(self.pattern.covers(touch.place) for touch in meant)
+        others = all(touch.place.inside or self.opens(touch) for touch in subject.touches)
+        return bool(meant) and others and all(map(self.opens, meant))
+
+    def opens(self, touch: Touch) -> bool:
+        """Whether an allow rule covers this place in the way it is touched."""
+        return self.pattern.covers(touch.place, changed=touch.way != "read")
 
     def _meant(self, subject: Subject) -> Sequence[Touch]:
         if self.field:

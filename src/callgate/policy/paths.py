@@ -34,18 +34,22 @@ _ANY_FOLDERS = r"(?:/[^/]++)*?"
 
 @noun
 class PathPattern:
-    """``text`` is what stood in the rule. ``below``: it names a folder, so a file of that name is not meant."""
+    """``text`` is what stood in the rule. ``below``: it names a folder, so a file of that name is not meant. ``inner``:
+    it ends in ``**`` and means what is in the folder."""
 
     text: str
     below: bool
+    inner: bool
     exact: re.Pattern[str]
     folded: re.Pattern[str]
     loose: tuple[re.Pattern[str], ...]
 
-    def covers(self, place: Place) -> bool:
-        """For allowing: nothing is wrong with the path, and every hop of it matches."""
+    def covers(self, place: Place, *, changed: bool = False) -> bool:
+        """For allowing: nothing is wrong with the path, and every hop of it matches. A folder that is itself
+        ``changed`` is not one of the things in it; to read it is to read those."""
         pattern, spelled = (self.folded, same_name) if place.folds else (self.exact, str)
-        return place.fault is None and all(self._hits(pattern, spelled(hop), place) for hop in place.hops)
+        inner = self.inner and changed
+        return place.fault is None and all(self._hits(pattern, spelled(hop), place, inner) for hop in place.hops)
 
     def touches(self, place: Place) -> bool:
         """For denying and asking: any hop matches, as it is or as some other system would read it."""
@@ -55,9 +59,11 @@ class PathPattern:
             for lax in (loose_name(hop),)
         )
 
-    def _hits(self, pattern: re.Pattern[str], hop: str, place: Place) -> bool:
+    def _hits(self, pattern: re.Pattern[str], hop: str, place: Place, inner: bool) -> bool:
         found = pattern.match(hop)
-        return found is not None and (not self.below or place.kind == "folder" or found.end() < len(hop))
+        if found is None or found.end() < len(hop):
+            return found is not None
+        return not inner and (not self.below or place.kind == "folder")
 
 
 def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
@@ -72,6 +78,7 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
     pieces = [_pieces(at, part) for at, part in parts]
     if below and pieces[-1:] == [[_ANY_DEPTH]]:
         pieces.append([_ANY])  # as git has it, **/ are the folders, and ** is what is in them
+    inner = pieces[-1:] == [[_ANY_DEPTH]]
     while pieces[-1:] == [[_ANY_DEPTH]]:
         pieces.pop()
         below = True
@@ -82,6 +89,7 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
     return PathPattern(
         content,
         below,
+        inner,
         compiled(before, str),
         compiled(before, same_name),
         tuple(compiled(names, loose_name, skip=skip) for names, skip in _spellings(before, pieces)),

@@ -8,20 +8,34 @@ from typing import Any
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.policy.hooks.environment import scrubbed
-from callgate.policy.hooks.hooks import Hooks, Outcome
+from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
+from callgate.policy.hooks.protocol import AGENT_EVENTS
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
 from callgate.words.events import Noted
 from callgate.words.messages import Part, Text
+from callgate.words.noun import noun
 
 _NOTIFY_TIMEOUT = 60.0
 _LAST_WORDS, _GRACE = 10.0, 5.0
 _INTERRUPTED = "it was interrupted"
 
 
+@noun
+class Agent:
+    """The nested session whose work hooks are told of: its type and its path from the root. ``borrowed``: the hooks are
+    those of the session above, which are told of the agent's start and end and of nothing else in it."""
+
+    kind: str
+    path: tuple[str, ...]
+    result: Callable[[], str]
+    borrowed: bool = False
+
+
 class SessionHooks:
     """Runs the hooks of each event and reads their answers. ``notify`` is a command line that is run for every
-    question, to tell people who are away; ``report`` takes a note for the record."""
+    question, to tell people who are away; ``report`` takes a note for the record. ``agent`` is given for a nested
+    session: then SubagentStart and SubagentStop are told, and never Stop."""
 
     def __init__(
         self,
@@ -31,8 +45,11 @@ class SessionHooks:
         clock: Clock,
         report: Callable[[Noted], None],
         notify: str | None = None,
+        agent: Agent | None = None,
     ) -> None:
         self._hooks = hooks
+        self._agent = agent
+        self._working = False  # SubagentStart was told, and SubagentStop not yet
         self._root = root
         self._clock = clock
         self._report = report
@@ -42,6 +59,14 @@ class SessionHooks:
         self._tasks: set[asyncio.Task[None]] = set()
         self._given_up: asyncio.Future[None] | None = None
 
+    def for_agent(self, agent: Agent, report: Callable[[Noted], None]) -> "SessionHooks":
+        """The same hooks for a nested session that has none of its own."""
+        return SessionHooks(self._hooks, root=self._root, clock=self._clock, report=report, agent=agent)
+
+    @property
+    def _borrowed(self) -> bool:
+        return self._agent is not None and self._agent.borrowed
+
     def interrupt(self) -> None:
         """Stops waiting for the hooks under way; their tasks are cancelled."""
         if self._given_up is not None and not self._given_up.done():
@@ -49,6 +74,8 @@ class SessionHooks:
 
     async def _told(self, event: str, **payload: Any) -> Outcome | None:
         """Runs the hooks of an event; None when it was interrupted."""
+        if self._borrowed and event not in AGENT_EVENTS:
+            return UNTOUCHED
         loop = asyncio.get_running_loop()
         asked = loop.create_task(self._hooks.happened(event, **payload))
         self._given_up = given_up = loop.create_future()
@@ -76,7 +103,14 @@ class SessionHooks:
         if begun.blocked is not None or begun.stop is not None:
             return f"{begun.by} does not let the session start: {begun.blocked or begun.stop}"
         self._started, self._context = True, begun.context
+        if self._agent is not None:
+            told = await self._told("SubagentStart", **self._about(self._agent))
+            self._working = True
+            self._context = (*self._context, *(() if told is None else told.context))
         return None
+
+    def _about(self, agent: Agent) -> dict[str, Any]:
+        return {"agent_type": agent.kind, "agent_path": list(agent.path)}
 
     async def prompted(self, parts: tuple[Part, ...]) -> tuple[Part, ...] | str:
         """Runs UserPromptSubmit. Gives the prompt with the hooks' context, or the reason why it is not sent."""
@@ -90,10 +124,16 @@ class SessionHooks:
         return (*parts, *(Text(f"\n[hook: {each}]") for each in said))
 
     async def ending(self, again: bool) -> str | None:
-        """Runs Stop before the agent ends its work. Gives the text of a hook that makes it go on. ``again``: a hook has
-        done so before in this run."""
-        outcome = await self._told("Stop", stop_hook_active=again)
-        return None if outcome is None or outcome.stop is not None else outcome.blocked
+        """Runs Stop, or SubagentStop of a nested session, before the agent ends its work. Gives the text of a hook that
+        makes it go on. ``again``: a hook has done so before in this run."""
+        if self._agent is None:
+            outcome = await self._told("Stop", stop_hook_active=again)
+        else:
+            told = {**self._about(self._agent), "result": self._agent.result()}
+            outcome = await self._told("SubagentStop", stop_hook_active=again, **told)
+        goes_on = None if outcome is None or outcome.stop is not None else outcome.blocked
+        self._working = self._working and goes_on is not None
+        return goes_on
 
     async def compacting(self, event: str, text: str) -> str | None:
         """Runs PreCompact or PostCompact. Gives the reason if a hook does not let the history be compacted."""
@@ -106,14 +146,21 @@ class SessionHooks:
 
     def asked(self, question: Question) -> None:
         """Starts the Notification hooks and the notify command for an open question."""
+        if self._borrowed:
+            return  # the session above is told of the question itself
         message = f"{question.tool} needs an answer: {question.reason or question.by}"
         self._go(self._hooks.happened("Notification", message=message, notification_type="permission_prompt"))
         if self._notify is not None:
             self._go(self._run_notify(self._notify, message))
 
     async def ended(self, reason: str) -> None:
-        """Runs SessionEnd and waits for every hook task, up to a time limit."""
-        self._go(self._hooks.happened("SessionEnd", reason=reason))
+        """Runs SessionEnd and waits for every hook task, up to a time limit. An agent whose work was cut short is told
+        to have stopped."""
+        if self._agent is not None and self._working:
+            told = {**self._about(self._agent), "result": self._agent.result()}
+            self._go(self._hooks.happened("SubagentStop", stop_hook_active=False, **told))
+        if not self._borrowed:
+            self._go(self._hooks.happened("SessionEnd", reason=reason))
         over = asyncio.get_running_loop().create_future()
 
         def end() -> None:

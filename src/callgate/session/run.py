@@ -2,7 +2,7 @@
 plain code."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -78,8 +78,13 @@ async def _run_once(session: _Session, sent: Input) -> RunResult[Any]:
         return RunResult("", None, "paused", "the run was left unfinished")
     if ended.reason != "done":
         return RunResult("", None, ended.reason, ended.sentence)
-    text = next((message.text for message in reversed(session.messages) if message.role == "assistant"), "")
+    text = last_answer(session.messages)
     return RunResult(text, text, "done")
+
+
+def last_answer(messages: Sequence[Message]) -> str:
+    """The text of the model's last message; empty where it has said nothing."""
+    return next((message.text for message in reversed(messages) if message.role == "assistant"), "")
 
 
 def _with_output(result: RunResult[Any], output: OutputType[Any], found: Any) -> RunResult[Any]:

@@ -80,7 +80,7 @@ def test_text_takers_are_those_of_the_protocol() -> None:
     [
         (b"\xff\xfe", "wrote something that is not UTF-8"),
         (b"{", "gave JSON that cannot be read"),
-        (b"{} and more", "gave JSON that cannot be read"),
+        (b"{} and more", "wrote other text after its JSON"),
         (b'{"a": NaN}', "gave JSON that cannot be read"),
         (b'{"reason": "\\ud800"}', "gave JSON that cannot be read"),
         (b"{" + b'"a":{' * 100_000, "gave JSON that cannot be read"),
@@ -292,3 +292,15 @@ def test_any_output_with_any_code_is_an_answer_or_a_failure(stdout: bytes, code:
 
 def test_every_subject_belongs_to_an_event() -> None:
     assert set(SUBJECTS) < set(EVENTS)
+
+
+BLOCKING = b'{"decision": "block", "reason": "no"}'
+
+
+@pytest.mark.parametrize("rest", [b"\ndone", b" {}", b'\n{"decision": "approve"}', b"}"])
+def test_a_block_counts_whatever_is_written_after_it(rest: bytes) -> None:
+    assert read_text(PRE, BLOCKING + rest) == Answer("deny", "no")
+    stops = read_text(PRE, b'{"continue": false, "stopReason": "enough"}' + rest)
+    assert isinstance(stops, Answer)
+    assert stops.stop == "enough"
+    assert read_text(PRE, ALLOWING + rest) == Failure("wrote other text after its JSON")

@@ -20,6 +20,7 @@ from callgate.policy.contents import Unreadable
 from callgate.policy.explain import Reading, Step, explain
 from callgate.policy.hints import hint
 from callgate.policy.hooks.hooks import Hooks
+from callgate.policy.hooks.protocol import UNTOLD
 from callgate.policy.layers import read_repository
 from callgate.policy.lines import Fault
 from callgate.policy.memory import KeptScope, Memory, Remembered
@@ -87,7 +88,12 @@ class Policy:
             for each in self.answers()
             if each.problem
         )
-        return (*self.config.notes, *unused, *useless, *self._misspelt(), *self._doubtful())
+        untold = (
+            Fault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
+            for hook in self.config.hooks
+            if hook.event in UNTOLD
+        )
+        return (*self.config.notes, *unused, *useless, *untold, *self._misspelt(), *self._doubtful())
 
     def _misspelt(self) -> Iterator[Fault]:
         """Allow rules of the repository are ignored as a whole, so nothing else says which of them cannot be read."""

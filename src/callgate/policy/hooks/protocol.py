@@ -12,6 +12,12 @@ from callgate.words.noun import noun
 CALL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
 """Events about one call; the others go through ``Hooks.happened``."""
 
+AGENT_EVENTS = ("SubagentStart", "SubagentStop")
+"""Events about the work of a nested session."""
+
+UNTOLD = ("TaskCreated", "TaskCompleted", "TeammateIdle", "ConfigChange")
+"""Events that nothing in Callgate tells yet; a hook for one is noted by ``callgate policy check``."""
+
 SUBJECTS: Mapping[str, str] = {
     **dict.fromkeys(CALL_EVENTS, "tool_name"),
     "SessionStart": "source",

@@ -43,18 +43,30 @@ def read_exit(event: str, done: Finished) -> Answer | Failure:
 
 
 def read_text(event: str, stdout: bytes) -> Answer | Failure:
-    """JSON when it begins like an object; otherwise plain text, which may not have such JSON further down."""
+    """JSON when it begins like an object; otherwise plain text, which may not have such JSON further down. An object
+    that other text follows counts if it forbids something: a block must not get lost in noise."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         return Failure("wrote something that is not UTF-8")
     if text.startswith("{"):
-        return read_json(event, text)
+        return _with_rest(event, text)
     if any(_begins_answer(text, at) for at in _line_starts(text)):
         return Failure("wrote other text before its JSON")
     if event in TAKES_TEXT:
         return Answer(context=cut_text(text))
     return Answer(shown=(cut_text(text),)) if text else SILENT
+
+
+def _with_rest(event: str, text: str) -> Answer | Failure:
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return read_json(event, text)
+    answer = read_json(event, text[:end])
+    if not text[end:].strip() or isinstance(answer, Failure) or answer.verdict == "deny" or answer.stop is not None:
+        return answer
+    return Failure("wrote other text after its JSON")
 
 
 def _line_starts(text: str) -> list[int]:
