@@ -8,7 +8,7 @@ from functools import partial
 from os import PathLike, environ, fspath
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from callgate.changes.history import History
 from callgate.changes.history_host import HistoryHost
@@ -18,7 +18,7 @@ from callgate.core import gate as gates
 from callgate.core import runner
 from callgate.core.gate import PostHook, Requested
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Check, Gate, Host, Journal, Model, Tool, Toolbox
+from callgate.core.ports import Case, Check, Gate, Host, Journal, Masking, Model, Tool, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.core.turn import Equipment
 from callgate.host.local import LocalHost
@@ -40,7 +40,6 @@ from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.transcript.compact import Summarize
-from callgate.transcript.journal import DiskJournal
 from callgate.words.decisions import Allow, Choice, Confirmation
 from callgate.words.errors import UsageError
 from callgate.words.events import ModeSet, Noted
@@ -199,7 +198,7 @@ class _Policy:
             clock=clock,
             report=record.write,
             session=journal.session,
-            transcript=str(journal.path) if isinstance(journal, DiskJournal) else "",
+            transcript="" if journal.path is None else str(journal.path),
             functions=functions,
             trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
         )
@@ -283,7 +282,7 @@ def as_gate(gate: Gate | None) -> Gate:
 def as_host(
     host: Host | None,
     root: str | PathLike[str] | None,
-    journal: Journal | None = None,
+    journal: Masking | None = None,
     parent: Conversation | None = None,
 ) -> Host:
     """The host given, that of the parent, or the local one with ``root`` as its workspace. With a journal on disk the
@@ -296,13 +295,13 @@ def as_host(
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")
     place = None if root is None else Path(root)
     if parent is not None:
-        if place is None and not isinstance(journal, DiskJournal):
+        if place is None and (journal is None or journal.path is None):
             return parent.host
         place = place or _root_of(parent.host)
-    if isinstance(journal, DiskJournal):
-        folder, every = journal.folder, journal.folder.parent
+    if journal is not None and journal.path is not None:
+        folder, every = journal.path.with_suffix(""), journal.path.parent
         # One journal for all sessions of a workspace: they apply to the same files.
-        host = LocalHost(place, folder / "artifacts", clean=journal.masker.noun, journal=every / "applying")
+        host = LocalHost(place, folder / "artifacts", clean=journal.clean, journal=every / "applying")
         return HistoryHost(host, History(every), journal.session)
     return LocalHost(place)
 
@@ -311,12 +310,17 @@ def _root_of(host: Host) -> Path:
     return Path(host.place(".").resolved)
 
 
-def as_journal(journal: Journal | None) -> Journal:
-    """UsageError for what is none: most often a Store, or a journal that was not awaited."""
+def as_journal(journal: Journal | None) -> Masking:
+    """The journal, given no secrets to store. UsageError for what is none: most often a Store, or a journal that was
+    not awaited."""
     if journal is None:
         return MemoryJournal()
     if hasattr(journal, "barrier"):
-        return journal
+        if not hasattr(journal, "clean"):
+            from callgate.transcript.masked import masked  # costly to load: its patterns
+
+            journal = masked(journal)
+        return cast(Masking, journal)
     if hasattr(journal, "close"):  # a coroutine
         journal.close()  # pyright: ignore
     raise UsageError(f"pass journal=await store.create() or await store.open(…), not {type(journal).__name__}")

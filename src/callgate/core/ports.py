@@ -6,7 +6,8 @@ survives one that does raise, but the call then ends as an error.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from callgate.core.locks import LockTable
 from callgate.words.arguments import Accepted, Rejected
@@ -21,6 +22,7 @@ from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Traits
 
+T = TypeVar("T")
 Maybe = Awaitable[None] | None
 """Nothing to wait for, or something: lets the common case stay free of a trip through the event loop."""
 
@@ -315,11 +317,19 @@ Drafted = tuple[tuple[int, str], ...]
 
 
 class Journal(Protocol):
-    """The append-only record of one session. One writer; only the loop's thread calls it."""
+    """The append-only record of one session. One writer; only the loop's thread calls it.
+
+    A session masks secrets in what it gives to a journal, unless the journal does so itself: see Masking."""
 
     @property
     def session(self) -> str:
         """The session's id, the same after every restart; empty for a record that ends with the program."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """The file it is kept in. Artifacts and the history of changes are kept in a folder beside it, which has its
+        name without the suffix. None for a record that ends with the program."""
         ...
 
     @property
@@ -378,4 +388,12 @@ class Journal(Protocol):
 
     async def aclose(self) -> None:
         """Nothing is appended any more. JournalError when something could not be written."""
+        ...
+
+
+class Masking(Journal, Protocol):
+    """A journal that stores no secrets: it masks them itself, or stores nothing."""
+
+    def clean(self, value: T, /) -> T:
+        """The value without secrets, as it would be on record."""
         ...

@@ -6,6 +6,8 @@
 from asyncio import Future, ensure_future, get_running_loop, shield
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from callgate.core.chain import live_events
 from callgate.core.ledger import Ledger
@@ -15,6 +17,8 @@ from callgate.words.errors import in_words
 from callgate.words.event_table import EVENTS
 from callgate.words.events import CallSettled, CallStarted, Durable, Event, MessageAdded, Noted, Passing
 from callgate.words.messages import Message
+
+T = TypeVar("T")
 
 
 class MemoryJournal:
@@ -28,6 +32,13 @@ class MemoryJournal:
     @property
     def number(self) -> int:
         return len(self.events)
+
+    @property
+    def path(self) -> Path | None:
+        return None
+
+    def clean(self, value: T, /) -> T:
+        return value
 
     def append(self, event: Durable) -> None:
         self.events.append(event)

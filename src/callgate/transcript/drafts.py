@@ -1,15 +1,13 @@
 """The text of the message that is being streamed, in a small file beside the log: not part of the record, and replaced
 again and again until the message itself is on it."""
 
-import re
 from json import dumps, loads
 from pathlib import Path
 
 from callgate.core.ports import Drafted
 from callgate.transcript.beside import drop_beside, read_beside, replace_beside
+from callgate.transcript.masked import masked_draft
 from callgate.transcript.masking import Masker
-
-_UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
 def draft_path(log: Path) -> Path:
@@ -17,11 +15,7 @@ def draft_path(log: Path) -> Path:
 
 
 def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> None:
-    """Without its last word, which may be the beginning of a secret that nobody can recognise yet."""
-    *pieces, (calls, last) = text
-    pieces.append((calls, masker.finished(_UNFINISHED.sub("", last))))
-    shown = [(calls, masker.text(piece)) for calls, piece in pieces if piece]
-    replace_beside(draft_path(log), dumps({"message": message_id, "text": shown}))
+    replace_beside(draft_path(log), dumps({"message": message_id, "text": masked_draft(masker, text)}))
 
 
 def read_draft(log: Path) -> tuple[str, Drafted]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import time
+from typing import TypeVar
 
 from callgate.core.chain import Chain
 from callgate.core.ports import Drafted, Maybe
@@ -33,6 +34,8 @@ from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import Branched, Compacted, Durable, MessageAdded, PromptQueued, Rewound
 from callgate.words.messages import Message
+
+T = TypeVar("T")
 
 _INDEX_EVERY = 4 << 20
 _MOVES = (Rewound, Branched)
@@ -65,9 +68,8 @@ class DiskJournal:
         """Where artifacts and agents of this session go; made when something does."""
         return self.path.with_suffix("")
 
-    @property
-    def masker(self) -> Masker:
-        return self._lines.masker
+    def clean(self, value: T, /) -> T:
+        return self._lines.masker.noun(value)
 
     @property
     def about(self) -> Summary:

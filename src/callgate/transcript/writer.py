@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import finalize
 
-from callgate.transcript.tape import PATIENCE, Tape, patiently
+from callgate.transcript.tape import PATIENCE, patiently
 from callgate.words.errors import JournalError, in_words
 from callgate.words.events import Durable
 
@@ -32,7 +32,7 @@ class Lines(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def open(self) -> Tape:
+    def open(self) -> Sink:
         """The file to write on. Called before the first line, again if it failed."""
         ...
 
@@ -51,6 +51,22 @@ class Lines(Protocol):
     def close(self) -> None:
         """The end. Must not raise."""
         ...
+
+
+class Sink(Protocol):
+    """The place that lines are written to, such as a Tape. OSError: try again."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def unsynced(self) -> bool: ...
+    @property
+    def crowded(self) -> bool: ...
+    def put(self, data: bytes) -> None: ...
+    def write(self) -> None: ...
+    def sync(self) -> None: ...
 
 
 class _Waiter(NamedTuple):
@@ -74,7 +90,7 @@ class Writer:
         self._lock = Lock()  # around the waiters and the failure
         self._wake, self._stop = Event(), Event()
         self._thread: Thread | None = None
-        self._tape: Tape | None = None
+        self._tape: Sink | None = None
         self._appended = 0  # events; counted by the loop
         self._encoded = self._synced = 0  # counted by the thread
         self._waiters: list[_Waiter] = []
@@ -198,7 +214,7 @@ class Writer:
         if self._jobs:
             self._wake.set()
 
-    def _encode(self, tape: Tape) -> None:
+    def _encode(self, tape: Sink) -> None:
         begin = tape.end
         while self._queue and tape.end - begin < _BATCH:
             tape.put(self._lines.line(self._queue[0], tape.end))
@@ -222,7 +238,7 @@ class Writer:
         _tell(waiting, failure)
 
 
-def _again(tape: Tape) -> None:
+def _again(tape: Sink) -> None:
     """A sync that failed before has given everything back to be written."""
     tape.write()
     tape.sync()

@@ -1,0 +1,251 @@
+"""A Journal in an SQLite database: one file a session, one thread that writes, one commit for a group of events.
+
+The database is in WAL mode with ``synchronous=FULL``: a commit returns once its pages are on disk. The connection keeps
+SQLite's exclusive lock until it is closed or the process ends, so that a session has one writer.
+"""
+
+import os
+import sqlite3
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
+from errno import EIO, ENOSPC
+from functools import partial
+from json import dumps, loads
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.core.chain import live_events
+from callgate.core.ports import Drafted, Maybe
+from callgate.host.threads import in_thread
+from callgate.transcript.writer import Writer
+from callgate.words.decisions import Confirmation
+from callgate.words.errors import JournalError, SessionLocked, StateError, UsageError
+from callgate.words.events import Durable, MessageAdded, PromptQueued
+from callgate.words.jsonable import from_json, plain_json, to_json
+from callgate.words.messages import Message
+
+_MUCH = 8 << 20
+_SETUP = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS events (n INTEGER PRIMARY KEY, event TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS draft (one INTEGER PRIMARY KEY, message TEXT NOT NULL, pieces TEXT NOT NULL);
+COMMIT;
+"""
+
+
+class SqliteJournal:
+    """A session in a database, which is made with the first message. The name of the file without its suffix is the
+    session's id. Give it to a Session, which masks secrets before they come here."""
+
+    def __init__(self, database: "_Database", events: Sequence[Durable], draft: tuple[str, Drafted]) -> None:
+        self.path = database.path
+        self.number = len(events)
+        self._events = events
+        self._draft = draft
+        self._database = database
+        self._writer = Writer(database, name=self.session)
+        self._held: list[Durable] | None = None if database.exists else []  # before the first message
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: str | PathLike[str]) -> "SqliteJournal":
+        """A new session, or the one at ``path``. SessionLocked when another program has it open, JournalError when it
+        cannot be read."""
+        return await in_thread(partial(cls._open, Path(fspath(path))))
+
+    @classmethod
+    def _open(cls, path: Path) -> "SqliteJournal":
+        path = path.absolute()
+        database = _Database(path)
+        if not path.exists():
+            return cls(database, (), ("", ()))
+        try:
+            database.connect()
+            return cls(database, [event for _, event in database.after(0)], database.read_draft())
+        except BaseException as error:
+            database.close()
+            if isinstance(error, sqlite3.Error | UsageError):
+                raise JournalError(f"{path} cannot be read as a session: {error}") from error
+            raise
+
+    @property
+    def session(self) -> str:
+        return self.path.stem
+
+    def append(self, event: Durable) -> None:
+        if self._closed:
+            raise StateError(f"the journal of session {self.session} is closed")
+        self.number += 1
+        if self._held is None:
+            self._writer.append(event)
+            return
+        self._held.append(event)
+        if isinstance(event, MessageAdded | PromptQueued):
+            held, self._held = self._held, None
+            for each in held:
+                self._writer.append(each)
+
+    def barrier(self) -> Awaitable[None] | None:
+        return self._writer.barrier()
+
+    def room(self) -> Awaitable[None] | None:
+        return self._writer.room()
+
+    def read(self) -> Iterable[Durable]:
+        return live_events(self._events)
+
+    def draft(self, message_id: str, text: Drafted) -> None:
+        if self._held is None and not self._closed:
+            self._database.drafting = (message_id, text)
+            self._writer.nudge()
+
+    def drafted(self, message_id: str) -> Drafted:
+        return self._draft[1] if self._draft[0] == message_id else ()
+
+    async def live(self) -> Sequence[Durable]:
+        return live_events(event for _, event in await self.after(0))
+
+    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
+        if self._held is not None:
+            return list(enumerate(self._held[number:], number + 1))
+        return await self._writer.call(partial(self._database.after, number))
+
+    async def recall(self, message_id: str) -> Message | None:
+        said = (event.message for _, event in await self.after(0) if isinstance(event, MessageAdded))
+        return next((message for message in said if message.id == message_id), None)
+
+    async def answers(self) -> Sequence[Confirmation]:
+        return ()
+
+    def answer_faults(self) -> Sequence[str]:
+        return ()
+
+    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
+        return None
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        failure = await in_thread(self._writer.finish)
+        self._database.close()
+        if failure is not None:
+            raise failure
+
+
+class _Database:
+    """The connection; after it was opened, only the writer's thread uses it. It gives the writer its rows to write, and
+    takes them like a file: ``put`` collects, ``write`` inserts, ``sync`` commits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.exists = False
+        self.drafting: tuple[str, Drafted] | None = None  # the newest that is not written yet
+        self.end = self._safe = 0  # bytes given, bytes committed
+        self._connection: sqlite3.Connection | None = None
+        self._pending: list[bytes] = []
+        self._uncommitted: list[bytes] = []
+
+    def connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._connection = connection = sqlite3.connect(
+            self.path, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.executescript(_SETUP)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                why = f"session {self.path.stem} is open in another program: close it there"
+                raise SessionLocked(why, pid=None, since=None) from None
+            raise
+        self.exists = True
+        return connection
+
+    # ---- the rows -----------------------------------------------------------------------------------------------
+
+    def open(self) -> "_Database":
+        try:
+            self._connection = self._connection or self.connect()
+        except sqlite3.Error as error:
+            raise _as_os_error(error) from error
+        return self
+
+    def line(self, event: Durable, at: int) -> bytes:
+        data = to_json(event)
+        try:
+            text = dumps(data, separators=(",", ":"), allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            text = dumps(plain_json(data))
+        return text.encode()
+
+    @property
+    def unsynced(self) -> bool:
+        return self._safe < self.end
+
+    @property
+    def crowded(self) -> bool:
+        return self.end - self._safe > _MUCH
+
+    def put(self, data: bytes) -> None:
+        self._pending.append(data)
+        self.end += len(data)
+
+    def write(self) -> None:
+        if self._pending:
+            rows = [(data.decode(),) for data in self._pending]
+            self._do("INSERT INTO events (event) VALUES (?)", rows)
+            self._uncommitted += self._pending
+            self._pending = []
+
+    def sync(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._do("COMMIT")
+        self._uncommitted, self._safe = [], self.end
+
+    def _do(self, statement: str, rows: Sequence[tuple[str]] = ()) -> None:
+        assert self._connection is not None
+        try:
+            if rows and not self._connection.in_transaction:
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany(statement, rows) if rows else self._connection.execute(statement)
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            self._pending, self._uncommitted = [*self._uncommitted, *self._pending], []
+            raise _as_os_error(error) from error
+
+    # ---- beside them --------------------------------------------------------------------------------------------
+
+    def after(self, number: int) -> list[tuple[int, Durable]]:
+        assert self._connection is not None
+        rows = self._connection.execute("SELECT n, event FROM events WHERE n > ? ORDER BY n", (number,))
+        return [(n, from_json(cast(Any, Durable), loads(event))) for n, event in rows]
+
+    def read_draft(self) -> tuple[str, Drafted]:
+        assert self._connection is not None
+        found = self._connection.execute("SELECT message, pieces FROM draft").fetchone()
+        return ("", ()) if found is None else (found[0], tuple((calls, text) for calls, text in loads(found[1])))
+
+    def aside(self) -> None:
+        draft, self.drafting = self.drafting, None
+        if draft is not None and self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.execute("INSERT OR REPLACE INTO draft VALUES (1, ?, ?)", (draft[0], dumps(draft[1])))
+
+    def rest(self) -> None:
+        return
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _as_os_error(error: sqlite3.Error) -> OSError:
+    full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+    return OSError(ENOSPC if full else EIO, str(error))
