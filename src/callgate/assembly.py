@@ -10,8 +10,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar, cast, overload
 
-from callgate.changes.history import History
-from callgate.changes.history_host import HistoryHost
 from callgate.config import Config, max_concurrency_from
 from callgate.core import executor as engine
 from callgate.core import gate as gates
@@ -299,6 +297,9 @@ def as_host(
             return parent.host
         place = place or _root_of(parent.host)
     if journal is not None and journal.path is not None:
+        from callgate.changes.history import History  # with sessions on disk alone
+        from callgate.changes.history_host import HistoryHost
+
         folder, every = journal.path.with_suffix(""), journal.path.parent
         # One journal for all sessions of a workspace: they apply to the same files.
         host = LocalHost(place, folder / "artifacts", clean=journal.clean, journal=every / "applying")

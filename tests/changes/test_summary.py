@@ -1,6 +1,7 @@
 """One line about a ChangeSet, and the diff as people are shown it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -75,3 +76,14 @@ def test_what_is_shown_can_be_written_as_json_whatever_the_bytes_are() -> None:
     assert shown.title == "odd \\ud83d: 1 file, +1 −1"
     assert shown.body.endswith("-caf\\xe9\n+caf\\xe8\n")
     assert json.dumps([shown.title, shown.body], ensure_ascii=False).encode()
+
+
+@pytest.mark.spec("CHG-1")
+def test_a_preview_says_which_files_have_hard_links(tmp_path: Path) -> None:
+    for name in ("one", "two", "gone"):
+        (tmp_path / name).write_bytes(b"1\n")
+    (tmp_path / "other").hardlink_to(tmp_path / "two")
+    files = (FileChange("one", b"1\n", b"2\n"), FileChange("two", b"1\n", b"2\n"), FileChange("new", None, b""))
+    first, second, *_ = display(ChangeSet("edit", files), root=str(tmp_path)).body.splitlines()
+    assert first == "note: two has 1 other name (hard links), which keep the old content"
+    assert second.startswith("diff --git")

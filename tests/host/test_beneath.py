@@ -297,7 +297,7 @@ def test_a_folder_swapped_half_way_is_not_followed_to_put_things_back(
         FileChange("file", b"top", b"1"),
     )
     with pytest.raises(
-        ToolFailure, match=r"Could not write file: it was changed by somebody else .* put back deep/file"
+        ToolFailure, match=r"Could not write file: it was changed by another program .* put back deep/file"
     ):
         apply_changes(ChangeSet("c", changes), root)
     assert [path.name for path in outside.iterdir()] == ["file"]
@@ -317,7 +317,7 @@ def test_a_new_file_that_cannot_be_finished_is_not_left(root: Path) -> None:
         raise OSError(errno.ENOSPC, "full")
 
     with pytest.raises(OSError, match="full"):
-        write_new(root / "new", b"1", 0o600, dress=fails)
+        write_new(root / "new", b"1", 0o600, prepare=fails)
     assert not (root / "new").exists()
 
 

@@ -263,7 +263,7 @@ def test_an_apply_that_failed_half_way_says_so_and_is_put_back_later(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace)
-        with pytest.raises(HalfApplied, match=r"could not put back .*f0/0\.txt: it is put back when"):
+        with pytest.raises(HalfApplied, match=r"could not put back .*f0/0\.txt: that is done when"):
             apply_changes(change(FILES), stage.root, stage.journal, "s1/1")
     found = stage.recover()
     assert (found.outcome, found.left) == ("undone", ())

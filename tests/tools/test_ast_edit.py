@@ -283,7 +283,7 @@ def test_of_many_overlaps_the_first_are_named_and_the_rest_counted(work: Workspa
 def test_what_is_staged_is_what_the_engine_made(work: Workspace) -> None:
     work.write({"a.py": "log(1)\r\nlog(2)", "b.js": "\ufefflog('ä')\n", "c.py": "log(size(1))\n"})
     ops = [Op(**LOG), Op(**SIZE)]
-    made = asyncio.run(rewrite(work.root, ops, limits=Limits(), nested="outermost"))
+    made = asyncio.run(rewrite(work.root, ops, limits=Limits()))
     result = work.call(LOG, SIZE)
     assert work.staged == made.changes
     (action,) = work.stack.pushed

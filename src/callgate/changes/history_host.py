@@ -10,8 +10,8 @@ from typing import TypeVar
 from callgate.changes.history import History, Kept, State
 from callgate.changes.undo import Read, UndoPlan, plan, reader
 from callgate.core.locks import LockTable
-from callgate.core.ports import Clock, Host
-from callgate.host.applying import Recovered, with_modes
+from callgate.core.ports import Clock
+from callgate.host.applying import Recovered, applied_entries, forget_applied, open_entries, with_modes
 from callgate.host.local import LocalHost
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet, FileChange, digest
@@ -19,11 +19,6 @@ from callgate.words.errors import HalfApplied, JournalError, ToolFailure
 from callgate.words.places import Place
 
 T = TypeVar("T")
-
-
-def kept_changes(host: Host) -> "HistoryHost | None":
-    """The history of a host that keeps its changes; None for any other."""
-    return getattr(host, "kept_changes", None)
 
 
 class HistoryHost:
@@ -167,9 +162,12 @@ class HistoryHost:
             await self._mark(kept, "reverted")
         return None
 
-    async def untold(self) -> list[Kept]:
-        """The applied undos that the model was not told of: from outside of the session, or before a crash."""
-        return [each for each in await self.changes() if each.reverts and each.state == "applied" and not each.told]
+    async def untold(self) -> list[tuple[Kept, list[str]]]:
+        """The applied undos that the model was not told of, from outside of the session or before a crash, each with
+        the labels of the changes that it took back."""
+        every = await self.changes()
+        found = [each for each in every if each.reverts and each.state == "applied" and not each.told]
+        return [(undo, [each.label for each in every if each.number in undo.reverts]) for undo in found]
 
     async def mark_told(self, kept: Kept) -> None:
         with suppress(JournalError):  # then it is told twice
@@ -178,7 +176,7 @@ class HistoryHost:
     async def _mark(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> Kept:
         def mark() -> Kept:
             marked = self.history.mark(kept, state, now=self.clock.now(), applied=applied)
-            self._host.forget_applied(kept.name)
+            self._forget_applied(kept)
             return marked
 
         try:
@@ -189,26 +187,31 @@ class HistoryHost:
 
     def _settle(self) -> None:
         """Mark the changes whose outcome the history does not have: the journal has it, or only the files do."""
-        applied = {name: self._host.applied(name) for name in self._host.applied_names(self.session)}
-        half_applied = self._host.half_applied()
         self.history.tidy_up(self.session)
+        journal = self._host.journal
+        applied = {} if journal is None else applied_entries(journal, self.session)
+        cut = {} if journal is None else {each.kept: each for each in open_entries(journal, str(self.root))}
         for kept in self.history.all(self.session):
             entry = applied.get(kept.name)
-            if entry is not None and kept.state in ("applying", "staged", "discarded"):
+            if entry is not None:
                 made = ["/".join(parts) for parts in entry.made]
                 found = with_modes(ChangeSet(kept.label, kept.files), entry.modes, made)
                 self._mark_settled(kept, "applied", found)
-            elif entry is None and kept.state == "applying" and kept.name not in half_applied:
+            elif kept.state == "applying" and not (kept.name in cut and cut[kept.name].half_applied):
                 # Without a journal only the files can tell.
-                applied_all = not self._host.has_journal and all(_is(reader(self.root), each) for each in kept.files)
-                self._mark_settled(kept, "applied" if applied_all else _not_applied(kept))
-            if entry is not None and kept.state in ("applied", "reverted"):
-                self._host.forget_applied(kept.name)
+                done = journal is None and all(_is(reader(self.root), each) for each in kept.files)
+                self._mark_settled(kept, "applied" if done else _not_applied(kept))
 
     def _mark_settled(self, kept: Kept, state: State, applied: ChangeSet | None = None) -> None:
         with suppress(JournalError):  # the next start tries again
-            self.history.mark(kept, state, now=self.clock.now(), applied=applied)
-            self._host.forget_applied(kept.name)
+            if kept.state not in ("applied", "reverted"):
+                self.history.mark(kept, state, now=self.clock.now(), applied=applied)
+            self._forget_applied(kept)
+
+    def _forget_applied(self, kept: Kept) -> None:
+        """The history has it, so the journal need not."""
+        if self._host.journal is not None:
+            forget_applied(self._host.journal, kept.name)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work, threads=self.threads)

@@ -1,6 +1,9 @@
 """A ChangeSet in one line, and as people are shown it."""
 
+import os
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 
 from callgate.changes.diff import section
 from callgate.changes.hunks import FileDiff, diffs
@@ -19,9 +22,10 @@ def summary(changes: ChangeSet) -> str:
 
 
 def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Display:
-    """The diff for people, with at most this many lines of at most 2,000 characters; what is left out is counted."""
+    """The diff for people, with at most this many lines of at most 2,000 characters; what is left out is counted. With
+    ``root`` it says first which files have hard links."""
     found = list(diffs(changes))
-    lines: list[str] = []
+    lines = [f"note: {each}" for each in hard_links(changes, root)] if root else []
     left_out = 0
     for each in found:
         text = section(each, root)
@@ -36,6 +40,20 @@ def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Di
         lines.append(f"… {_counted(left_out, 'more line')}")
     body = shown("".join(f"{line}\n" for line in lines))
     return Display("diff", body, shown(f"{changes.label}: {_said(changes, found)}"))
+
+
+def hard_links(changes: ChangeSet, root: str) -> list[str]:
+    """A sentence for each file with other names: a change gives the one name a new file, and the others keep the old
+    content."""
+    told: list[str] = []
+    for change in changes.files:
+        path = change.source or change.path
+        with suppress(OSError, ValueError):
+            status = os.lstat(os.path.join(root, path))
+            if change.before is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                others = _counted(status.st_nlink - 1, "other name")
+                told.append(f"{path} has {others} (hard links), which keep the old content")
+    return told
 
 
 def _said(changes: ChangeSet, found: Iterable[FileDiff]) -> str:

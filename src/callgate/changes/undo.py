@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from callgate.changes import UNDO
 from callgate.changes.history import LARGE, History, Kept
 from callgate.changes.merge import Conflict, merge
 from callgate.host.beneath import Folder
@@ -18,8 +19,6 @@ from callgate.host.paths import Resolver
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest
 from callgate.words.noun import noun
 
-UNDO = "undo"
-"""The tool that changes name which take others back."""
 _CHUNK = 1 << 20
 
 

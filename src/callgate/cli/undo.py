@@ -80,6 +80,8 @@ def _shown(planned: Planned, room: int) -> Iterator[Line]:
             tool = f"{kept.tool}: " if kept.tool else ""
             yield from paragraph(f"{kept.number}  {tool}{kept.label}", room, "dim", indent=2, hang=2)
         yield from file_rows(planned.files, room)
+        for note in planned.notes:
+            yield from paragraph(f"note: {note}", room, "yellow", indent=2, hang=2)
         if not planned.files and not found.conflicts:
             yield from paragraph("the files are already as they were before", room, indent=2)
         for conflict in found.conflicts:

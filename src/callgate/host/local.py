@@ -1,31 +1,25 @@
-"""The machine this program runs on."""
+"""The host of this machine: its files, threads, locks and clock."""
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
-from callgate.host.applying import (
-    Entry,
-    Recovered,
-    applied_entry,
-    applied_names,
-    apply_changes,
-    forget_applied,
-    open_entries,
-    recover,
-)
 from callgate.host.clock import LoopClock
 from callgate.host.files import make_folders, write_new
 from callgate.host.paths import Resolver
 from callgate.host.threads import Threads, in_thread
 from callgate.words.changes import ChangeSet
 from callgate.words.places import Place
+
+if TYPE_CHECKING:
+    from callgate.host.applying import Recovered
 
 _TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
 _TABLES_GUARD = Lock()
@@ -44,8 +38,8 @@ def locks_of(root: str) -> LockTable:
 class LocalHost:
     """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept.
 
-    ``clean`` takes out of an artifact what must not reach the disk. ``journal`` is a private folder where it is on
-    record what is being applied, so that a crash in the middle can be finished or undone; without one it cannot.
+    ``clean`` removes secrets from an artifact before it is written. ``journal`` is a private folder for the write-ahead
+    journal of applies, so that a crash in the middle can be finished or undone; without one it cannot.
     """
 
     def __init__(
@@ -91,37 +85,23 @@ class LocalHost:
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self._threads)
 
+    @property
+    def journal(self) -> Path | None:
+        """The folder of the write-ahead journal of applies, if there is one."""
+        return self._journal
+
     async def apply(self, changes: ChangeSet, *, kept: str = "") -> ChangeSet:
         """``kept`` is the change's name in the history, if it is kept there."""
+        from callgate.host.applying import apply_changes  # loaded with the first change
+
         return await in_thread(partial(apply_changes, changes, self.root, self._journal, kept), threads=self._threads)
 
-    def applied(self, kept: str) -> Entry | None:
-        """The journal entry of a change that was applied and that the history does not have yet. Blocks."""
-        return None if self._journal is None else applied_entry(self._journal, kept)
-
-    def applied_names(self, session: str) -> Sequence[str]:
-        """The changes of a session that were applied and that the history does not have yet. Blocks."""
-        return () if self._journal is None else applied_names(self._journal, session)
-
-    def forget_applied(self, kept: str) -> None:
-        """The history has it. Blocks."""
-        if self._journal is not None:
-            forget_applied(self._journal, kept)
-
-    def half_applied(self) -> Collection[str]:
-        """The changes that are cut short and could not be recovered, by their names in the history. Blocks."""
-        entries = () if self._journal is None else open_entries(self._journal, str(self.root))
-        return {each.kept for each in entries if each.half_applied}
-
-    @property
-    def has_journal(self) -> bool:
-        """Whether the outcome of an apply that was cut short is on record."""
-        return self._journal is not None
-
-    async def recover(self) -> list[Recovered]:
+    async def recover(self) -> "list[Recovered]":
         """Finish or undo what was being applied to the workspace when a program died."""
         if self._journal is None:
             return []
+        from callgate.host.applying import recover
+
         return await in_thread(partial(recover, self.root, self._journal), threads=self._threads)
 
     def _keep(self, name: str, data: bytes) -> str:

@@ -1,12 +1,9 @@
 """Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from callgate.changes.history import Kept
-from callgate.changes.history_host import kept_changes
-from callgate.changes.summary import summary
-from callgate.changes.undo import UNDO
+from callgate.changes import UNDO, kept_changes
 from callgate.core.ports import Host, Reminder
 from callgate.core.record import Record
 from callgate.core.turn import remind
@@ -15,6 +12,9 @@ from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted
 from callgate.words.inputs import Undo, UndoScope
+
+if TYPE_CHECKING:
+    from callgate.changes.history import Kept
 
 _NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
 
@@ -28,7 +28,7 @@ class WorkspaceChanges:
         self._now = now
         self._stack = stack
         self._said: set[str] = set()
-        self._untold: list[Kept] | None = None
+        self._untold: list[tuple[Kept, list[str]]] | None = None
 
     async def recover(self) -> None:
         """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line
@@ -60,12 +60,13 @@ class WorkspaceChanges:
         if self._host is None or self._record.ledger.open_turn is not None:
             return
         if self._untold is None:
-            self._untold = await self._host.untold()
-        for kept in self._untold:
-            every = await self._host.changes()
-            labels = ", ".join(each.label for each in every if each.number in kept.reverts)
-            text = f"The user took back these changes of yours: {labels}. The files are as they were before them."
-            self._remind(text)
+            try:
+                self._untold = await self._host.untold()
+            except OSError:  # the next turn tries again
+                return
+        for kept, labels in self._untold:
+            told = f"The user took back these changes of yours: {', '.join(labels)}."
+            self._remind(f"{told} The files are as they were before them.")
             await self._host.mark_told(kept)
         self._untold = []
 
@@ -86,6 +87,8 @@ class WorkspaceChanges:
             undo = await self._host.take_back(found)
         except (CallgateError, OSError) as error:
             return str(error)
+        from callgate.changes.summary import summary  # loaded with the first change
+
         labels = ", ".join(kept.label for kept in wanted)
         text = f"taken back: {labels} ({summary(found.changes)})"
         left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
@@ -101,7 +104,7 @@ class WorkspaceChanges:
         remind(self._record, Reminder(reminder(text), "undo"), self._now())
 
 
-def changes_to_undo(history: list[Kept], sent: Undo) -> list[Kept]:
+def changes_to_undo(history: "list[Kept]", sent: Undo) -> "list[Kept]":
     """Selects the changes, the last applied first, that an Undo takes back. A change made by an earlier undo is
     selected by its number alone."""
     if sent.change is not None:

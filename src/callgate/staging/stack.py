@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 
-from callgate.changes.history_host import kept_changes
-from callgate.changes.summary import summary
+from callgate.changes import kept_changes
 from callgate.core.ports import Host
 from callgate.core.record import Record
 from callgate.host.threads import in_thread
@@ -129,7 +128,7 @@ class Stack:
             return staged
         return replace(
             staged,
-            summary=await in_thread(partial(summary, act)),
+            summary=await in_thread(partial(_summary, act)),
             paths=tuple(dict.fromkeys(act.paths)),
             change=None if self._history is None else await self._history.stage(act),
             careful=any(each.link or (each.mode or 0) & ~0o777 for each in act.files),
@@ -291,3 +290,9 @@ class Stack:
         if state == "discarded":
             return "discarded", "it was being discarded when the program ended"
         return "lost", "it cannot be read any more"
+
+
+def _summary(changes: ChangeSet) -> str:
+    from callgate.changes.summary import summary  # loaded with the first change
+
+    return summary(changes)

@@ -26,7 +26,7 @@ def place(sample: Sample, folder: Path, data: bytes | None = None) -> File:
 
 
 def rewrite(sample: Sample, file: File, folder: Path) -> Looked:
-    asked = Asked(str(folder), Limits(), ops=(Op(sample.pattern, sample.rewrite),), nested="outermost")
+    asked = Asked(str(folder), Limits(), ops=(Op(sample.pattern, sample.rewrite),))
     return examine(asked, file)
 
 

@@ -75,7 +75,7 @@ async def compare(folder: Path, tmp_path: Path, pattern: str, into: str, *, most
         (each["file"], each["range"]["start"]["line"], each["range"]["start"]["column"], each["text"])
         for each in theirs
     ]
-    made = await rewrite(folder, [Op(pattern, into)], limits=ALL, nested="outermost")
+    made = await rewrite(folder, [Op(pattern, into)], limits=ALL)
     assert sum(made.skipped.counts.values()) <= most_skipped
     skipped = {each.path for each in made.skipped.named}
     before = engine.contents(folder)

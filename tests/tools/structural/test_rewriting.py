@@ -107,15 +107,13 @@ async def test_overlaps_between_ops_are_found_at_once_and_hold_up_their_file_alo
 
 async def test_two_ops_for_the_same_code_overlap(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "log(1)\n"})
-    made = await rewrite(tmp_path, [OP, Op("log(1)", "one()")], nested="outermost")
+    made = await rewrite(tmp_path, [OP, Op("log(1)", "one()")])
     assert (made.changes.files, made.overlap_count) == ((), 1)
 
 
-async def test_nested_matches_of_one_op_hold_up_the_file_or_leave_the_inner_one(tmp_path: Path) -> None:
+async def test_of_nested_matches_of_one_op_the_outer_one_is_replaced(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "log(log(1))\nlog(2)\n"})
     made = await rewrite(tmp_path, [OP])
-    assert (made.changes.files, made.overlap_count, made.overlaps[0].held) == ((), 1, True)
-    made = await rewrite(tmp_path, [OP], nested="outermost")
     assert [change.after for change in made.changes.files] == [b"note(log(1))\nnote(2)\n"]
     assert (made.changes.count, made.overlap_count, made.overlaps[0].held) == (2, 1, False)
 
@@ -189,7 +187,7 @@ def test_a_pattern_that_is_its_own_rewrite_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, pattern: str, blocks: list[list[str]]
 ) -> None:
     rewrite = pattern.replace("if $C: $$$B", "if $C:\n    $$$B")
-    looked = examined(tmp_path_factory.getbasetemp(), program(blocks), (Op(pattern, rewrite),), nested="outermost")
+    looked = examined(tmp_path_factory.getbasetemp(), program(blocks), (Op(pattern, rewrite),))
     assert (looked.skipped, looked.count, looked.before, looked.after) == (None, 0, None, None)
 
 
@@ -198,7 +196,7 @@ def test_replacements_put_back_give_the_file_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, blocks: list[list[str]]
 ) -> None:
     folder, text = tmp_path_factory.getbasetemp(), program(blocks)
-    there = examined(folder, text, (Op("a($$$A)", "renamed($$$A)"),), nested="outermost")
+    there = examined(folder, text, (Op("a($$$A)", "renamed($$$A)"),))
     assert there.skipped is None
     if there.after is not None:
         assert there.before == text.encode()

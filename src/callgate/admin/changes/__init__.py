@@ -15,6 +15,7 @@ from callgate.changes.diff import unified
 from callgate.changes.history import History, Kept
 from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import FileDiff, Shown, diffs
+from callgate.changes.summary import hard_links
 from callgate.changes.undo import UndoPlan
 from callgate.host.applying import Recovered
 from callgate.host.local import LocalHost
@@ -88,6 +89,11 @@ class Planned:
     others: tuple[OtherCall, ...]
     recovered: tuple[Recovered, ...]
     missing: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        """Files with hard links, in words."""
+        return [] if self.found is None else hard_links(self.found.changes, str(self.root))
 
     @property
     def patch(self) -> str:

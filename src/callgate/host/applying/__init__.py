@@ -14,14 +14,13 @@ a journal of its own. A lock beside it, and locks on the folders themselves, mak
 """
 
 from callgate.host.applying.apply import apply_changes, with_modes
-from callgate.host.applying.journal import Entry, applied_entry, applied_names, forget_applied, open_entries
+from callgate.host.applying.journal import Entry, applied_entries, forget_applied, open_entries
 from callgate.host.applying.recovery import Recovered, recover
 
 __all__ = [
     "Entry",
     "Recovered",
-    "applied_entry",
-    "applied_names",
+    "applied_entries",
     "apply_changes",
     "forget_applied",
     "open_entries",

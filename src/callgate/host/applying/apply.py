@@ -98,8 +98,9 @@ class _Apply:
                 raise
             told = f"Could not write {where}: {error.strerror or error}"
             if left:
-                later = "it is put back when the session starts again or the next change is applied"
-                raise HalfApplied(f"{told}; could not put back {_few(left)}: {later}") from error
+                later = ": that is done when the session starts again, or before the next change"
+                told = f"{told}; could not put back {_few(left)}"
+                raise HalfApplied(told + (later if self._journal.is_kept else "")) from error
             raise ToolFailure(f"{told}; nothing was changed") from error
         self._finish()
         return with_modes(

@@ -11,7 +11,7 @@ The first line is written before anything is made, each of the others only when 
 
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -81,6 +81,10 @@ class Journal:
         self._kept = kept
         self._file = None if folder is None else folder / f"{token}{_OPEN}"
 
+    @property
+    def is_kept(self) -> bool:
+        return self._file is not None
+
     def begin(self, plan: Mapping[str, Any]) -> None:
         if self._file is not None and self._folder is not None:
             write_new(self._file, _line({**plan, "kept": self._kept}), 0o600)
@@ -123,18 +127,15 @@ def open_entries(folder: Path, root: str) -> list[Entry]:
     return [each for each in found if each is not None and each.root in ("", root)]
 
 
-def applied_entry(folder: Path, kept: str) -> Entry | None:
-    """The entry of a change that was applied, as long as the history was not told."""
-    return _read(folder / _applied_name(kept))
-
-
-def applied_names(folder: Path, session: str) -> Sequence[str]:
-    """The changes of a session that were applied and that the history was not told of."""
-    names: list[str] = []
+def applied_entries(folder: Path, session: str) -> dict[str, Entry]:
+    """The changes of a session that were applied and that the history was not told of, by their names in it."""
+    found: dict[str, Entry] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
-        names = sorted(os.listdir(folder))
-    stems = (name.removesuffix(_APPLIED) for name in names if name.endswith(_APPLIED))
-    return [f"{session}/{number}" for of, _, number in (stem.rpartition(".") for stem in stems) if of == session]
+        for name in sorted(os.listdir(folder)):
+            of, _, number = name.removesuffix(_APPLIED).rpartition(".")
+            entry = _read(folder / name) if name.endswith(_APPLIED) and of == session else None
+            found |= {} if entry is None else {f"{session}/{number}": entry}
+    return found
 
 
 def forget_applied(folder: Path, kept: str) -> None:

@@ -16,7 +16,7 @@ from callgate.tools.structural.embedded import HOST, embedded
 from callgate.tools.structural.files import File
 from callgate.tools.structural.source import Edit, Source, apart, span
 from callgate.tools.structural.templates import Template, parse_template, variables_of
-from callgate.tools.structural.terms import NAMED, Limits, Match, Nested, Op, Overlap, Replacement, SkipKind, Skipped
+from callgate.tools.structural.terms import NAMED, Limits, Match, Op, Overlap, Replacement, SkipKind, Skipped
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class Asked:
     limits: Limits
     pattern: str = ""
     ops: tuple[Op, ...] = ()
-    nested: Nested = "hold"
     language: str | None = None
 
 
@@ -207,7 +206,7 @@ def _rewritten(asked: Asked, file: File, source: Source, parts: Sequence[_Part],
             edits += [source.edit(node, template, number) for node in nodes]
         flaws += () if len(edits) > found else _flaws(op.pattern, file.language)
     edits.sort(key=lambda edit: (edit.start, -edit.end, edit.op))
-    kept, pairs, held = apart(edits, asked.nested)
+    kept, pairs, held = apart(edits)
     overlaps = tuple(source.overlap(*pair, held=held) for pair in pairs[:NAMED])
     made = [edit for edit in kept if edit.after != source.text[edit.start : edit.end]]
     if held or not made:

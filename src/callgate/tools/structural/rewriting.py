@@ -12,7 +12,6 @@ from callgate.tools.structural.terms import (
     STANDARD,
     Cut,
     Limits,
-    Nested,
     Op,
     Progress,
     Rewritten,
@@ -31,8 +30,6 @@ async def rewrite(
     where: Where = EVERYWHERE,
     limits: Limits = STANDARD,
     progress: Progress | None = None,
-    *,
-    nested: Nested = "hold",
 ) -> Rewritten:
     """The bytes that applying would write: all ops are matched against the files as they are now.
 
@@ -41,7 +38,7 @@ async def rewrite(
     rewrite with a metavariable that its pattern does not capture.
     """
     _check(ops)
-    seen = await see(Asked(str(root), limits, ops=tuple(ops), nested=nested), where, progress)
+    seen = await see(Asked(str(root), limits, ops=tuple(ops)), where, progress)
     staged, cut = _within(seen.looked, limits.matches)
     count = sum(each.count for each in staged)
     files = tuple(FileChange(each.path, each.before, each.after) for each in staged)

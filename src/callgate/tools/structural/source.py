@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from callgate.tools.structural.templates import Template, VariableKind
-from callgate.tools.structural.terms import Match, Nested, Overlap, Replacement
+from callgate.tools.structural.terms import Match, Overlap, Replacement
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -71,16 +71,17 @@ class Source:
         return text if more <= 0 else f"{text[: self._most]}… ({more} more characters)"
 
 
-def apart(edits: Sequence[Edit], nested: Nested) -> tuple[list[Edit], list[tuple[Edit, Edit]], bool]:
-    """Those that can all be made, the pairs that are in each other's way, and whether these must hold up the file.
-    The edits are in order, outer ones before inner ones."""
+def apart(edits: Sequence[Edit]) -> tuple[list[Edit], list[tuple[Edit, Edit]], bool]:
+    """The edits that can all be made, the pairs that overlap, and whether an overlap keeps the whole file from being
+    changed: two ops for the same code do; of nested matches of one op the outer one is made, as by ast-grep's command
+    line. The edits are in order, outer ones before inner ones."""
     kept: list[Edit] = []
     pairs: list[tuple[Edit, Edit]] = []
     held = False
     for edit in edits:
         if kept and edit.start < kept[-1].end:
             pairs.append((kept[-1], edit))
-            held = held or nested == "hold" or kept[-1].op != edit.op
+            held = held or kept[-1].op != edit.op
         else:
             kept.append(edit)
     return kept, pairs, held

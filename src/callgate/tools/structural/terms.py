@@ -10,9 +10,6 @@ Progress = Callable[[int, int], None]
 """Told how many files are done, of how many. Called on the event loop's thread."""
 
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
-Nested = Literal["hold", "outermost"]
-"""What becomes of a match inside another of the same op: nothing is changed in that file, or, as the command line of
-ast-grep does it, the outer one is replaced and the inner one reported."""
 
 NAMED = 20
 """How many skipped files of each kind, and how many overlaps, are named; the others are counted."""

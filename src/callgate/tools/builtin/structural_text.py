@@ -1,0 +1,214 @@
+"""The text of the results of AstGrep and AstEdit: matches, replacements, counts, and what was left out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from callgate.changes.diff import quoted
+from callgate.changes.summary import display, summary
+from callgate.tools.structural.terms import (
+    STANDARD,
+    Cut,
+    Found,
+    Match,
+    Overlap,
+    Replacement,
+    Rewritten,
+    RewrittenFile,
+    SkipKind,
+    Skips,
+)
+from callgate.words.calls import Display, Result
+from callgate.words.messages import Text
+
+_FEW = 5
+"""How many ignored files are named: there may be many, and hardly anybody wants them."""
+
+_SAID: Mapping[SkipKind, str] = {
+    "syntax": "syntax errors",
+    "size": "too large",
+    "encoding": "not text",
+    "unreadable": "cannot be read",
+    "crashed": "the engine failed on it",
+    "pattern": "the pattern does not parse in its language",
+    "language": "of no known language, unless you say which it is in",
+    "link": "a symbolic link, name what it leads to",
+    "ignored": "ignored",
+}
+
+_SHOWN, _SHOWN_OF_FILE, _SHOWN_CHARACTERS = 100, 20, 15_000
+"""How much a model reads of the replacements; a person has the whole diff, and what is applied is all of them."""
+_LINES, _WIDTH = 6, 200
+"""Of one side of one replacement."""
+_NAMED = 20
+"""Files of which nothing is shown."""
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _first_lines(text: str, most: int) -> Iterator[str]:
+    """The first lines of a match, and how many more there are. Of a text that was cut nobody knows exactly."""
+    lines = text.split("\n")
+    yield from lines[:most]
+    more = len(lines) - most
+    if more > 0:
+        at_least = "at least " if len(text) > STANDARD.characters else ""
+        yield f"… {at_least}{_many(more, 'more line', 'more lines')}"
+
+
+def _not_looked_at(cut: Cut) -> str:
+    """Of a limit of files; who says it adds what helps."""
+    return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
+
+
+def _left_out(skips: Skips, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
+    """A line for each kind, with the first files by name; those with syntax errors with the place of the error."""
+    for kind, words in _SAID.items():
+        count = skips.counts.get(kind, 0)
+        if not count or kind in unsaid:
+            continue
+        named = [each for each in skips.named if each.kind == kind][: _FEW if kind == "ignored" else None]
+        said = [quoted(each.path) + (f" ({each.reason})" if kind == "syntax" else "") for each in named]
+        more = f" and {count - len(named)} more" if count > len(named) else ""
+        yield f"Left out, {words}: {', '.join(said)}{more}"
+
+
+# ---- AstGrep ------------------------------------------------------------------------------------------------------
+
+
+def search_result(found: Found) -> Result:
+    details = {"matches": found.count, "files": found.files, "files_matched": found.files_matched}
+    return Result((Text("\n".join(_search_lines(found))),), display=(_display(found),), details=details)
+
+
+def _search_lines(found: Found) -> Iterator[str]:
+    for match in found.matches:
+        yield from _shown(match)
+    matched = f"{_many(found.count, 'match', 'matches')} in {_many(found.files_matched, 'file', 'files')}"
+    yield f"{matched}; {_many(found.files, 'file', 'files')} looked at."
+    for cut in found.cuts:
+        if cut.limit == "matches":
+            more = f"{cut.more} more not shown, from {quoted(cut.at)} on"
+            yield f"{more}: narrow it by paths or glob, or raise max_matches."
+        else:
+            yield f"{_not_looked_at(cut)}: name fewer paths."
+    yield from _left_out(found.skipped, unsaid=["ignored"])
+    yield from found.hints
+
+
+def _shown(match: Match) -> Iterator[str]:
+    first, *rest = _first_lines(match.text, _LINES)
+    yield f"{quoted(match.path)}:{match.line}:{match.column}: {first}"
+    yield from (f"    {line}" for line in rest)
+
+
+def _display(found: Found) -> Display:
+    rows = [[f"{match.path}:{match.line}", match.text.partition("\n")[0]] for match in found.matches]
+    return Display("table", {"columns": ["where", "match"], "rows": rows}, _many(found.count, "match", "matches"))
+
+
+# ---- AstEdit ------------------------------------------------------------------------------------------------------
+
+
+def edit_result(made: Rewritten, root: str) -> Result:
+    shown = (display(made.changes, root=root),) if made.changes.files else ()
+    return Result((Text("\n".join(_edit_lines(made))),), display=shown, details=_counts(made))
+
+
+def _counts(made: Rewritten) -> Mapping[str, Any]:
+    return {
+        "replacements": made.changes.count,
+        "files": made.files,
+        "files_changed": len(made.changes.files),
+        "overlaps": made.overlap_count,
+        "skipped": dict(made.skipped.counts),
+        "cuts": [{"limit": cut.limit, "at": cut.at, "more": cut.more} for cut in made.cuts],
+    }
+
+
+def _edit_lines(made: Rewritten) -> Iterator[str]:
+    looked = f"{_many(made.files, 'file', 'files')} looked at."
+    if made.rewritten:
+        yield from _preview(made.rewritten)
+        count = sum(file.count for file in made.rewritten)
+        made_in = _many(len(made.rewritten), "file", "files")
+        yield f"{_many(count, 'replacement', 'replacements')} in {made_in}; {looked}"
+    else:
+        yield f"Nothing to change, and nothing is staged; {looked}"
+    yield from map(_overlap, made.overlaps)
+    if made.overlap_count > len(made.overlaps):
+        yield f"… {_many(made.overlap_count - len(made.overlaps), 'more overlap', 'more overlaps')}"
+    yield from map(_cut_off, made.cuts)
+    yield from _left_out(made.skipped)
+    yield from made.hints
+    if made.rewritten:
+        yield f"Nothing is written yet: {summary(made.changes)}"
+
+
+def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
+    """Each file with the first of its replacements; then, by name alone, the files for which there is no room."""
+    unshown: list[RewrittenFile] = []
+    for file, blocks in _with_room(rewritten):
+        if not blocks:
+            unshown.append(file)
+            continue
+        yield f"{quoted(file.path)}: {_many(file.count, 'replacement', 'replacements')}"
+        yield from blocks
+        if file.count > len(blocks):
+            yield f"  … {file.count - len(blocks)} more"
+    if unshown:
+        count = sum(file.count for file in unshown)
+        names = ", ".join(f"{quoted(file.path)} ({file.count})" for file in unshown[:_NAMED])
+        more = f" and {_many(len(unshown) - _NAMED, 'more file', 'more files')}" if len(unshown) > _NAMED else ""
+        yield f"Not shown, {_many(count, 'replacement', 'replacements')}: {names}{more}"
+
+
+def _with_room(rewritten: Sequence[RewrittenFile]) -> Iterator[tuple[RewrittenFile, list[str]]]:
+    matches, characters = _SHOWN, _SHOWN_CHARACTERS
+    for file in rewritten:
+        blocks: list[str] = []
+        for each in file.replacements[:_SHOWN_OF_FILE] if matches else ():
+            block = _block(each)
+            if not matches or len(block) > characters:
+                matches = 0  # nor anything after it: what is left out is one piece, at the end
+                break
+            matches, characters = matches - 1, characters - len(block)
+            blocks.append(block)
+        yield file, blocks
+
+
+def _block(each: Replacement) -> str:
+    place = f"  {each.line}:{each.column}:"
+    if each.after and "\n" not in each.before + each.after:
+        return f"{place} {_narrow(each.before)} → {_narrow(each.after)}"
+    before = [f"    - {_narrow(line)}" for line in _first_lines(each.before, _LINES)]
+    after = [f"    + {_narrow(line)}" for line in _first_lines(each.after, _LINES)] if each.after else []
+    return "\n".join((place, *before, *after))
+
+
+def _overlap(overlap: Overlap) -> str:
+    pair = f"{_site(overlap.first)} and {_site(overlap.second)}"
+    fate = (
+        "nothing is changed in this file; try its ops one after the other"
+        if overlap.held
+        else "the second lies inside the first, which alone is replaced; call again once that is applied"
+    )
+    return f"Overlap in {quoted(overlap.path)}, {pair}: {fate}."
+
+
+def _site(each: Replacement) -> str:
+    first, cut, _ = each.before.partition("\n")
+    return f"{each.line}:{each.column} {_narrow(first)}{' …' if cut else ''} (op {each.op + 1})"
+
+
+def _cut_off(cut: Cut) -> str:
+    if cut.limit == "files":
+        return f"{_not_looked_at(cut)}: name fewer paths, or raise max_files."
+    left = f"{_many(cut.more, 'more replacement is', 'more replacements are')} not in it, from {quoted(cut.at)} on"
+    return f"{left}: call again once it is applied, narrow it by paths or glob, or raise max_matches."
+
+
+def _narrow(line: str) -> str:
+    more = len(line) - _WIDTH
+    return line if more <= 0 else f"{line[:_WIDTH]}… ({_many(more, 'more character', 'more characters')})"
