@@ -1,6 +1,5 @@
 """What agents run all day, with the rule a person would have written for it: a needless question is a fault, too."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import pytest
 
 from callgate.admin.policy import Asked, Bench
+from tests.security.corpora import rows_of, wrong
 
-CORPUS = Path(__file__).parents[1] / "data" / "security" / "everyday_bash.jsonl"
-ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+ROWS = rows_of("everyday_bash")
 MUST = [row for row in ROWS if row["accept"] == ["allow"]]
 FILES = """
     .env.example .eslintrc.json .github/workflows/ci.yml .gitignore CHANGELOG.md Dockerfile Makefile README.md a.csv
@@ -20,6 +19,8 @@ FILES = """
     scripts/run.sh src/__init__.py src/a.py src/app.py src/app.ts src/b.py sub/x tests/test_app.py web/package.json
     x.txt
 """
+LEAST = 0.5
+"""Of the commands that only read so many pass without a rule."""
 FEW = 0.02
 """Of what must be allowed so much may ask."""
 
@@ -47,9 +48,25 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("everyday"))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
-def test_a_command_is_decided_as_the_person_who_wrote_the_rule_expects(row: dict[str, Any], world: World) -> None:
-    assert world.outcome(row) in row["accept"], f"{row['rule']} on {row['command']!r}: {row['why']}"
+def test_every_command_is_decided_as_the_person_who_wrote_the_rule_expects(world: World) -> None:
+    bad = wrong(ROWS, world.outcome)
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.spec("GATE-14")
+def test_the_share_of_read_only_commands_that_need_no_rule(
+    world: World, record_property: Callable[[str, object], None]
+) -> None:
+    """Reading version control waits for the sandbox (GATE-17): without it nothing stops the programs that a
+    repository's own settings name."""
+    rows = rows_of("read_only_bash")
+    reading = [row for row in rows if row["kind"] == "read-only"]
+    asked = [row["command"] for row in reading if world.outcome(row | {"rule": []}) != "allow"]
+    share = 1 - len(asked) / len(reading)
+    record_property("report", f"read-only commands without a rule: {share:.0%} pass; these ask: {asked}")
+    assert share >= LEAST
+    changing = [row["command"] for row in rows if row["kind"] != "read-only"]
+    assert [command for command in changing if world.outcome({"command": command, "rule": []}) != "ask"] == []
 
 
 def test_hardly_any_question_is_needless(world: World) -> None:

@@ -52,7 +52,7 @@ SEEN_BY_THE_JAIL = [
 
 def allowed(command: str) -> bool:
     """By the rules alone, with no right to write anywhere."""
-    return isinstance(grant(analyse(command), PATTERNS, lambda _: False), Granted)
+    return isinstance(grant(analyse(command), PATTERNS), Granted)
 
 
 def allowed_commands(seed: int, count: int) -> list[str]:

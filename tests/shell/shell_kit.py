@@ -13,7 +13,7 @@ def nowhere(path: str) -> bool:
 
 def judged(rules: str, command: str) -> Granted | Refused:
     """The rules, with `` | `` between them, on the allow side of a command."""
-    return grant(analyse(command), [parse_pattern(rule) for rule in rules.split(" | ")], nowhere)
+    return grant(analyse(command), [parse_pattern(rule) for rule in rules.split(" | ")])
 
 
 def granted(rules: str, command: str) -> bool:

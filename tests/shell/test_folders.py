@@ -5,9 +5,9 @@ import pytest
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.folders import Where, below, whereabouts
-from callgate.shell.grants import Granted, Refused, grant, here_by_spelling
+from callgate.shell.grants import Files, Granted, Refused, grant, here_by_spelling
 from callgate.shell.patterns import parse_pattern
-from tests.shell.shell_kit import granted, nowhere
+from tests.shell.shell_kit import granted
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,18 @@ def test_by_its_letters_a_folder_is_the_first_one(path: str, *, here: bool) -> N
 def test_a_move_that_leads_nowhere_else_is_none() -> None:
     assert granted("npm test:*", "cd . && npm test")
     assert granted("git status:*", "cd ./ && git status")
-    assert not granted("npm test:*", "cd a && npm test")
-    assert not granted("npm test:*", "cd a/.. && npm test")
+    assert not granted("git status:*", "cd a && git status")
+    assert not granted("git status:*", "cd a/.. && git status")
+
+
+@pytest.mark.spec("GATE-14")
+def test_a_folder_of_the_workspace_is_entered_without_a_rule_but_not_for_git_or_a_relative_write() -> None:
+    for command in ("cd web && npm test", "cd web && npm test 2>&1 | tail -5", "(cd web && npm test)", "cd a && cat b"):
+        assert granted("npm test:* | cat:*", command), command
+    for command in ("cd web && git status", "cd web && rm x", "cd web && ./npm test", "cd web && npm test > log"):
+        assert not granted("npm test:* | git status:* | rm:* | ./npm:*", command), command
+    for command in ("cd .. && npm test", "cd / && npm test", "cd - && npm test", "cd $x && npm test"):
+        assert not granted("npm test:*", command), command
 
 
 @pytest.mark.parametrize(
@@ -108,7 +118,9 @@ def test_a_move_that_leads_nowhere_else_is_none() -> None:
 )
 def test_whoever_knows_the_folder_may_say_which_moves_are_none(command: str) -> None:
     patterns = [parse_pattern(each) for each in ("npm:*", "git:*")]
-    answer = grant(analyse(command), patterns, lambda path: True, lambda path: True, in_workspace)
+    answer = grant(
+        analyse(command), patterns, Files(may_write=lambda path: True, may_read=lambda path: True, stays=in_workspace)
+    )
     assert isinstance(answer, Granted)
 
 
@@ -118,7 +130,7 @@ def in_workspace(path: str) -> bool:
 
 def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
     command = analyse("cd /ws/a && git -C .. status")
-    answer = grant(command, [parse_pattern("git:*")], nowhere, lambda path: True, in_workspace)
+    answer = grant(command, [parse_pattern("git:*")], Files(may_read=lambda path: True, stays=in_workspace))
     assert answer == Refused("it changes the folder and then runs git")
 
 
@@ -139,10 +151,10 @@ def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
 )
 def test_a_program_that_works_in_another_folder_is_granted_with_it(rule: str, command: str) -> None:
     patterns = [parse_pattern(rule)]
-    assert isinstance(grant(analyse(command), patterns, nowhere), Refused)
-    inside = grant(analyse(command), patterns, nowhere, stays=lambda path: path in ("", "a"))
+    assert isinstance(grant(analyse(command), patterns), Refused)
+    inside = grant(analyse(command), patterns, Files(stays=lambda path: path in ("", "a")))
     assert isinstance(inside, Granted)
-    assert isinstance(grant(analyse(command), [parse_pattern(command)], nowhere), Granted)
+    assert isinstance(grant(analyse(command), [parse_pattern(command)]), Granted)
 
 
 @pytest.mark.parametrize(("letters", "lost"), [(200, False), (201, True)])

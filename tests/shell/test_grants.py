@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
-from callgate.shell.grants import Granted, Refused, grant, within_by_spelling
+from callgate.shell.grants import Files, Granted, Refused, grant, within_by_spelling
 from callgate.shell.patterns import parse_pattern
-from tests.shell.shell_kit import granted, judged, nowhere
+from tests.shell.shell_kit import granted, judged
 
 MANY = "it names more places than can be looked at"
 
@@ -29,9 +29,16 @@ def why(rules: str, command: str) -> str:
     return answer.why
 
 
-def test_every_simple_command_needs_a_rule() -> None:
-    assert granted("ls:* | wc:*", "ls -l | wc -l")
-    assert why("ls:*", "ls -l | wc -l") == "no rule covers wc"
+@pytest.mark.spec("GATE-14")
+def test_every_simple_command_needs_a_rule_unless_it_needs_none_alone() -> None:
+    assert granted("make test:* | npm test:*", "make test | npm test")
+    assert why("make test:*", "make test | npm test") == "no rule covers npm"
+    assert granted("npm test:*", "npm test 2>&1 | tail -20")
+    assert granted("npm test:*", "echo start && timeout 60 npm test | grep -v ok | sort | uniq -c")
+    assert why("ls:*", "ls | tee out") == "no rule covers tee"
+    assert why("npm test:*", "npm test | cat /etc/passwd") == "cat: /etc/passwd is outside"
+    assert why("npm test:*", "npm test && git status") == "no rule covers git"
+    assert judged("npm test:*", "ls") == Refused("no rule covers it")
     assert not granted("ls:*", "(ls; pwn)")
     assert not granted("ls:*", "ls\npwn")
     assert not granted("ls:*", "ls & pwn")
@@ -54,32 +61,32 @@ def test_what_cannot_be_read_is_never_granted() -> None:
     assert why("echo:*", "echo 'x") != ""
     assert why("echo:*", "echo $(ls)")
     broken = Analysis("ls", Script((Simple(words("ls")),)), "a reason")
-    assert grant(broken, [parse_pattern("ls")], nowhere) == Refused("a reason")
+    assert grant(broken, [parse_pattern("ls")]) == Refused("a reason")
 
 
 def test_an_expansion_is_not_granted_even_where_both_readers_take_it() -> None:
-    assert grant(made(Simple(words("ls")), expands=True), [parse_pattern("ls")], nowhere) == Refused(
+    assert grant(made(Simple(words("ls")), expands=True), [parse_pattern("ls")]) == Refused(
         "an expansion is not known before it runs"
     )
     hidden = Simple((Word("ls"), Word(None, "$x")))
-    assert grant(made(hidden), [parse_pattern("ls:*")], nowhere) == Refused("an expansion is not known before it runs")
+    assert grant(made(hidden), [parse_pattern("ls:*")]) == Refused("an expansion is not known before it runs")
 
 
 def test_nothing_is_no_command() -> None:
-    assert grant(made(), [parse_pattern("ls")], nowhere) == Refused("there is no command in it")
+    assert grant(made(), [parse_pattern("ls")]) == Refused("there is no command in it")
     assert not granted("ls", "# ls")
 
 
 @pytest.mark.parametrize("within", ["function", "substitution", "control"])
 def test_commands_inside_other_forms_are_not_granted(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
-    assert grant(made(simple), [parse_pattern("ls")], nowhere) == Refused("a command inside another form")
+    assert grant(made(simple), [parse_pattern("ls")]) == Refused("a command inside another form")
 
 
 @pytest.mark.parametrize("within", ["plain", "pipe", "subshell", "group", "background"])
 def test_commands_in_pipes_and_groups_are(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
-    assert grant(made(simple), [parse_pattern("ls")], nowhere) == Granted((0,))
+    assert grant(made(simple), [parse_pattern("ls")]) == Granted((0,))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +99,7 @@ def test_commands_in_pipes_and_groups_are(within: str) -> None:
     ],
 )
 def test_the_program_is_a_plain_name(program: Word) -> None:
-    answer = grant(
-        made(Simple((program,))), [parse_pattern("ls:*"), parse_pattern("l'*'"), parse_pattern("~/ls")], nowhere
-    )
+    answer = grant(made(Simple((program,))), [parse_pattern("ls:*"), parse_pattern("l'*'"), parse_pattern("~/ls")])
     assert isinstance(answer, Refused)
     assert "is not a plain name" in answer.why
 
@@ -148,7 +153,7 @@ def test_no_other_variable_may(prefix: str) -> None:
 def test_a_variable_set_from_something_unknown_is_not_safe() -> None:
     for value in (Word(None, "$x"), Word("a", braces=True)):
         simple = Simple(words("ls"), (("LANG", value),))
-        answer = grant(made(simple), [parse_pattern("ls")], nowhere)
+        answer = grant(made(simple), [parse_pattern("ls")])
         assert answer == Refused("LANG is set to something that is not known")
 
 
@@ -190,9 +195,9 @@ def test_an_edit_rule_opens_a_target() -> None:
 
     rules = [parse_pattern("echo:*"), parse_pattern("tee:*"), parse_pattern("sort:*")]
     for command in ("echo a > x.log", "echo a >> x.log 2>&1", "echo a | tee x.log", "echo a | tee -a x.log"):
-        assert isinstance(grant(analyse(command), rules, logs), Granted)
+        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Granted)
     for command in ("sort -o x.log a", "sort --output=x.log a", "echo a >& x.log", "echo a &>> x.log"):
-        assert isinstance(grant(analyse(command), rules, logs), Granted)
+        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Granted)
     for command in (
         "echo a > y.log",
         "echo a > x.*",
@@ -202,22 +207,28 @@ def test_an_edit_rule_opens_a_target() -> None:
         "sort -T x.log a",
         "echo > ~x.log",
     ):
-        assert isinstance(grant(analyse(command), rules, logs), Refused)
-    assert isinstance(grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], logs), Refused)
-    assert isinstance(grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], logs), Refused)
+        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Refused)
+    assert isinstance(
+        grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), Refused
+    )
+    assert isinstance(
+        grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), Refused
+    )
 
 
 @pytest.mark.parametrize("mark", ["globs", "tilde", "braces"])
 def test_a_target_that_the_shell_fills_in_is_not_known(mark: str) -> None:
     target = Word("x", "x", **{mark: True})
     simple = Simple(words("echo"), redirects=(Redirect(">", target),))
-    answer = grant(made(simple), [parse_pattern("echo")], lambda path: True)
+    answer = grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True))
     assert answer == Refused("the target x is not known")
 
 
 def test_an_operator_that_nobody_knows_is_refused() -> None:
     simple = Simple(words("echo"), redirects=(Redirect("<&", Word("x")),))
-    assert grant(made(simple), [parse_pattern("echo")], lambda path: True) == Refused("the redirection <&")
+    assert grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True)) == Refused(
+        "the redirection <&"
+    )
 
 
 def test_an_absolute_target_after_cd_is_asked_for() -> None:
@@ -226,7 +237,7 @@ def test_an_absolute_target_after_cd_is_asked_for() -> None:
     def anywhere(path: str) -> bool:
         return True
 
-    assert isinstance(grant(analyse("cd sub && echo a > /ws/x"), rules, anywhere), Granted)
+    assert isinstance(grant(analyse("cd sub && echo a > /ws/x"), rules, Files(may_write=anywhere)), Granted)
 
 
 def test_text_for_a_program_that_runs_it_is_never_granted() -> None:
@@ -247,13 +258,13 @@ def test_what_a_rule_writes_out_is_granted() -> None:
     assert granted("ls /tmp:*", "ls /tmp")
     assert not granted("ls /tmp:*", "ls /tmp /etc")
     assert granted("ls /tmp/*", "ls /tmp/x")
-    assert granted("env", "env")
+    assert granted("printenv HOME", "printenv HOME")
     assert not granted("env:*", "env")
 
 
 def test_a_command_inside_another_needs_a_rule_that_spells_it_or_its_own() -> None:
     assert granted("timeout:* | ls:*", "timeout 5 ls")
-    assert not granted("timeout:*", "timeout 5 ls")
+    assert not granted("timeout:*", "timeout 5 make")
     assert granted("ls:*", "timeout 5 ls")
     assert not granted("ls:*", "timeout 5 pwn")
     assert granted("timeout 5 rg:*", "timeout 5 rg x")
@@ -278,8 +289,8 @@ def test_commands_in_each_other_have_an_end() -> None:
 
 def test_a_command_has_at_most_a_thousand_words() -> None:
     few, many = (made(Simple(words("echo" + " a" * count))) for count in (999, 1000))
-    assert grant(few, [parse_pattern("echo:*")], nowhere) == Granted((0,))
-    assert grant(many, [parse_pattern("echo:*")], nowhere) == Refused("more than 1,000 words")
+    assert grant(few, [parse_pattern("echo:*")]) == Granted((0,))
+    assert grant(many, [parse_pattern("echo:*")]) == Refused("more than 1,000 words")
 
 
 @pytest.mark.parametrize("command", ["cd src && ls -la", "cd src; cat a.txt", "(cd src && ls)", "cd a && cd b && ls"])
@@ -294,11 +305,8 @@ def test_cd_goes_along_with_commands_that_only_read(command: str) -> None:
         "(cd x && git status)",
         "cd x; git status",
         "cd x || git status",
-        "cd x && make test",
         "cd x && ./run",
         "cd x && rm y",
-        "cd x && python3 y.py",
-        "cd x && python3 -m pytest",
         "cd x && timeout 5 git status",
         "cd x && unknown y",
         "cd .. && ls",
@@ -321,7 +329,6 @@ def test_cd_before_anything_else_asks(command: str) -> None:
 def test_cd_with_a_rule_of_its_own_is_no_different() -> None:
     assert granted("cd:*", "cd src")
     assert granted("pushd:* | ls:*", "pushd src && ls")
-    assert not granted("ls:*", "pushd src && ls")
     assert not granted("cd:* | git status:*", "cd x && git status")
     assert granted("cd -", "cd -")
     assert not granted("cd - | ls:*", "cd - && ls")
@@ -334,11 +341,12 @@ def test_paths_after_cd_count_from_both_folders() -> None:
         asked.append(normpath(path))
         return True
 
-    answer = grant(analyse("cd a; cat b < c"), [parse_pattern("cat:*")], nowhere, may_read)
-    assert answer == Granted((0,))
+    answer = grant(analyse("cd a; cat b < c"), [parse_pattern("cat:*")], Files(may_read=may_read))
+    assert answer == Granted((0,), free=True)
     assert set(asked) == {"a", "b", "a/b", "c", "a/c"}
     asked.clear()
-    assert grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], nowhere, may_read) == Granted((0,))
+    answer = grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], Files(may_read=may_read))
+    assert answer == Granted((0,), free=True)
     assert set(asked) == {"a", "a/b", "a/c"}
 
 
@@ -355,15 +363,17 @@ def test_an_empty_word_is_no_path() -> None:
 
 def test_whoever_knows_the_folder_may_say_what_is_inside() -> None:
     command = analyse("cat /ws/a.txt")
-    assert isinstance(grant(command, [parse_pattern("cat:*")], nowhere), Refused)
-    assert isinstance(grant(command, [parse_pattern("cat:*")], nowhere, lambda path: path.startswith("/ws/")), Granted)
+    assert isinstance(grant(command, [parse_pattern("cat:*")]), Refused)
+    assert isinstance(
+        grant(command, [parse_pattern("cat:*")], Files(may_read=lambda path: path.startswith("/ws/"))), Granted
+    )
     device = analyse("cat /dev/tcp/h/1 - /dev/null")
-    assert isinstance(grant(device, [parse_pattern("cat:*")], nowhere, lambda path: True), Refused)
-    assert isinstance(grant(analyse("cat - /dev/null"), [parse_pattern("cat:*")], nowhere), Granted)
+    assert isinstance(grant(device, [parse_pattern("cat:*")], Files(may_read=lambda path: True)), Refused)
+    assert isinstance(grant(analyse("cat - /dev/null"), [parse_pattern("cat:*")]), Granted)
 
 
 def test_the_words_of_an_unknown_program_are_paths_too() -> None:
-    assert granted("mytool:*", "mytool run a/b --x=1 -v --out=c")
+    assert granted("mytool run a/b", "mytool run a/b")
     for word in ("/etc/x", "~/x", "../x", "--out=/etc/x", "-I/etc", "-o~", "--x=../y", "-f../y"):
         assert not granted("mytool:*", f"mytool {word}")
 
@@ -410,9 +420,9 @@ def test_one_more_pattern_never_takes_anything_away(
     spoken: list[str], rules: list[str], more: str, data: st.DataObject
 ) -> None:
     command = analyse(" ".join(spoken))
-    before = grant(command, [parse_pattern(rule) for rule in rules], nowhere)
+    before = grant(command, [parse_pattern(rule) for rule in rules])
     at = data.draw(st.integers(0, len(rules)))
-    after = grant(command, [parse_pattern(rule) for rule in [*rules[:at], more, *rules[at:]]], nowhere)
+    after = grant(command, [parse_pattern(rule) for rule in [*rules[:at], more, *rules[at:]]])
     if isinstance(before, Granted):
         assert isinstance(after, Granted)
 
@@ -423,14 +433,14 @@ QUOTES = st.sampled_from(["{}", "'{}'", '"{}"', "\\{}", "''{}", '{}""'])
 @given(WORDS, RULES, st.data())
 def test_requoting_a_word_never_opens_anything(spoken: list[str], rules: list[str], data: st.DataObject) -> None:
     patterns = [parse_pattern(rule) for rule in rules]
-    plain = grant(analyse(" ".join(spoken)), patterns, nowhere)
+    plain = grant(analyse(" ".join(spoken)), patterns)
     quoted = " ".join(data.draw(QUOTES).format(word) for word in spoken)
-    again = grant(analyse(quoted), patterns, nowhere)
+    again = grant(analyse(quoted), patterns)
     if isinstance(plain, Refused):
         assert isinstance(again, Refused)
 
 
-@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,))), (188, Refused(MANY))])
+@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, Refused(MANY))])
 def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | Refused) -> None:
     command = f"cd a; cd b; cd c; cat {' '.join(['x'] * names)}"
     assert judged("cat:*", command) == answer

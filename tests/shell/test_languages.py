@@ -3,10 +3,9 @@
 import pytest
 
 from callgate.shell.command import Word
-from callgate.shell.programs import program_named
 from callgate.shell.programs.awk import program_uses
-from callgate.shell.programs.options import options_in
 from callgate.shell.programs.sed import script_uses
+from callgate.shell.programs.table import read
 from tests.shell.shell_kit import granted
 
 
@@ -103,14 +102,12 @@ def test_a_sed_script_that_does_more_says_what(script: str, role: str, text: str
         "1,2,3p",
     ],
 )
-def test_a_sed_script_that_is_not_understood_is_odd(script: str) -> None:
+def test_a_sed_script_that_is_not_understood_is_unknown(script: str) -> None:
     (use,) = script_uses(script, 1)
-    assert use.role == "odd"
+    assert use.role == "unknown"
 
 
-@pytest.mark.parametrize(
-    "command", ["sed -e", "sed", "jq --slurpfile", "jq", "tar cf", "sort -k", "awk", "find . -name"]
-)
+@pytest.mark.parametrize("command", ["sed -e", "sed", "jq", "tar cf", "sort -k", "awk", "find . -name"])
 def test_a_word_that_is_missing_is_for_the_program_to_complain_about(command: str) -> None:
     assert granted(f"{command.split()[0]}:*", command)
 
@@ -210,9 +207,9 @@ def test_an_awk_program_that_reaches_out_runs_code(text: str) -> None:
         "'",
     ],
 )
-def test_an_awk_program_that_is_not_understood_is_odd(text: str) -> None:
+def test_an_awk_program_that_is_not_understood_is_unknown(text: str) -> None:
     (use,) = program_uses(text, 1)
-    assert use.role == "odd"
+    assert use.role == "unknown"
 
 
 def test_assignments_among_the_files_of_awk_are_no_files() -> None:
@@ -226,8 +223,7 @@ def test_assignments_among_the_files_of_awk_are_no_files() -> None:
 
 
 def test_jq_reads_the_files_before_its_texts_and_takes_no_option_after_the_last() -> None:
-    assert granted("jq:*", "jq -n '$a' --args /etc/passwd")
-    assert granted("jq:*", "jq --args -n '$a' /etc/passwd")
+    assert not granted("jq:*", "jq -n '$a' --args /etc/passwd")
     assert not granted("jq:*", "jq -R . /etc/passwd --args")
     assert not granted("jq:*", "jq -R . -- --arg /etc/passwd a.txt")
     assert not granted("jq:*", "jq -n '$ ENV'")
@@ -236,13 +232,11 @@ def test_jq_reads_the_files_before_its_texts_and_takes_no_option_after_the_last(
 
 def test_jq_knows_options_with_two_words() -> None:
     assert granted("jq:*", "jq --arg a b --argjson c 1 '.a == $a' a.json")
-    assert granted("jq:*", "jq -n --args '$ARGS' /etc x")
-    assert granted("jq:*", "jq --slurpfile a b.json . c.json")
+    assert not granted("jq:*", "jq --slurpfile a b.json . c.json")
     assert not granted("jq:*", "jq --arg a b env")
     assert not granted("jq:*", "jq --arg env x '..env'")
     assert granted("jq:*", "jq '.env | .environ' a.json")
     assert not granted("jq:*", "jq .[x]* a.json")
-    assert granted("jq:*", "jq -n --args")
 
 
 @pytest.mark.parametrize(
@@ -252,63 +246,10 @@ def test_jq_filters_that_look_elsewhere_are_left_out(word: str) -> None:
     assert not granted("jq:*", f"jq -n '{word}'")
 
 
-@pytest.mark.parametrize(
-    "word", ["env(A)", "strenv(A)", 'load("x")', 'load_str("x")', "envsubst", 'eval("x")', "system(1)"]
-)
-def test_yq_expressions_that_look_elsewhere_are_left_out(word: str) -> None:
-    assert not granted("yq:*", f"yq '{word}' a.yml")
-    assert not granted("yq:*", f"yq --expression '{word}' a.yml")
-    assert granted("yq:*", "yq -o json '.env.load' a.yml")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        ".shell x",
-        "select 1;\n .system x",
-        "select load_extension('x')",
-        "select readfile('x')",
-        "attach 'x' as y",
-        "VACUUM INTO 'x'",
-        "select edit(1)",
-        "select writefile('a','b')",
-        "select fts3_tokenizer('x')",
-    ],
-)
-def test_sql_that_leaves_the_database_is_left_out(text: str) -> None:
-    assert not granted("sqlite3:*", f'sqlite3 a.db "{text}"')
-    assert granted("sqlite3:*", "sqlite3 a.db \"select a.b from attached where x = '.'\"")
-
-
-@pytest.mark.parametrize(
-    "text", ["\\\\! x", "copy t to '/x'", "select pg_read_file('x')", "select lo_import('x')", "do 1"]
-)
-def test_sql_for_a_server_stays_sql(text: str) -> None:
-    assert not granted("psql:*", f'psql -c "{text}"')
-    assert granted("psql:*", "psql -d x -c 'select 1'")
-    assert granted("psql:*", "psql -l")
-    assert not granted("psql:*", "psql -d x")
-
-
-@pytest.mark.parametrize(
-    "text", ["system x", "source x", "select load_file(1)", "select 1 into outfile 'x'", "\\\\! x"]
-)
-def test_sql_for_another_server_too(text: str) -> None:
-    assert not granted("mysql:*", f'mysql -e "{text}"')
-    assert granted("mysql:*", "mysql -u a -e 'select 1'")
-    assert not granted("mysql:*", "mysql -u a")
-
-
 @pytest.mark.parametrize("text", ["%n", "%5n", "%%%n", "%-*n", "a %hn"])
 def test_a_format_that_sets_a_variable_is_left_out(text: str) -> None:
     assert not granted("printf:*", f"printf '{text}' x")
     assert granted("printf:*", "printf '%d\\n %%n' 1")
-    assert granted("printf:*", "printf")
-
-
-def test_a_table_with_a_slip_does_not_load() -> None:
-    with pytest.raises(ValueError, match="one letter at a time"):
-        options_in("-ab=text")
 
 
 def test_a_cluster_without_end_is_not_read_letter_by_letter() -> None:
@@ -334,10 +275,7 @@ def test_dates_hosts_and_processes_show_or_change() -> None:
     assert not granted("ps:*", "ps axe")
 
 
-def test_compilers_and_shells_with_words_that_do_more() -> None:
-    assert granted("gcc:*", "gcc -O2 -o a a.c")
-    for word in ("-fplugin=x", "-B.", "-wrapper x", "@x", "-specs=x", "-o /x", "-Wl,x"):
-        assert not granted("gcc:*", f"gcc {word} a.c")
+def test_shells_with_words_that_do_more() -> None:
     assert granted("bash:*", "bash +x run.sh a")
     assert not granted("bash:*", "bash +x -c ls")
     assert not granted("bash:*", "bash run.sh /etc/passwd")
@@ -352,16 +290,10 @@ def test_mapfile_takes_its_callback_glued_or_not() -> None:
 
 
 def test_a_test_with_a_word_that_is_not_known_is_no_reader() -> None:
-    uses = program_named("[").read((Word("["), Word("-f"), Word(None, "$x"), Word("]")))
-    assert [use.role for use in uses] == ["odd"]
+    uses = read("[", (Word("["), Word("-f"), Word(None, "$x"), Word("]")))
+    assert [use.role for use in uses] == ["unknown"]
 
 
 def test_dd_names_its_files() -> None:
     assert granted("dd:*", "dd if=a bs=1 count=2 status=none")
     assert not granted("dd:*", "dd if=a strange=1")
-
-
-def test_dangerous_letters_count_after_one_that_is_not_known() -> None:
-    assert not granted("pytest:*", "pytest -zp evil")
-    assert granted("pytest:*", "pytest -zq")
-    assert not granted("git clone:*", "git clone -vu pwn x y")

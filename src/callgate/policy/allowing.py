@@ -80,7 +80,7 @@ class Grants:
         patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
         if analysis is None or not patterns:
             return None
-        return shell.grant(analysis, patterns, self.may_write, self.may_touch, self.stays)
+        return shell.grant(analysis, patterns, self.files)
 
     def _folder_closed(self) -> str | None:
         """Why the command may not run where it is told to: outside, and no rule opens that folder."""
@@ -142,6 +142,18 @@ class Grants:
             return True
         ways = [touch for touch in self.subject.touches if touch.place.resolved == place.resolved]
         return bool(ways) and all(self.place(touch) is not None for touch in ways)
+
+    @property
+    def files(self) -> "shell.Files":
+        """The answers about files that a grant of commands needs."""
+        subject = self.subject
+        return shell.Files(
+            may_write=self.may_write,
+            may_read=self.may_touch,
+            stays=self.stays,
+            folder=subject.is_folder,
+            fills=subject.fills,
+        )
 
     def stays(self, path: str) -> bool:
         """Whether this folder is the one a command starts in."""

@@ -22,31 +22,6 @@ _PATH = re.compile(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
 """No character that means something in a path rule."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BY_SUBCOMMAND = _names("""
-    apt brew bun bundle bunx cargo conda deno docker dotnet flutter gh git glab go gradle hatch hg just kubectl make mvn
-    node npm npx nx pdm pip pip3 pipenv pipx pnpm pnpx podman poetry python python3 rustup svn systemctl terraform uv
-    uvx yarn
-""")
-"""Programs that are many programs: without the second word nothing is said."""
-
-_BY_THREE = frozenset(
-    """bun run|bun x|bundle exec|conda run|docker compose|gh issue|gh pr|gh release|gh repo|gh run|gh workflow
-    |hatch run|npm exec|npm run|npm x|pdm run|pipenv run|pipx run|pnpm dlx|pnpm exec|pnpm run|poetry run|python -m
-    |python3 -m|uv pip|uv run|yarn dlx|yarn exec|yarn run""".replace("\n    ", "").split("|")
-)
-"""The same with two words: ``npm run`` and ``python -m`` say nothing without the third."""
-
-_NEVER = _names("""
-    chmod chown curl dd doas env eval exec find kill killall mkfs nice nohup parallel pkill rm rmdir rsync scp sed shred
-    source ssh su sudo tar tee time timeout truncate unlink watch wget xargs
-""")
-"""Too much can be done by their other arguments: only exactly this command is offered."""
-
-
 def choices_for(case: Case) -> tuple[Choice, ...]:
     """Narrowest first: exactly these arguments; then the tool's own, or else those its subject gives (the beginning of
     a command, a file and its folder, a host, an agent, single arguments), the whole tool and the whole MCP server."""
@@ -88,34 +63,16 @@ def _by_rule(label: str, tool: str, content: str) -> Choice:
 
 
 def _commands(subject: Subject) -> tuple[Choice, ...]:
-    """A prefix, if it is one plain command, and if that prefix would really have allowed it."""
+    """A prefix that does not let the program run others, if it would really have allowed the command."""
     analysis = subject.analysis
     if analysis is None or subject.not_granted is not None:
         return ()
-    prefix = prefix_of(analysis)
-    if not prefix:
+    prefix = shell.prefix_of(analysis)
+    if prefix is None:
         return ()
     field = subject.declared.names.get("command", ("",))[0]
     rule = f"{COMMANDS}({prefix}:*)"
     return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, field), rule),)
-
-
-def prefix_of(analysis: "shell.Analysis") -> str:
-    """The first words of a plain command that an "always" may cover; empty where none may."""
-    commands = analysis.script.commands
-    if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
-        return ""
-    words = [word.value or "" for word in commands[0].words[:3]]
-    if not words or words[0] in _NEVER:
-        return ""
-    needed = 3 if " ".join(words[:2]) in _BY_THREE else 2 if words[0] in _BY_SUBCOMMAND else 1
-    words = words[:needed]
-    plain = all(_WORD.fullmatch(word) for word in words if needed < 3 or word != "-m")
-    if len(words) < needed or not plain or shell.doubt(analysis) is not None:
-        return ""
-    prefix = " ".join(words)
-    granted = shell.grant(analysis, (shell.parse_pattern(f"{prefix}:*"),), lambda path: False)
-    return prefix if isinstance(granted, shell.Granted) else ""
 
 
 def _files(subject: Subject) -> tuple[Choice, ...]:

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from callgate import shell
 from callgate.policy.fields import FieldPattern, Wild, example, parse_fields
-from callgate.policy.guesses import may_hold, says_little, spellings
 from callgate.policy.hosts import HostPattern, host_pattern
+from callgate.policy.implied import may_hold, says_little, spellings
 from callgate.policy.paths import PathPattern, parse_path_pattern
 from callgate.policy.subjects import Subject, Touch, Way
 from callgate.policy.well_known import Content as Kind
@@ -61,11 +61,11 @@ class Command:
         analysis = subject.analysis_of(self.field)
         if analysis is None or subject.not_granted is not None:
             return False
-        return isinstance(shell.grant(analysis, (self.pattern,), _never), shell.Granted)
+        return isinstance(shell.grant(analysis, (self.pattern,)), shell.Granted)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         if effect == "allow":
-            return isinstance(shell.grant(shell.analyse(text), (self.pattern,), _never), shell.Granted)
+            return isinstance(shell.grant(shell.analyse(text), (self.pattern,)), shell.Granted)
         return shell.reaches(shell.analyse(text), self.pattern) is not None
 
 
@@ -290,7 +290,3 @@ def _agent(content: str) -> Wild:
         at = content.index("=")
         raise ValueError(f"a rule on Agent holds the type alone: take out {content[: at + 1]!r}, at character 1")
     return Wild(tuple(content.split("*")))
-
-
-def _never(path: str) -> bool:
-    return False

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from callgate import shell
 from callgate.policy.allowing import Grants
-from callgate.policy.always import prefix_of
 from callgate.policy.contents import Command
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.subjects import Touch
@@ -122,7 +121,7 @@ def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
 
 
 def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) -> "shell.Granted | shell.Refused":
-    return shell.grant(analysis, _patterns(rules), grants.may_write, grants.may_touch, grants.stays)
+    return shell.grant(analysis, _patterns(rules), grants.files)
 
 
 def _objects(
@@ -149,7 +148,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS and _readable(analysis) else ():
         written.clear()
         new += offer(runs)
-        answer = shell.grant(analysis, (*have, *new), may_write, grants.may_touch, grants.stays)
+        answer = shell.grant(analysis, (*have, *new), replace(grants.files, may_write=may_write))
         if isinstance(answer, shell.Granted):
             break
     if not isinstance(answer, shell.Granted):
@@ -163,7 +162,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
 def _prefixes(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
     """How the commands begin, as far as an "always" may go."""
     for text in _texts(runs):
-        prefix = prefix_of(shell.analyse(text))
+        prefix = shell.prefix_of(shell.analyse(text))
         if prefix:
             yield shell.parse_pattern(f"{prefix}:*")
 

@@ -4,6 +4,7 @@ It is read from what the tool declares (``words.declared``) and never from the t
 declared are taken for what they look like, against the call and never for it.
 """
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Literal, cast
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.hosts import host_of, normal_host
+from callgate.policy.implied import filled
 from callgate.policy.protected import danger
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.display import look_alikes
@@ -51,6 +53,7 @@ class Subject:
         self.home = home
         self.declared = case.traits.declared
         self._places: dict[str, Place] = {}
+        self._filled: dict[str, tuple[str, ...] | None] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -137,9 +140,11 @@ class Subject:
         script = self.analysis.script
         if self.analysis.fault is not None or script.expands:
             return "what it stands for is only known when it runs"
-        targets = [each.target for command in script.commands for each in command.redirects]
-        if any(word.globs for word in (*targets, *(word for command in script.commands for word in command.words))):
+        named = self._touched[0]
+        if any(self.fills(path) is None for path in named.patterns):
             return "a pattern may lead over a link to anywhere"
+        if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
+            return f"links in the folder {folder} would be followed"
         loads = shell.runs_settings(self.analysis)
         return None if loads is None else f"{loads} runs programs that a repository's own settings name"
 
@@ -216,13 +221,13 @@ class Subject:
     def _in_command(self) -> tuple[Named, ...]:
         """The command read once as it is, and once for each set of known values of its variables."""
         found: dict[Named, None] = {}
-        readings = () if self.analysis is None else (self.analysis, *shell.filled(self.analysis))
-        for analysis in readings:
-            seen = shell.touched(analysis)
+        for seen in self._touched:
             ways: tuple[tuple[Way, tuple[str, ...]], ...]
             ways = (("read", seen.reads), ("write", seen.writes), ("remove", seen.removes))
             for way, paths in ways:
-                found.update(((self._in_shell(path), way), None) for path in paths if path != "/dev/null")
+                filled = (each for path in paths if path in seen.patterns for each in self.fills(path) or ())
+                named = (path for path in (*paths, *filled) if path != "/dev/null")
+                found.update(((self._in_shell(path), way), None) for path in named)
         return tuple(found)
 
     @cached_property
@@ -258,6 +263,13 @@ class Subject:
                 if not left:
                     return
 
+    @cached_property
+    def _touched(self) -> "tuple[shell.Touched, ...]":
+        """The paths of the command, and of what it may become where the values of its variables are known."""
+        if self.analysis is None:
+            return ()
+        return tuple(map(shell.touched, (self.analysis, *shell.filled(self.analysis))))
+
     def _in_shell(self, path: str) -> str:
         """A path as the shell would take it: ``~`` is home, and a relative one starts at the working folder."""
         name, _, rest = path.partition("/")
@@ -275,6 +287,24 @@ class Subject:
         if path not in self._places:
             self._places[path] = self.case.place(self._in_shell(path))
         return self._places[path]
+
+    def is_folder(self, path: str) -> bool:
+        return self.place_in_shell(path).kind == "folder"
+
+    def fills(self, pattern: str) -> tuple[str, ...] | None:
+        """The paths that the shell makes of a pattern now; None when that cannot be told."""
+        if pattern not in self._filled:
+            self._filled[pattern] = filled(pattern, self._listed)
+        return self._filled[pattern]
+
+    def _listed(self, path: str) -> list[str] | None:
+        place = self.place_in_shell(path)
+        if place.kind != "folder":
+            return []
+        try:
+            return sorted(os.listdir(place.resolved)) if place.inside else None
+        except OSError:
+            return None
 
     @cached_property
     def outside(self) -> tuple[Touch, ...]:

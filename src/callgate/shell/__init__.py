@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import touched as touched
     from callgate.shell.filling import filled as filled
+    from callgate.shell.grants import Files as Files
     from callgate.shell.grants import Granted as Granted
     from callgate.shell.grants import Refused as Refused
     from callgate.shell.grants import grant as grant
     from callgate.shell.patterns import ShellPattern as ShellPattern
     from callgate.shell.patterns import parse_pattern as parse_pattern
+    from callgate.shell.prefixes import prefix_of as prefix_of
     from callgate.shell.programs.inner import Run as Run
     from callgate.shell.programs.inner import inside as inside
     from callgate.shell.reach import Doubt as Doubt
@@ -37,8 +39,9 @@ _MODULES = {
     "command": ("Analysis",),
     "effects": ("Touched", "effects_of", "runs_settings", "touched"),
     "filling": ("filled",),
-    "grants": ("Granted", "Refused", "grant"),
+    "grants": ("Files", "Granted", "Refused", "grant"),
     "patterns": ("ShellPattern", "parse_pattern"),
+    "prefixes": ("prefix_of",),
     "programs.inner": ("Run", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),
     "sweeping": ("Sweep", "sweeps"),

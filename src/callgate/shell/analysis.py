@@ -1,11 +1,13 @@
-"""What is known about a command: both readers' word, and whether they agree."""
+"""Reads a command twice and compares the readings."""
 
 import re
 import unicodedata
+from dataclasses import replace
 from functools import lru_cache
 
 from callgate.shell.command import Analysis, Script, Simple, Unread, Word
 from callgate.shell.lexer import read_strictly
+from callgate.shell.rewriting import rewritten
 from callgate.shell.tree import read_widely
 
 LONGEST = 10_000
@@ -27,6 +29,9 @@ def analyse(text: str) -> Analysis:
         return Analysis(text, read_widely(text)[0], fault, whole=False)
     strict = read_strictly(text)
     if isinstance(strict, Unread):
+        plain = rewritten(text)
+        if plain is not None and len(plain) <= LONGEST and (same := analyse(plain)).fault is None:
+            return replace(same, text=text)
         script, unread = read_widely(text)
         # The grammar jumps over line continuations, and not always as bash does.
         return Analysis(text, script, said(strict), whole=unread is None and "\\\n" not in text)

@@ -3,33 +3,38 @@
 import re
 from urllib.parse import unquote
 
-from callgate.shell.besides import besides
 from callgate.shell.command import Analysis, Redirect, Word
 from callgate.shell.folders import MOVES, Where, after_move, below, whereabouts
 from callgate.shell.grants import duplicates, safe_assignments
-from callgate.shell.programs import program_named
 from callgate.shell.programs.inner import inside
-from callgate.shell.programs.uses import Use, said
+from callgate.shell.programs.table import entry_of, read, step_of
+from callgate.shell.programs.uses import Use, names, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _MOST_FOLDERS = 8
-_RUNS_SETTINGS = frozenset(("git", "hg", "jj", "sl"))
+# Asked for their version they do nothing else. Not cargo and go, which run the toolchain that a project names, nor
+# yarn and pnpm, which run the release of themselves that it names.
+_TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
 _DEEPEST = 8
 _LONGEST = 1_000
 _LONGEST_PATH = 4_096
+_NAMING = frozenset(("load", "send", "alter"))
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://", re.I)
 _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
 
 
 @noun
 class Touched:
-    """Paths as spelled, counted from the folder one starts in; where two folders are possible, from both."""
+    """Paths as spelled, counted from the folder one starts in; where two folders are possible, from both. ``patterns``
+    are those of them that the shell fills in, ``flat`` those that must not be folders."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
+    patterns: frozenset[str] = frozenset()
+    flat: tuple[str, ...] = ()
 
 
 def effects_of(analysis: Analysis) -> Effects:
@@ -39,37 +44,32 @@ def effects_of(analysis: Analysis) -> Effects:
     for simple in analysis.script.commands:
         if not simple.words or safe_assignments(simple) or any(_writes(each) for each in simple.redirects):
             return "mutating"
-        if not _quiet(simple.words, 0):
+        if not _only_reads(simple.words, 0):
             return "mutating"
     return "none"
 
 
 def _writes(redirect: Redirect) -> bool:
-    target = said(redirect.target)
+    target = text_of(redirect.target)
     if target == "/dev/null" or duplicates(redirect):
         return False
     return redirect.operator in _WRITES or target.startswith("/dev/")
 
 
-def _quiet(words: tuple[Word, ...], depth: int) -> bool:
-    if not words:
+def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
+    if not words or depth > _DEEPEST or len(words) > _LONGEST:
         return False
-    name = words[0]
-    if (
-        depth > _DEEPEST
-        or len(words) > _LONGEST
-        or name.value is None
-        or name.globs
-        or name.braces
-        or "/" in name.value
-    ):
+    first = words[0]
+    if first.value is None or first.globs or first.braces or "/" in first.value:
         return False
-    program = program_named(name.value)
-    if not program.quiet:
+    entry = entry_of(step_of(first.value, words)[0])
+    if [text_of(word) for word in words[1:]] == ["--version"]:
+        return first.value in _TELLING
+    if entry is None or not entry.free:
         return False
-    for use in program.read(words):
-        if use.role == "argv":
-            if not _quiet(words[use.on :], depth + 1):
+    for use in read(first.value, words):
+        if use.role == "argv" and entry.through:
+            if not _only_reads(words[use.on :], depth + 1):
                 return False
         elif use.role != "read":
             return False
@@ -79,7 +79,8 @@ def _quiet(words: tuple[Word, ...], depth: int) -> bool:
 def runs_settings(analysis: Analysis) -> str | None:
     """The first program that runs what a repository's own settings name; None if there is none."""
     runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
-    return next((run.name for run in runs if run.name in _RUNS_SETTINGS), None)
+    entries = ((run.name or "", entry_of(run.name or "")) for run in runs)
+    return next((name for name, entry in entries if entry is not None and entry.settings), None)
 
 
 def touched(analysis: Analysis) -> Touched:
@@ -88,35 +89,38 @@ def touched(analysis: Analysis) -> Touched:
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     removes: dict[str, None] = {}
+    patterns: dict[str, None] = {}
+    flat: dict[str, None] = {}
     ways = {"write": writes, "move": removes, "remove": removes}
     where = whereabouts(analysis)
     elsewhere: tuple[str, ...] = ()
     for run in inside(analysis).runs:
         here = Where((*where[run.step].here, *elsewhere))
         for redirect in run.redirects:
-            path = said(redirect.target)
+            path = text_of(redirect.target)
             if redirect.operator in ("<", "<>"):
                 _note(reads, path, here)
             if redirect.operator in _WRITES and not duplicates(redirect):
                 _note(writes, path, here)
+            if redirect.target.globs:
+                _note(patterns, path, here)
         for use in run.uses:
             for path in _paths(use):
                 _note(ways.get(use.role, reads), path, here)
-        for way, path in besides(run):
-            _note({"read": reads, "write": writes, "remove": removes}[way], path, here)
+                if use.on < len(run.words) and run.words[use.on].globs:
+                    _note(patterns, path, here)
+                if use.flat:
+                    _note(flat, path, here)
         if run.depth and run.name in MOVES:
             elsewhere = (*elsewhere, *after_move(here, run.words).here)[:_MOST_FOLDERS]
-    return Touched(tuple(reads), tuple(writes), tuple(removes))
+    return Touched(tuple(reads), tuple(writes), tuple(removes), frozenset(patterns), tuple(flat))
 
 
 def _paths(use: Use) -> list[str]:
     """The paths that a use names."""
     if use.role in ("read", "write", "move", "remove", "enter"):
         return [] if use.guess and _plainly_text(use.text) else [use.text]
-    # ``name=@file``, ``file:/there``, ``type=bind,source=folder``: what is sent or loaded is read.
-    pieces = [piece.rpartition("=")[2].rpartition("@")[2].lstrip("<") for piece in re.split("[,;]", use.text)]
-    named = [use.text, *pieces, *(piece.partition(":")[0] for piece in pieces)]
-    return [path for path in named if not _plainly_text(path)] if use.role in ("load", "send", "alter") else []
+    return [each for each in pieces(use.text) if not _plainly_text(each)] if use.role in _NAMING else []
 
 
 def _plainly_text(text: str) -> bool:

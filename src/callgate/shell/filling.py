@@ -8,7 +8,7 @@ import re
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis
 from callgate.shell.programs.inner import inside
-from callgate.shell.programs.uses import said
+from callgate.shell.programs.uses import text_of
 
 _MOST = 8
 """How many words of a loop are looked at."""
@@ -78,9 +78,9 @@ def _values(text: str) -> dict[str, list[str]]:
     """What the text says about its variables, as far as it is literal and needs no quotes."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
-        given = [(name, said(value)) for name, value in command.assignments]
-        if command.words and said(command.words[0]) in _DECLARING:
-            given += [each.groups() for word in command.words[1:] if (each := _DECLARED.fullmatch(said(word)))]
+        given = [(name, text_of(value)) for name, value in command.assignments]
+        if command.words and text_of(command.words[0]) in _DECLARING:
+            given += [each.groups() for word in command.words[1:] if (each := _DECLARED.fullmatch(text_of(word)))]
         for name, value in given:
             if _PLAIN.fullmatch(value):
                 found.setdefault(name, []).append(value)

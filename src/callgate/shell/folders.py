@@ -3,7 +3,7 @@
 from posixpath import join, normpath
 
 from callgate.shell.command import Analysis, Simple, Word
-from callgate.shell.programs.uses import said, unsure
+from callgate.shell.programs.uses import text_of, unsure
 from callgate.words.noun import noun
 
 MOVES = frozenset(("cd", "pushd", "chdir"))
@@ -30,7 +30,7 @@ def whereabouts(analysis: Analysis) -> list[Where]:
         found.append(where)
         operator = script.operators[number] if number < len(script.operators) else ""
         after = where
-        if simple.words and said(simple.words[0]) in MOVES:
+        if simple.words and text_of(simple.words[0]) in MOVES:
             after = after_move(where, simple.words)
             if not (plain and operator == "&&" and not simple.within and _known(simple)):
                 after = _either(where, after)
@@ -50,7 +50,7 @@ def _known(simple: Simple) -> bool:
 
 def after_move(where: Where, words: tuple[Word, ...]) -> Where:
     """Where a ``cd`` that works leads to. The shell takes ``..`` away by the letters, the system by the folders."""
-    target = next((said(word) for word in words[1:] if said(word)[:1] != "-"), "~" if len(words) == 1 else None)
+    target = next((text_of(word) for word in words[1:] if text_of(word)[:1] != "-"), "~" if len(words) == 1 else None)
     if target is None or target[:1] == "+":
         return Where(where.here, lost=True)
     joined = [below(at, target) for at in where.here]

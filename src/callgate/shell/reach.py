@@ -12,10 +12,9 @@ from typing import Literal
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
 from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
-from callgate.shell.programs import UNKNOWN, program_named
-from callgate.shell.programs.git import subcommand_at
 from callgate.shell.programs.inner import COPYING, Run, inside, known_as, name_of
-from callgate.shell.programs.uses import said
+from callgate.shell.programs.table import entry_of, subcommand_at
+from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
 
 
@@ -86,8 +85,8 @@ def doubt(analysis: Analysis) -> Doubt | None:
         program = run.words[0]
         if run.name is None or (program.globs and run.name not in _TESTS) or program.braces:
             return Doubt("unread", f"only the shell will know the program {program.raw}")
-        if "/" in said(program) and not _TRUSTED.fullmatch(said(program)):
-            return Doubt("interpreter", f"{said(program)} is a program of its own")
+        if "/" in text_of(program) and not _TRUSTED.fullmatch(text_of(program)):
+            return Doubt("interpreter", f"{text_of(program)} is a program of its own")
     return Doubt("interpreter", seen.blind[0]) if seen.blind else None
 
 
@@ -108,26 +107,30 @@ def _hit(run: Run, pattern: ShellPattern) -> str | None:
     if first.globs and fnmatchcase(wanted, name):
         return f"{first.raw or name} may become {wanted}"
     if name.casefold() == wanted.casefold():
-        return _says((*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words, pattern, name)
-    unknown = run.anywhere or program_named(known_as(name)) is UNKNOWN
+        words = (*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words
+        if said := _says(words, pattern, name):
+            return said
+    unknown = run.anywhere or run.unclear or entry_of(known_as(name)) is None
     if unknown or run.starts:
         # Nobody knows whether it runs what it is given, or which of it.
-        meant = (wanted, None) if unknown else (wanted,)
-        places = [at for at, word in enumerate(run.words) if at and name_of(word) in meant]
+        step = subcommand_at(name, run.words) if (entry := entry_of(name)) and entry.steps else 0
+        meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
+        places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
         if len(places) > _MANY or any(_says(run.words[at:], pattern, wanted) for at in places):
             return f"{name} may run {wanted}"
         if _as_text(run.words, pattern, wanted):
             return f"{name} may run text that names {wanted}"
-    if name in COPYING and any(_TRUSTED.fullmatch(said(word)) and name_of(word) == wanted for word in run.words[1:]):
+    if name in COPYING and any(_TRUSTED.fullmatch(text_of(word)) and name_of(word) == wanted for word in run.words[1:]):
         return f"{name} gives {wanted} another name"
     return None
 
 
 def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
     """One of the words is shell text, and the command is in it."""
-    texts = [said(word) for word in words[1:] if " " in said(word)][:_MANY]
-    for text in texts:
-        inner = inside(analyse(text.partition("=")[2] if text[:1] == "-" else text))
+    texts = [text_of(word) for word in words[1:] if " " in text_of(word)][:_MANY]
+    values = [text.partition("=")[2] for text in texts if "=" in text]
+    for text in (*(each for each in texts if each[:1] != "-"), *values):
+        inner = inside(analyse(text))
         if any(_says(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
             return True
     return False
@@ -142,7 +145,7 @@ def _says(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | No
     """Whether the words after the program are those of the pattern. Options may stand between them."""
     rest = words[1:]
     if name == "git":
-        sub = subcommand_at(words)
+        sub = subcommand_at("git", words)
         rest = words[sub:] if _plain(pattern) else rest
     spoken = [None if word.value is None or word.globs else word.value for word in rest]
     pieces = pattern.pieces[1:]
@@ -235,8 +238,8 @@ def _removal(runs: tuple[Run, ...]) -> str | None:
             if use.role == "remove":
                 return f"{run.name} removes {use.text or 'files'}"
         if run.name in _EMPTY and any(each.operator in (">", ">|", "&>") for each in run.redirects):
-            target = next(said(each.target) for each in run.redirects if each.operator in (">", ">|", "&>"))
-            if target != "/dev/null" and all(said(word)[:1] in ("", "-", "/") for word in run.words[1:]):
+            target = next(text_of(each.target) for each in run.redirects if each.operator in (">", ">|", "&>"))
+            if target != "/dev/null" and all(text_of(word)[:1] in ("", "-", "/") for word in run.words[1:]):
                 return f"it empties {target}"
     return None
 

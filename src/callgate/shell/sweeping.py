@@ -4,7 +4,7 @@ import re
 
 from callgate.shell.command import Analysis, Script
 from callgate.shell.programs.inner import Run, inside
-from callgate.shell.programs.uses import said
+from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
 
 _GREPS = frozenset(("grep", "egrep", "fgrep", "zgrep"))
@@ -25,7 +25,7 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
     """Commands that read whole folders without naming what is in them."""
     found: list[Sweep] = []
     for run in inside(analysis).runs:
-        texts = [said(word) for word in run.words[1:]]
+        texts = [text_of(word) for word in run.words[1:]]
         if run.name in _GREPS and any(map(_RECURSIVE.fullmatch, texts)):
             found.append(Sweep("grep -r"))
         elif run.name == "diff" and any(map(_RECURSIVE.fullmatch, texts)):

@@ -1,22 +1,15 @@
-"""awk: programs that compute and print are let through, whatever else they try is not."""
+"""awk: programs that compute and print are let through; a program that tries anything else is not.
+
+awk ends its options at the first operand: the program is that operand, or what stands before it in ``-e``.
+"""
 
 import re
 
-from callgate.shell.programs.in_place import rewritten
-from callgate.shell.programs.options import grammar, loose, names, scan, uses_in
-from callgate.shell.programs.uses import Program, Use, Words, unsure
+from callgate.shell.programs.entries import Entry, grammar_for, loose, scan, unknown, uses_in
+from callgate.shell.programs.uses import Use, Words, names, unsure
 
-_GRAMMAR = grammar(
-    """-bcCghMnNOPrsStV -F=text -v=text -L?=text -e=text --source=text --assign=text --field-separator=text --posix
-    --re-interval --characters-as-bytes --traditional --sandbox --optimize --bignum --use-lc-numeric
-    --non-decimal-data --lint?=text
-    -f=load -E=load -i=load -l=load -d?=write -o?=write -p?=write -D?=odd -W=odd -m=odd
-    --file=load --exec=load --include=load --load=load --dump-variables?=write --pretty-print?=write
-    --profile?=write --debug?=odd""",
-    "text",
-    "read",
-    instead="-f -e -E --file --source --exec",
-)
+_PROGRAM = ("-e", "--source")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n]+) | (?P<comment>\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
     | (?P<name>[A-Za-z_]\w*) | (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
@@ -115,33 +108,27 @@ def _ventures(text: str) -> str | None:
 
 
 def program_uses(text: str, at: int) -> list[Use]:
-    """What an awk program does besides computing and printing."""
+    """The ways in which an awk program does more than compute and print."""
     try:
         ventures = _ventures(text)
     except _Odd as odd:
-        return [Use("odd", text, at, at, f"the awk program is not understood: {odd}")]
+        return [Use("unknown", text, at, at, f"the awk program is not understood: {odd}")]
     return [Use("code", text, at, at, f"the awk program may reach out with {ventures}")] if ventures else []
 
 
-def _read(words: Words) -> list[Use]:
-    found = scan(_GRAMMAR, words)
+def awk(entry: Entry, words: Words, start: int) -> list[Use]:
+    grammar = grammar_for(entry)
+    found = scan(grammar, words, start)
     operands = [each for each in found if not each.name]
-    programs = [each for each in found if each.name in ("-e", "--source")]
-    if not any(each.name in _GRAMMAR.instead for each in found):
-        programs, operands = operands[:1], operands[1:]
-    assigned = {each.at for each in operands if re.match(r"[A-Za-z_]\w*=", each.text)}
-    uses = uses_in(_GRAMMAR, [each for each in found if each.name or each.at not in assigned]) + loose(words)
-    files = [file.text for file in operands]
-    for each in found:
-        if each.option and each.option.kind == "load" and "inplace" in each.text:
-            uses += rewritten(each, files)
-            files = []  # the first one names them all
+    programs = [each for each in found if each.name in _PROGRAM]
+    files = operands if programs else operands[1:]
+    programs = programs or operands[:1]
+    uses = uses_in(grammar, [each for each in found if each.name]) + loose(words, start)
+    uses += [Use("read", each.text, each.at, each.on, granted=True) for each in files if not _ASSIGNED.match(each.text)]
+    uses += [unknown(each, f"{each.text} stands behind a file") for each in files if each.text[:1] == "-" != each.text]
     for each in programs:
         if each.on < len(words) and unsure(words[each.on]):
-            uses.append(Use("odd", "", each.at, each.on, "the shell fills in the program"))
+            uses.append(unknown(each, "the shell fills in the program"))
         else:
             uses += program_uses(each.text, each.on)
     return uses
-
-
-AWK: dict[str, Program] = dict.fromkeys(("awk", "gawk", "mawk", "nawk"), Program(_read))

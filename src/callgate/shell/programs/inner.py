@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Word
-from callgate.shell.programs.table import UNKNOWN, program_named
-from callgate.shell.programs.uses import Use, said
+from callgate.shell.programs.table import anything, entry_of, read
+from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
 COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
@@ -64,10 +64,15 @@ class Run:
         return any(use.role == "argv" and use.on >= len(self.words) for use in self.uses)
 
     @property
+    def unclear(self) -> bool:
+        """The table does not say what one of its words does."""
+        return any(use.role == "unknown" and not use.guess for use in self.uses)
+
+    @property
     def starts(self) -> bool:
         """It has another program run what some of its words say."""
         behind = _STARTING.get(self.name or "")
-        return behind is not None and (not behind or any(said(word) in behind for word in self.words))
+        return behind is not None and (not behind or any(text_of(word) in behind for word in self.words))
 
 
 @noun
@@ -96,14 +101,18 @@ def name_of(word: Word) -> str | None:
 def known_as(name: str) -> str:
     """The name under which the table has a program: loaders and versions of Python are many."""
     if _LOADER.fullmatch(name):
-        return "ld.so"
+        return "busybox"
     return "python3" if _PYTHON.fullmatch(name) else name
 
 
 def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
     """What these words would do; nothing is known when the program is not."""
     name = name_of(words[0]) if words else None
-    return tuple(program_named(known_as(name)).read(words)) if name else ()
+    uses = read(known_as(name), words) if name else ()
+    if any(use.role == "unknown" and not use.guess for use in uses):
+        # A word that the table does not know may take any other with it.
+        uses = (*uses, *(use for use in anything(words) if use.role in ("read", "write") and use.guess))
+    return uses
 
 
 class _Walk:
@@ -127,7 +136,7 @@ class _Walk:
             self.step = self.step if depth else number
             for name, value in simple.assignments:
                 if _COMMAND_VARIABLE.fullmatch(name) and simple.words:
-                    self.text(said(value), depth + 1)
+                    self.text(text_of(value), depth + 1)
             self.command(simple.words, depth, simple.redirects)
 
     def command(
@@ -169,7 +178,7 @@ class _Walk:
 
     def told(self, run: Run, depth: int) -> None:
         """Commands in words that the table of programs takes for something else."""
-        texts = [said(word) for word in run.words[1:]]
+        texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):
                 if name.startswith("alias."):
@@ -225,7 +234,7 @@ def _split(word: Word) -> list[Word]:
 
 def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
     """The words of xargs with those it reads: in the place it is told, or behind its own."""
-    texts = [said(word) for word in words]
+    texts = [text_of(word) for word in words]
     marks = [text[2:] or after for text, after in zip(texts, [*texts[1:], ""], strict=True) if text[:2] == "-I"]
     mark = marks[0] if marks else "{}"
     own = [text.startswith("-I") or before == "-I" for text, before in zip(texts, ["", *texts], strict=False)]
@@ -243,7 +252,7 @@ def _inserted(text: str, mark: str, word: Word) -> Word:
 def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """find ends the command inside with ``;`` or ``+``."""
     for at, word in enumerate(words):
-        if said(word) in (";", "+"):
+        if text_of(word) in (";", "+"):
             return words[:at]
     return words
 
@@ -255,7 +264,7 @@ def _open(run: Run) -> bool:
     name = run.name
     if name is None or run.words[0].globs or name in COPYING:
         return True
-    return run.anywhere or run.starts or program_named(known_as(name)) is UNKNOWN
+    return run.anywhere or run.starts or run.unclear or entry_of(known_as(name)) is None
 
 
 @lru_cache(maxsize=256)

@@ -1,319 +1,241 @@
-"""Programs that read files and print text, with the options of theirs that do more."""
+"""Programs that read files and print text.
 
-from callgate.shell.programs.options import grammar, loose, program, scan, uses_in
-from callgate.shell.programs.uses import WHY, Program, Use, Words, said
+No entry here has an option that follows links on the way, takes names of files from a file, or packs the environment
+into the output: such an option is not listed, so it asks, with a rule as without one.
+"""
 
-_GREP = """
-    -abcEFGHhiIlLnoPqrRsTuUvVwxyzZ -e=text -f=read -m=text -A=text -B=text -C=text -d=text -D=text -#
-    --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp=text --file=read --ignore-case
-    --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match --max-count=text
-    --byte-offset --line-number --line-buffered --with-filename --no-filename --label=text --only-matching --quiet
-    --silent --binary-files=text --text --directories=text --devices=text --recursive --dereference-recursive
-    --include=text --exclude=text --exclude-from=read --exclude-dir=text --files-without-match --files-with-matches
-    --count --initial-tab --null --after-context=text --before-context=text --context=text --color?=text
-    --colour?=text --binary"""
-_RG = """
-    -abcFhHiIlLnNopPqsSuUvVwx0. -e=text -f=read -g=text -t=text -T=text -A=text -B=text -C=text -m=text -M=text
-    -d=text -E=text -j=text -r=text -z!run
-    --after-context=text --before-context=text --context=text --auto-hybrid-regex --binary --block-buffered
-    --byte-offset --case-sensitive --color=text --colors=text --column --context-separator=text --count
-    --count-matches --crlf --debug --dfa-size-limit=text --encoding=text --engine=text --field-context-separator=text
-    --field-match-separator=text --file=read --files --files-with-matches --files-without-match --fixed-strings
-    --follow --glob=text --glob-case-insensitive --heading --no-heading --hidden --no-hidden --iglob=text
-    --ignore-case --ignore-file=read --ignore-file-case-insensitive --include-zero --invert-match --json
-    --line-buffered --line-number --no-line-number --line-regexp --max-columns=text --max-columns-preview
-    --max-count=text --max-depth=text --maxdepth=text --max-filesize=text --mmap --no-mmap --multiline
-    --multiline-dotall --no-config --no-ignore --no-ignore-dot --no-ignore-exclude --no-ignore-files
-    --no-ignore-global --no-ignore-messages --no-ignore-parent --no-ignore-vcs --no-messages --no-pcre2-unicode
-    --no-require-git --no-unicode --null --null-data --one-file-system --only-matching --path-separator=text
-    --passthru --pcre2 --pcre2-version --pretty --quiet --regex-size-limit=text --regexp=text --replace=text
-    --smart-case --sort=text --sortr=text --stats --stop-on-nonmatch --text --threads=text --trace --trim --type=text
-    --type-add=text --type-clear=text --type-list --type-not=text --unrestricted --vimgrep --with-filename
-    --no-filename --word-regexp --no-pre --no-search-zip
-    --pre=run --pre-glob=text --search-zip!run --hostname-bin=run --hyperlink-format=text --generate=text"""
-_LS = """
-    -aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I=text -T=text -w=text --all --almost-all --author --escape
-    --block-size=text --ignore-backups --color?=text --directory --dired --classify?=text --file-type --format=text
-    --full-time --group-directories-first --no-group --human-readable --si --dereference-command-line --hide=text
-    --dereference-command-line-symlink-to-dir --hyperlink?=text --indicator-style=text --inode --ignore=text
-    --kibibytes --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
-    --quoting-style=text --reverse --recursive --size --sort=text --time=text --time-style=text --tabsize=text
-    --width=text --context --zero"""
-_DIFF = """-abBcdeEilnNpqrstTuvwyZ -U=text -C=text -D=text -F=text -I=text -L=text -S=text -W=text -x=text -X=read
-    -# --normal --brief --report-identical-files --context?=text --unified?=text --ed --rcs --side-by-side
-    --width=text --left-column --suppress-common-lines --show-c-function --show-function-line=text --label=text
-    --expand-tabs --initial-tab --tabsize=text --suppress-blank-empty --recursive --no-dereference --new-file
-    --unidirectional-new-file --ignore-file-name-case --no-ignore-file-name-case --exclude=text --exclude-from=read
-    --starting-file=text --from-file=read --to-file=read --ignore-case --ignore-tab-expansion
-    --ignore-trailing-space --ignore-space-change --ignore-all-space --ignore-blank-lines
-    --ignore-matching-lines=text --text --strip-trailing-cr --ifdef=text --line-format=text --minimal
-    --horizon-lines=text --speed-large-files --color?=text --palette=text --paginate!run"""
-_SORT = """
-    -bcCdfghimMnrRsuVz -k=text -t=text -S=text --ignore-leading-blanks --dictionary-order --ignore-case
-    --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort
-    --random-source=read --reverse --sort=text --version-sort --batch-size=text --check?=text --debug
-    --files0-from=read --key=text --merge --stable --buffer-size=text --field-separator=text --parallel=text --unique
-    --zero-terminated
-    -o=file --output=file -T=write --temporary-directory=write --compress-program=run"""
-_SUM = """-bctwz --binary --check --text --tag --zero --ignore-missing --quiet --status --strict --warn
-    -a=text -l=text --algorithm=text --length=text --untagged --base64 --raw --debug"""
-_TREE = """-adflxCnAiqNQpsugDhFvtrcUSJXs -R!write -L=text -I=text -P=text -T=text --gitignore --gitfile=read --dirsfirst
-    --filesfirst --prune --noreport --nolinks --inodes --device --du --si --ignore-case --matchdirs --charset=text
-    --filelimit=text --timefmt=text --sort?=text --fromfile --info --infofile=read --metafirst --hintro=read
-    --houtro=read -H=text -o=file"""
-_LESS = """-aABcCdEfFgGiIJLmMnNqQrRsSuUwWX~ -b=text -h=text -j=text -p=run -x=text -y=text -z=text -# -D=text -P=text
-    -o=file -O=file -k=load -t=read -T=read --log-file=file --LOG-FILE=file --lesskey-file=load
-    --lesskey-src=load --lesskey-content=run --LINE-NUMBERS --RAW-CONTROL-CHARS --chop-long-lines
-    --quit-if-one-screen --no-init --quiet"""
+import re
+
+from callgate.shell.programs.awk import awk
+from callgate.shell.programs.entries import Entry, Found, grammar_for, loose, scan, unknown, uses_in
+from callgate.shell.programs.find import fd, find
+from callgate.shell.programs.sed import SED_OPTIONS, sed
+from callgate.shell.programs.uses import Use, Words, text_of, unsure
+
+_GREP = """-abcEFGHhiIlLnoPqrsTUvwxyzZ -e= -f=read -m= -A= -B= -C= -# --extended-regexp --fixed-strings --basic-regexp
+    --perl-regexp --regexp= --file=read --ignore-case --no-ignore-case --word-regexp --line-regexp --null-data
+    --no-messages --invert-match --max-count= --byte-offset --line-number --line-buffered --with-filename
+    --no-filename --label= --only-matching --quiet --silent --binary-files= --text --recursive --include= --exclude=
+    --exclude-from=read --exclude-dir= --files-without-match --files-with-matches --count --initial-tab --null
+    --after-context= --before-context= --context= --color?= --colour?="""
+_RG = """-abcFhHiIlnNopPqsSuUvwx0. -e= -f=read -g= -t= -T= -A= -B= -C= -m= -M= -d= -E= -j= -r= --after-context=
+    --before-context= --context= --binary --byte-offset --case-sensitive --color= --colors= --column
+    --context-separator= --count --count-matches --crlf --encoding= --engine= --file=read --files
+    --files-with-matches --files-without-match --fixed-strings --glob= --glob-case-insensitive --heading --no-heading
+    --hidden --no-hidden --iglob= --ignore-case --include-zero --invert-match --json --line-buffered --line-number
+    --no-line-number --line-regexp --max-columns= --max-columns-preview --max-count= --max-depth= --maxdepth=
+    --max-filesize= --multiline --multiline-dotall --no-config --no-ignore --no-ignore-dot --no-ignore-parent
+    --no-ignore-vcs --no-messages --null --null-data --one-file-system --only-matching --passthru --pcre2 --pretty
+    --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --text --threads= --trim --type= --type-add=
+    --type-list --type-not= --unrestricted --vimgrep --with-filename --no-filename --word-regexp"""
+_LS = """-aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1 -I= -T= -w= --all --almost-all --author --escape --block-size=
+    --ignore-backups --color?= --directory --classify?= --file-type --format= --full-time --group-directories-first
+    --no-group --human-readable --si --hide= --indicator-style= --inode --ignore= --kibibytes --numeric-uid-gid
+    --literal --quote-name --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize=
+    --width= --zero"""
+_DIFF = """-abBcdeEinNpqstTuwyZ -U= -C= -F= -I= -L= -W= -# --normal --brief --report-identical-files --context?=
+    --unified?= --ed --rcs --side-by-side --width= --left-column --suppress-common-lines --show-c-function
+    --show-function-line= --label= --expand-tabs --initial-tab --tabsize= --ignore-case --ignore-tab-expansion
+    --ignore-trailing-space --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=
+    --text --strip-trailing-cr --minimal --color?="""
+_SORT = """-bcCdfghimMnrRsuVz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort
+    --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --sort=
+    --version-sort --check?= --key= --merge --stable --field-separator= --unique --zero-terminated -o=file
+    --output=file"""
+_OD = """-abcdfhilosxv -A= -j= -N= -t= -w?= -S= --address-radix= --skip-bytes= --read-bytes= --format= --width?=
+    --endian= --output-duplicates"""
+_DU = """-abchkmPsSx0 -B= -d= -t= --all --apparent-size --block-size= --bytes --total --max-depth= --human-readable
+    --inodes --summarize --separate-dirs --threshold= --time?= --time-style= --exclude= --one-file-system --null"""
+_TREE = """-adfixCnAqNQpsugDhFvtrcUSJ -L= -I= -P= --gitignore --dirsfirst --filesfirst --prune --noreport --inodes
+    --device --du --si --ignore-case --matchdirs --charset= --filelimit= --timefmt= --sort?="""
 
 
-# Names → kinds of the operands, then the options.
-_TABLE: dict[str, tuple[str, str]] = {
-    "cat": (
-        "read",
-        """-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
-        --show-nonprinting""",
-    ),
-    "ls dir vdir": ("read", _LS),
-    "head": ("read", "-qvz -c=text -n=text -# --bytes=text --lines=text --quiet --silent --verbose --zero-terminated"),
-    "tail": (
-        "read",
-        """-fFqvz -c=text -n=text -s=text -# --bytes=text --lines=text --follow?=text --pid=text --quiet --silent
-        --retry --sleep-interval=text --verbose --zero-terminated --max-unchanged-stats=text""",
-    ),
-    "wc": ("read", "-cmlLw --bytes --chars --lines --max-line-length --words --files0-from=read --total=text"),
-    "grep egrep fgrep": ("text read", _GREP),
-    "rg": ("text read", _RG),
-    "stat": ("read", "-Lft -c=text --dereference --file-system --format=text --printf=text --terse --cached=text"),
-    "file": (
-        "read",
-        """-bchiIklLnNprsSv0d -e=text -f=read -F=text -m=read -P=text -z!run -Z!run -C!write --brief
-        --checking-printout --exclude=text --exclude-quiet=text --extension --files-from=read --separator=text
-        --dereference --no-dereference --mime --mime-type --mime-encoding --keep-going --list --magic-file=read
-        --no-buffer --no-pad --preserve-date --parameter=text --raw --special-files --print0 --apple
-        --no-sandbox!load --uncompress!run --uncompress-noreport!run --compile!write""",
-    ),
-    "diff": ("read", _DIFF),
-    "cmp": (
-        "read read text",
-        "-bls -i=text -n=text --print-bytes --ignore-initial=text --verbose --bytes=text --quiet --silent",
-    ),
-    "comm": ("read", "-123z --check-order --nocheck-order --output-delimiter=text --total --zero-terminated"),
-    "diff3": ("read", "-AeExX3imTa -L=text --diff-program=run --text --merge --label=text --strip-trailing-cr"),
-    "sdiff": ("read", "-abBdEilstWZ -w=text -o=file --output=file --diff-program=run"),
-    "sort": ("read", _SORT),
-    "uniq": (
-        "read write",
-        """-cdDiuz -f=text -s=text -w=text --count --repeated --all-repeated?=text --skip-fields=text --group?=text
-        --ignore-case --skip-chars=text --unique --zero-terminated --check-chars=text""",
-    ),
-    "cut": (
-        "read",
-        """-nsz -b=text -c=text -d=text -f=text --bytes=text --characters=text --delimiter=text --fields=text
-        --complement --only-delimited --output-delimiter=text --zero-terminated""",
-    ),
-    "tr": ("text", "-cCdst --complement --delete --squeeze-repeats --truncate-set1"),
-    "nl": (
-        "read",
-        """-p -b=text -d=text -f=text -h=text -i=text -l=text -n=text -s=text -v=text -w=text --body-numbering=text
-        --number-format=text --number-width=text --line-increment=text --number-separator=text""",
-    ),
-    "paste": ("read", "-sz -d=text --delimiters=text --serial --zero-terminated"),
-    "join": (
-        "read",
-        """-iz -a=text -e=text -j=text -o=text -t=text -v=text -1=text -2=text --ignore-case --header --check-order
-        --nocheck-order --zero-terminated""",
-    ),
-    "fold": ("read", "-bcs -w=text --bytes --spaces --width=text --characters"),
-    "fmt": ("read", "-cstu -p=text -w=text -g=text -# --width=text --prefix=text --split-only --uniform-spacing"),
-    "expand unexpand": ("read", "-ai -t=text --initial --tabs=text --all --first-only"),
-    "tac": ("read", "-br -s=text --before --regex --separator=text"),
-    "rev zcat bzcat xzcat zstdcat": ("read", "-fklqv"),
-    "od": (
-        "read",
-        """-abcdfhilosxv -A=text -j=text -N=text -t=text -w?=text -S=text --address-radix=text --skip-bytes=text
-        --read-bytes=text --format=text --width?=text --strings?=text --traditional --endian=text
-        --output-duplicates""",
-    ),
-    "hexdump hd": ("read", "-bcCdovx -e=text -n=text -s=text -f=read"),
-    "xxd": ("read write", "-abeEipPu -c=text -g=text -l=text -n=text -o=text -s=text -R=text -r!write"),
-    "strings": ("read", "-afowd -n=text -t=text -e=text -T=text -# --all --bytes=text --radix=text --encoding=text"),
-    "base64 base32 basenc": (
-        "read",
-        "-di -w=text --decode --ignore-garbage --wrap=text --base64 --base32 --base64url --base16",
-    ),
-    "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum": (
-        "read",
-        """-bctwz --binary --check --text --tag --zero --ignore-missing --quiet --status --strict --warn -a=text
-        -l=text --algorithm=text --length=text --untagged --base64 --raw --debug""",
-    ),
-    "column": (
-        "read",
-        """-teJLnx -c=text -s=text -o=text -N=text -R=text -T=text -H=text -l=text -W=text -E=text --table
-        --separator=text --output-separator=text --table-columns=text --json --table-right=text --output-width=text
-        --table-name=text --table-hide=text""",
-    ),
-    "iconv": (
-        "read",
-        """-clsf -f=text -t=text -o=file --from-code=text --to-code=text --list --silent --verbose --output=file""",
-    ),
-    "shuf": (
-        "read",
-        """-erz -i=text -n=text -o=file --echo --input-range=text --head-count=text --repeat --zero-terminated
-        --random-source=read --output=file""",
-    ),
-    "seq factor": ("text", "-w -f=text -s=text --equal-width --format=text --separator=text -#"),
-    "basename dirname": ("text", "-az -s=text --multiple --suffix=text --zero"),
-    "realpath readlink": (
-        "read",
-        """-efLmnPqsvz --canonicalize --canonicalize-existing --canonicalize-missing --logical --physical --quiet
-        --strip --no-symlinks --zero --relative-to=text --relative-base=text --no-newline --silent --verbose""",
-    ),
-    "whoami groups tty arch nproc logname users": ("text", "-s --all --ignore=text"),
-    "id": ("text", "-aGgnruzZ --group --groups --name --real --user --zero --context"),
-    "uname": ("odd", "-asnrvmpio --all --kernel-name --kernel-release --machine --operating-system"),
-    "df": (
-        "read",
-        """-ahHiklmPTv -B=text -t=text -x=text --all --block-size=text --human-readable --si --inodes --local
-        --output?=text --portability --total --type=text --print-type --exclude-type=text""",
-    ),
-    "du": (
-        "read",
-        """-abcDhHklLmPsSx0 -B=text -d=text -t=text -X=read --all --apparent-size --block-size=text --bytes --total
-        --max-depth=text --human-readable --inodes --dereference --summarize --separate-dirs --threshold=text
-        --time?=text --time-style=text --exclude-from=read --exclude=text --one-file-system --files0-from=read
-        --null""",
-    ),
-    "free": ("text", "-bkmghlwtLv -s=text -c=text --human --mega --giga --si --total --wide"),
-    "uptime who w last cal": ("text", "-abdHlmpqrstTuwn13yjhif -#"),
-    "pgrep": ("text", "-aflnovwxciu -d=text -g=text -G=text -P=text -s=text -t=text -U=text -F=read"),
-    "which whereis": ("text", "-abms"),
-    "locale getconf": ("text", "-ackm --all-locales --charmaps"),
-    "tree": ("read", _TREE),
-    "pwd": ("text", "-LP --logical --physical"),
-    "nm size readelf": ("read", "-aAgnprSsuDCWhldeV"),
-    "man": (
-        "text",
-        """-afkwiI -u!alter -s=text -S=text -e=text -m=text -K -P=run -H?=run -X?=run -T?=run -t!run -l=load -L=text
-        -M=load -C=load -r=text -R=text -p=run -E=text -d -D --all --whatis --apropos --where --path --sections=text
-        --extension=text --pager=run --html?=run --gxditview?=run --troff-device?=run --troff!run
-        --preprocessor=run --config-file=load --manpath=load --local-file=load --prompt=text --no-hyphenation
-        --ditroff!run""",
-    ),
-}
-_INSTEAD = {"grep egrep fgrep": "-e -f --regexp --file", "rg": "-e -f --regexp --file --files --type-list"}
-
-_date_grammar = grammar(
-    """-uR -d=text -r=read -f=read -I?=text -s=alter --date=text --debug --file=read --iso-8601?=text --rfc-email
-    --resolution --rfc-3339=text --reference=read --set=alter --utc --universal""",
-    "alter",
-)
-_less_grammar = grammar(_LESS, "read")
-
-
-def _date(words: Words) -> list[Use]:
+def _date(entry: Entry, words: Words, start: int) -> list[Use]:
     """A word with ``+`` is a format; any other operand sets the clock."""
-    found = [each for each in scan(_date_grammar, words) if each.name or not each.text.startswith("+")]
-    return uses_in(_date_grammar, found) + loose(words)
-
-
-def _pager(words: Words) -> list[Use]:
-    """A word with ``+`` is a command for the pager, and pagers can run programs."""
-    found = scan(_less_grammar, words)
-    commands = [
-        Use("run", each.text, each.at, each.on, "+ gives the pager a command") for each in found if _plus(each.text)
-    ]
-    return uses_in(_less_grammar, found) + commands + loose(words)
-
-
-def _plus(text: str) -> bool:
-    return text.startswith("+")
-
-
-def _hostname(words: Words) -> list[Use]:
-    shows = ("-f", "-s", "-i", "-I", "-d", "-A", "-y", "--fqdn", "--short", "--ip-address", "--all-ip-addresses")
-    return [
-        Use("alter", said(word), at, at, "sets the name of the machine")
-        for at, word in enumerate(words[1:], 1)
-        if said(word) not in shows
-    ]
+    grammar = grammar_for(entry)
+    found = [each for each in scan(grammar, words, start) if each.name or not each.text.startswith("+")]
+    return uses_in(grammar, found) + loose(words, start)
 
 
 _PS_VALUED = ("-o", "-p", "-C", "-u", "-U", "-t", "--sort", "--pid", "--ppid", "--format")
 
 
-def _ps(words: Words) -> list[Use]:
+def _ps(entry: Entry, words: Words, start: int) -> list[Use]:
     """In BSD style an ``e`` among the letters shows the environment, and the secrets in it."""
-    uses: list[Use] = []
-    for at, word in enumerate(words[1:], 1):
-        text = said(word)
-        if text == "\0" or (text[:1] != "-" and "e" in text and said(words[at - 1]) not in _PS_VALUED):
-            uses.append(Use("odd", text, at, at, "e shows the environment of processes"))
+    uses = loose(words, start)
+    for at, word in enumerate(words[start:], start):
+        text = text_of(word)
+        letters = text[:1] != "-" and text_of(words[at - 1]) not in _PS_VALUED
+        if (letters and "e" in text) or re.fullmatch(r"-\w*E\w*", text):
+            uses.append(Use("unknown", text, at, at, "e shows the environment of processes"))
     return uses
 
 
-_DD_TEXT = ("bs", "ibs", "obs", "cbs", "count", "skip", "seek", "status", "conv", "iflag", "oflag")
+def _lsof(entry: Entry, words: Words, start: int) -> list[Use]:
+    """``-i`` with an address, and flags; other options name programs, caches and files."""
+    plain = re.compile(r"-[nPtlaibw]+(?::?[\w@:.,-]*)?|(?!-)[\w:.-]*")
+    return loose(words, start) + [
+        unknown(Found("", text_of(word), at, at), f"{text_of(word)} is not known to be harmless")
+        for at, word in enumerate(words[start:], start)
+        if not plain.fullmatch(text_of(word))
+    ]
 
 
-def _dd(words: Words) -> list[Use]:
-    uses: list[Use] = []
-    for at, word in enumerate(words[1:], 1):
-        name, given, value = said(word).partition("=")
-        if name == "if" and given:
-            uses.append(Use("read", value, at, at, meant=True))
-        elif name == "of" and given:
-            uses.append(Use("write", value, at, at, "of= writes a file", target=True))
-            uses.append(Use("remove", value, at, at, meant=True))
-        elif name not in _DD_TEXT:
-            uses.append(Use("odd", said(word), at, at, f"{said(word)} is not known to be harmless"))
+# Names of jq and yq that show the environment, load modules, or end with an error of their own.
+_JQ_REACHES = re.compile(
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
+    r"(?:env|input_filename|import|include|modulemeta|get_search_list|halt_error)(?!\w)"
+)
+_JQ_PAIRS = ("--arg", "--argjson")
+
+
+def _jq(entry: Entry, words: Words, start: int) -> list[Use]:
+    """``--arg name value`` takes two words. The filter may only look at its input."""
+    kept = [0]
+    at, ended = start, False
+    while at < len(words):
+        ended = ended or text_of(words[at]) == "--"
+        if text_of(words[at]) in _JQ_PAIRS and not ended:
+            at += 3
+        else:
+            kept.append(at)
+            at += 1
+    grammar = grammar_for(entry)
+    found = [
+        Found(each.name, each.text, kept[each.at], kept[min(each.on, len(kept) - 1)], each.option)
+        for each in scan(grammar, [words[at] for at in kept])
+    ]
+    uses = uses_in(grammar, found) + loose(words, start)
+    first = next((each for each in found if not each.name), None)
+    if first is not None and unsure(words[first.on]):
+        uses.append(unknown(first, "the shell fills in the filter"))
+    elif first is not None and (reached := _JQ_REACHES.search(first.text)):
+        uses.append(Use("load", "", first.at, first.on, f"{reached.group()} in the filter"))
     return uses
 
 
-def _with_lists(program: Program) -> Program:
-    """``@file`` stands for the options and files that are named in it."""
-
-    def read(words: Words) -> list[Use]:
-        lists = [(at, said(word)) for at, word in enumerate(words[1:], 1) if said(word)[:1] == "@"]
-        return [
-            *program.read(words),
-            *(Use("load", text[1:], at, at, "@ takes options from a file") for at, text in lists),
-        ]
-
-    return Program(read)
-
-
-def _with_pages(program: Program) -> Program:
-    """A name with a slash is a page of the workspace, and a page takes in other files."""
-
-    def read(words: Words) -> list[Use]:
-        pages = [(at, said(word)) for at, word in enumerate(words[1:], 1) if "/" in said(word)]
-        return [*program.read(words), *(Use("load", text, at, at, f"{text} {WHY['load']}") for at, text in pages)]
-
-    return Program(read)
-
-
-def nothing(words: Words) -> list[Use]:
-    """Whatever the words are, they are text."""
-    return []
-
-
-READING: dict[str, Program] = {
-    name: program(spec, *operands.split(), instead=_INSTEAD.get(called, ""))
-    for called, (operands, spec) in _TABLE.items()
-    for name in called.split()
-} | {
-    "date": Program(_date),
-    "less": Program(_pager),
-    "more": Program(_pager),
-    "hostname": Program(_hostname),
-    "ps": Program(_ps),
-    "dd": Program(_dd),
-    "echo": Program(nothing, tame=True),
-    "true": Program(nothing, tame=True),
-    "false": Program(nothing, tame=True),
-    ":": Program(nothing, tame=True),
-    "sleep": Program(nothing, tame=True),
-    "expr": Program(nothing, tame=True),
-}
-READING.update({name: _with_lists(READING[name]) for name in ("nm", "size", "readelf", "strings")})
-READING["man"] = _with_pages(READING["man"])
+READING = (
+    Entry("tokei", "read", "-fs -t= -e= -s= --files --sort= --types= --exclude= --hidden --no-ignore", free=True),
+    Entry(
+        "cat",
+        "read",
+        "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank",
+        free=True,
+        tame=True,
+    ),
+    Entry("ls", "read", _LS, free=True, tame=True),
+    Entry("head", "read", "-qvz -c= -n= -# --bytes= --lines= --quiet --silent --verbose", free=True, tame=True),
+    Entry(
+        "tail",
+        "read",
+        "-fFqvz -c= -n= -s= -# --bytes= --lines= --follow?= --quiet --silent --retry",
+        free=True,
+        tame=True,
+    ),
+    Entry("wc", "read", "-cmlLw --bytes --chars --lines --max-line-length --words --total=", free=True, tame=True),
+    Entry(
+        "grep,egrep,fgrep",
+        "text read",
+        _GREP,
+        instead="-e -f --regexp --file",
+        free=True,
+        tame=True,
+        sweeps="-r --recursive",
+        hidden="*",
+    ),
+    Entry(
+        "rg",
+        "text read",
+        _RG,
+        instead="-e -f --regexp --file --files --type-list",
+        free=True,
+        sweeps="*",
+        hidden="-u -. --hidden --unrestricted",
+    ),
+    Entry("find,gfind", free=True, exactly=True, sweeps="argv", hidden="*", code=find),
+    Entry("fd,fdfind", exactly=True, sweeps="argv", hidden="*", code=fd),
+    Entry("stat", "read", "-ft -c= --file-system --format= --printf= --terse", free=True, tame=True),
+    Entry("file", "read", "-bhikNn0 -F= --brief --no-dereference --mime --mime-type --mime-encoding", free=True),
+    Entry("diff", "flat", _DIFF, free=True),
+    Entry("cmp", "read read text", "-bls -i= -n= --print-bytes --verbose --bytes= --quiet --silent", free=True),
+    Entry("comm", "read", "-123z --check-order --nocheck-order --output-delimiter= --total", free=True),
+    Entry("sort", "read", _SORT, free=True),
+    Entry(
+        "uniq",
+        "read write",
+        "-cdDiuz -f= -s= -w= --count --repeated --skip-fields= --group?= --ignore-case --skip-chars= --unique",
+        free=True,
+    ),
+    Entry(
+        "cut",
+        "read",
+        "-nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement --only-delimited",
+        free=True,
+        tame=True,
+    ),
+    Entry("tr", "text", "-cCdst --complement --delete --squeeze-repeats --truncate-set1", free=True),
+    Entry("nl", "read", "-p -b= -d= -f= -h= -i= -l= -n= -s= -v= -w= --body-numbering= --number-format=", free=True),
+    Entry("column", "read", "-tnx -c= -s= -o= -N= -R= --table --separator=", free=True),
+    Entry("paste", "read", "-sz -d= --delimiters= --serial", free=True),
+    Entry("tac", "read", "-br -s= --before --regex --separator=", free=True),
+    Entry("rev", "read", free=True),
+    Entry("fold", "read", "-bs -w= --bytes --spaces --width=", free=True),
+    Entry("od", "read", _OD, free=True),
+    Entry("hexdump,hd", "read", "-bcCdovx -n= -s=", free=True),
+    Entry("xxd", "read write", "-abeEipPu -c= -g= -l= -n= -o= -s=", stops=True, free=True),
+    Entry("strings", "word", "-afow -n= -t= -e= -# --all --bytes= --radix= --encoding=", free=True),
+    Entry(
+        "md5sum,sha1sum,sha224sum,sha256sum,sha384sum,sha512sum,b2sum,cksum",
+        "read",
+        "-btz --binary --text --tag --zero -a= -l= --algorithm= --length= --untagged",
+        free=True,
+        tame=True,
+    ),
+    Entry("basename,dirname", "text", "-az -s= --multiple --suffix= --zero", free=True, tame=True),
+    Entry(
+        "realpath,readlink",
+        "read",
+        "-efLmnPqsvz --canonicalize --canonicalize-existing --canonicalize-missing --relative-to= --relative-base=",
+        free=True,
+        tame=True,
+    ),
+    Entry(
+        "date",
+        "alter",
+        "-uR -d= -r=read -I?= -s=alter --date= --iso-8601?= --rfc-email --rfc-3339= --utc --universal --set=alter",
+        free=True,
+        code=_date,
+    ),
+    Entry("whoami,groups,tty,arch,uptime", free=True),
+    Entry("nproc", options="--all --ignore=", free=True),
+    Entry("id", "text", "-aGgnruz --group --groups --name --real --user --zero", free=True),
+    Entry("uname", options="-asnrvmpio --all --kernel-name --kernel-release --machine --operating-system", free=True),
+    Entry("hostname", options="-fsiIdAy --fqdn --short --ip-address --all-ip-addresses", free=True),
+    Entry("free", options="-bkmghlwt --human --mega --giga --si --total --wide", free=True),
+    Entry("df", "read", "-ahHiklPT -B= -t= -x= --all --human-readable --si --inodes --local --output?=", free=True),
+    Entry("du", "read", _DU, free=True, tame=True),
+    Entry("which", "text", "-a", free=True),
+    Entry("pwd", options="-LP", free=True),
+    Entry("sleep,seq", "text", "-w -s= -#", free=True),
+    Entry("echo,true,false,:", free=True, tame=True, code=lambda entry, words, start: []),
+    Entry("tree", "read", _TREE, free=True),
+    Entry("ps", free=True, code=_ps),
+    Entry("lsof", free=True, code=_lsof),
+    Entry(
+        "jq",
+        "text read",
+        """-nrjascCMSeR --tab --indent= --seq --stream --unbuffered --slurp --raw-input --null-input --compact-output
+        --raw-output --join-output --ascii-output --sort-keys --color-output --monochrome-output --exit-status""",
+        free=True,
+        code=_jq,
+    ),
+    Entry("sed,gsed", "text read", SED_OPTIONS, free=True, exactly=True, code=sed),
+    Entry(
+        "awk,gawk,mawk,nawk",
+        "text read",
+        "-F= -v= -e= --source= --assign= --field-separator= --posix --traditional --sandbox --csv",
+        stops=True,
+        exactly=True,
+        code=awk,
+    ),
+)

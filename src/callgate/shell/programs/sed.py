@@ -1,19 +1,17 @@
-"""sed and its script language, read strictly: what is not understood here is not covered."""
+"""sed and its script language, read strictly: a script that is not understood here is not covered."""
 
 import re
+from collections.abc import Sequence
+from posixpath import basename, dirname, join
 
-from callgate.shell.programs.in_place import rewritten
-from callgate.shell.programs.options import Found, grammar, loose, scan, uses_in
-from callgate.shell.programs.uses import Program, Use, Words
+from callgate.shell.programs.entries import Entry, Found, grammar_for, loose, scan, unknown, uses_in
+from callgate.shell.programs.uses import Use, Words, unsure
 
-_GRAMMAR = grammar(
-    """-nErsuz -e=text -l=text --quiet --silent --expression=text --regexp-extended --separate --unbuffered
-        --null-data --line-length=text --posix --debug --sandbox --follow-symlinks -i?=place --in-place?=place
-        -f=load --file=load""",
-    "text",
-    "read",
-    instead="-e -f --expression --file",
-)
+SED_OPTIONS = """-nErsuz -e= -l= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
+    --line-length= --posix --debug --sandbox -i?=place --in-place?=place -f=load --file=load"""
+_INSTEAD = ("-e", "-f", "--expression", "--file")
+_IN_PLACE = ("-i", "--in-place")
+_MOST_PLACES = 1
 _SCRIPT = ("-e", "--expression")
 _BARE = frozenset("=dDgGhHnNpPxzF")
 _LABEL = re.compile(r"[ \t]*[A-Za-z0-9_.-]*")
@@ -162,41 +160,70 @@ class _Script:
 
 
 def script_uses(text: str, at: int) -> list[Use]:
-    """What a sed script does besides printing."""
+    """The files a sed script reads and writes, and the commands it runs."""
     script = _Script(text)
     try:
         script.read()
     except _Odd as odd:
-        return [Use("odd", text, at, at, f"the sed script is not understood: {odd}")]
-    whys = {"write": "the sed script writes a file", "run": "the sed script runs a command"}
+        return [Use("unknown", text, at, at, f"the sed script is not understood: {odd}")]
     uses: list[Use] = []
     for role, name in script.uses:
         if role == "read":
-            uses.append(Use("read", name, at, at, meant=True))
+            uses.append(Use("read", name, at, at, granted=True))
         elif role == "write":
-            uses.append(Use("write", name, at, at, whys[role]))
+            uses.append(Use("write", name, at, at, "the sed script writes a file"))
         else:
-            uses.append(Use("run", name, at, at, whys[role]))
+            uses.append(Use("run", name, at, at, "the sed script runs a command"))
     return uses
 
 
-def _read(words: Words) -> list[Use]:
-    found = scan(_GRAMMAR, words)
-    scripts = [each for each in found if each.name in _SCRIPT]
+def sed(entry: Entry, words: Words, start: int) -> list[Use]:
+    grammar = grammar_for(entry)
+    found = scan(grammar, words, start)
     operands = [each for each in found if not each.name]
-    if not any(each.name in _GRAMMAR.instead for each in found):
-        scripts = operands[:1]
-    files = [each.text for each in operands if each not in scripts]
-    uses = uses_in(_GRAMMAR, found, {"place": lambda option: rewritten(option, files, option.text)}) + loose(words)
-    if not scripts:
-        return uses
-    if any(_filled_in(words, each) for each in scripts):
-        return [*uses, Use("odd", "", scripts[0].at, scripts[0].on, "the shell fills in the script")]
-    return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on)
+    given = [each for each in found if each.name in _INSTEAD]
+    scripts = [each for each in given if each.name in _SCRIPT] if given else operands[:1]
+    files = operands if given else operands[1:]
+    places = [each for each in found if each.name in _IN_PLACE]
+    plain = [each for each in found if each.name and each.name not in _IN_PLACE]
+    uses = uses_in(grammar, plain) + loose(words, start)
+    uses += [Use("read", each.text, each.at, each.on, granted=True) for each in files]
+    for each in places[:_MOST_PLACES]:
+        uses += rewritten(each, [file.text for file in files], each.text)
+    uses += [unknown(each, f"{each.name} stands there too often") for each in places[_MOST_PLACES:]]
+    if operands and any(each.at > operands[0].at for each in given):
+        # Where options end at the first operand, that one is the script.
+        uses.append(unknown(given[-1], f"{given[-1].name} stands behind a script or a file"))
+    if any(each.on < len(words) and unsure(words[each.on]) for each in scripts):
+        return [*uses, unknown(scripts[0], "the shell fills in the script")]
+    return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on) if scripts else uses
 
 
-def _filled_in(words: Words, script: Found) -> bool:
-    return script.on < len(words) and (words[script.on].globs or words[script.on].value is None)
+def rewritten(option: Found, files: Sequence[str], suffix: str = "") -> list[Use]:
+    """The option writes these files, and keeps the old ones under a name with this suffix. A rule that spells the
+    option covers any file of the workspace; otherwise each needs an Edit rule."""
+    why = f"{option.name} writes a file"
+    # A suffix may lead to another folder; and without a file it is not plain what is written.
+    unclear = [Use("write", "", option.at, option.on, why)] if "/" in suffix or not files else []
+    kept = [_kept(path, suffix) for path in files] if suffix else []
+    return unclear + [Use("write", path, option.at, option.on, why, target=True) for path in (*files, *kept)]
 
 
-SED: dict[str, Program] = {"sed": Program(_read), "gsed": Program(_read)}
+def _kept(path: str, suffix: str) -> str:
+    name = basename(path)
+    return join(dirname(path), suffix.replace("*", name) if "*" in suffix else name + suffix)
+
+
+def rewriting(entry: Entry, words: Words, start: int) -> list[Use]:
+    """Formatters and linters, which write their operands with an option, or unless one of ``unless`` is there."""
+    grammar = grammar_for(entry)
+    found = scan(grammar, words, start)
+    places = [each for each in found if each.option and each.option.kind == "place"]
+    files = [each for each in found if not each.name]
+    uses = [Use("alter", "", 0, 0, granted=True), *loose(words, start)]
+    uses += uses_in(grammar, [each for each in found if not each.option or each.option.kind != "place"])
+    for each in places:
+        uses += rewritten(each, [file.text for file in files] or ["."])
+    if entry.unless and not {each.name for each in found} & set(entry.unless.split()):
+        uses += [Use("write", each.text, each.at, each.on, granted=True) for each in files]
+    return uses

@@ -1,8 +1,8 @@
-"""Whether a command comes to what a rule on a path is about although no word of it names the place: patterns of the
-shell, and programs that read whole folders."""
+"""Paths that a command may touch although no word names them: patterns of the shell, and programs that read whole
+folders."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice, product
 from posixpath import join
@@ -13,6 +13,8 @@ from callgate.words.places import Place
 
 _GLOB = re.compile(r"[*?[]")
 _MOST = 32
+_MOST_LISTED = 5_000
+_MOST_FILLED = 300
 
 
 def spellings(path: str, pattern: PathPattern) -> list[str]:
@@ -28,6 +30,37 @@ def spellings(path: str, pattern: PathPattern) -> list[str]:
 def _fitting(part: str, names: Sequence[str]) -> list[str]:
     """Those a shell would put there: it leaves out what begins with a dot, unless the dot is written."""
     return [name for name in names if fnmatchcase(name, part) and (name[0] != "." or part[0] == ".")]
+
+
+def filled(pattern: str, listed: Callable[[str], Sequence[str] | None]) -> tuple[str, ...] | None:
+    """The paths that a shell makes of a pattern now; None where a folder cannot be listed or there are too many.
+    ``listed`` gives the names in a folder, none for a file. ``**`` stands for folders below as well, as in some
+    shells."""
+    found: list[str] = []
+    todo = [("/" if pattern.startswith("/") else "", tuple(filter(None, pattern.split("/"))))]
+    looked = 0
+    while todo:
+        folder, parts = todo.pop()
+        if not parts:
+            found.append(folder)
+        elif not _GLOB.search(parts[0]):
+            todo.append((join(folder, parts[0]), parts[1:]))
+        else:
+            names = listed(folder or ".")
+            looked += 1 + len(names or ())
+            if names is None or looked > _MOST_LISTED or len(found) + len(todo) > _MOST_FILLED:
+                return None
+            fitting = [name for name in names if _fits(name, parts[0])]
+            todo += [(join(folder, name), parts[1:]) for name in fitting]
+            if parts[0] == "**":
+                todo += [(join(folder, name), parts) for name in fitting]
+                todo += [(folder, parts[1:])] if parts[1:] else []
+    return tuple(dict.fromkeys(found))
+
+
+def _fits(name: str, part: str) -> bool:
+    """A shell leaves out names that begin with a dot, unless the dot is written."""
+    return fnmatchcase(name, part.replace("[^", "[!")) and (name[0] != "." or part[0] == ".")
 
 
 def says_little(path: str) -> bool:

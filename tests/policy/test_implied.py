@@ -1,8 +1,10 @@
 """Rules on paths that a command comes to without naming the place."""
 
+from collections.abc import Callable
+
 import pytest
 
-from callgate.policy.guesses import may_hold, says_little, spellings
+from callgate.policy.implied import filled, may_hold, says_little, spellings
 from callgate.policy.paths import parse_path_pattern
 from callgate.shell.analysis import analyse
 from callgate.shell.sweeping import Sweep, sweeps
@@ -121,3 +123,46 @@ def test_what_reads_a_folder_with_a_denied_file_in_it_asks() -> None:
     assert outcome(shell("rg x"), rules(deny=["Bash(rm:*)"])) == "allow"
     assert outcome(shell("grep -r x src"), rules(deny=["Read(/conf/**)"])) == "allow"
     assert outcome(shell("ls src"), deny) == "allow"
+
+
+def tree(**folders: str) -> Callable[[str], list[str] | None]:
+    """Folders by name, with the names in them; ``top`` is the first one, and a name with ``!`` cannot be listed."""
+
+    def listed(path: str) -> list[str] | None:
+        return (
+            None if path.startswith("!") else folders.get("top" if path == "." else path.replace("/", "_"), "").split()
+        )
+
+    return listed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*", ("a.py", "b.py", "src")),
+        (".*", (".env",)),
+        ("*.py", ("a.py", "b.py")),
+        ("[^a].py", ("b.py",)),
+        ("src/*", ("src/deep", "src/link")),
+        ("s*/l*", ("src/link",)),
+        ("*/x", ("a.py/x", "b.py/x", "src/x")),
+        ("nothing*", ()),
+        ("src/**", ("src/deep", "src/deep/c.py", "src/link")),
+        ("!/*", None),
+    ],
+)
+def test_a_pattern_is_filled_in_as_a_shell_would(pattern: str, expected: tuple[str, ...] | None) -> None:
+    listed = tree(top=".env a.py b.py src", src="deep link", src_deep="c.py")
+    found = filled(pattern, listed)
+    assert (None if found is None else tuple(sorted(found))) == expected
+
+
+def test_two_stars_stand_for_folders_below_as_well() -> None:
+    found = filled("**/c.py", tree(top="src", src="deep", src_deep="c.py"))
+    assert found is not None
+    assert {"c.py", "src/c.py", "src/deep/c.py"} <= set(found)
+
+
+def test_a_pattern_that_stands_for_too_much_is_not_filled_in() -> None:
+    assert filled("*", lambda path: [f"f{number}" for number in range(5_000)]) is None
+    assert filled("*/*", lambda path: [f"f{number}" for number in range(40)]) is None

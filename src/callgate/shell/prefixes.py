@@ -1,0 +1,50 @@
+"""The prefix of a command that an "always" may offer: one that does not let the program run others."""
+
+import re
+from collections.abc import Sequence
+
+from callgate.shell.command import Analysis, Word
+from callgate.shell.grants import Granted, grant
+from callgate.shell.patterns import parse_pattern
+from callgate.shell.programs.inner import known_as
+from callgate.shell.programs.table import entry_of, read, step_of
+from callgate.shell.programs.uses import text_of
+from callgate.shell.reach import doubt
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
+_DEEPEST = 4
+
+
+def prefix_of(analysis: Analysis) -> str | None:
+    """The prefix to offer for one plain command, if a rule with it would really have allowed the command."""
+    commands = analysis.script.commands
+    if analysis.fault is not None or len(commands) != 1 or commands[0].assignments or commands[0].redirects:
+        return None
+    words = _prefix(commands[0].words, 0)
+    if words is None or doubt(analysis) is not None:
+        return None
+    prefix = " ".join(words)
+    return prefix if isinstance(grant(analysis, (parse_pattern(f"{prefix}:*"),)), Granted) else None
+
+
+def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
+    """The program, its subcommand, and as many operands as the entry says; of a wrapper, the same of the inner one."""
+    if not words or depth > _DEEPEST or words[0].value is None:
+        return None
+    step, start = step_of(known_as(text_of(words[0])), words)
+    entry = entry_of(step)
+    if entry is None or entry.exactly or entry.steps:
+        return None
+    inner = next((use.on for use in read(step, words, start) if use.role == "argv" and not use.granted), None)
+    if inner is not None:
+        rest = _prefix(words[inner:], depth + 1) if inner == start else None
+        return None if rest is None else _plain([*words[:start]], rest)
+    module = 2 if entry.named and text_of(words[min(start, len(words) - 1)]) == "-m" else 0
+    count = start + max(entry.named, module)
+    return None if count > len(words) else _plain(words[:count], [], module=bool(module))
+
+
+def _plain(words: Sequence[Word], rest: list[str], *, module: bool = False) -> list[str] | None:
+    texts = [text_of(word) for word in words]
+    plain = all(_WORD.fullmatch(text) for text in texts if not (module and text == "-m"))
+    return [*texts, *rest] if plain else None
