@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from callgate import CallgateError, ChangeSet, FileChange, Run, ToolFailure, reads, tool, writes
+from callgate import CallgateError, ChangeSet, FileChange, Run, ToolFailure, reads, tool
 from callgate.cli.demo.board import TraitsOf
 from callgate.cli.demo.script import Stage
 from callgate.words.traits import Traits
@@ -20,7 +20,7 @@ from callgate.words.traits import Traits
 def make_tools(stage: Stage, processes: list[Process]):
     """``read``, ``edit`` and ``run``. Every process that was started is put into the list."""
 
-    @tool(effects="none", locks=lambda a: reads(a.path))
+    @tool(effects="none", reads="path")
     async def read(path: str) -> str:
         """Read a text file."""
         await stage.read(path)
@@ -33,13 +33,13 @@ def make_tools(stage: Stage, processes: list[Process]):
         after = before.replace(old.encode(), new.encode(), 1)
         return ChangeSet(f"edit {path}", (FileChange(path, before, after),))
 
-    @tool(locks=lambda a: writes(a.path), preview=proposed)
+    @tool(writes="path", preview=proposed)
     async def edit(path: str, old: str, new: str) -> None:
         """Replace the first occurrence of a text in a file."""
         await stage.spend(0.5)  # the change shown was applied already; a formatter could work here
 
     # A command may do anything, so its effects are unknown; these two only read the folder.
-    @tool(cascade=True, locks=reads(), timeout=10)
+    @tool(command="command", cascade=True, locks=reads(), timeout=10)
     async def run(command: str, run: Run) -> str:
         """Run a command."""
         words = [sys.executable if word == "python" else word for word in shlex.split(command)]
