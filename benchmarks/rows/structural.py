@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
-from callgate.tools.structural.rewriting import rewrite
+from callgate.tools.structural.rewrite import rewrite
 from callgate.tools.structural.terms import Limits, Op
 
 FILES = 3_000

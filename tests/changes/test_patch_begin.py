@@ -172,7 +172,7 @@ def test_chunks_out_of_order_are_told_so() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (patch(), "The patch is about no file"),
+        (patch(), "The patch names no file"),
         (patch("hello"), "line 2 of the patch: `hello` does not belong here"),
         (patch("*** Rename File: f"), "line 2 of the patch: `*** Rename File: f` does not belong here"),
         (update("@@", "-a", "+b", "*** Foo"), "f, line 6 of the patch: `*** Foo` does not belong here"),

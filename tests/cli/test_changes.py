@@ -10,7 +10,7 @@ import pytest
 from callgate.changes.history import History
 from callgate.cli.terminal import width
 from callgate.words.changes import ChangeSet, FileChange
-from tests.cli.changing_kit import AT, HOSTILE, LINES, Works
+from tests.cli.changes_kit import AT, HOSTILE, LINES, Works
 from tests.cli.session_kit import BAD, Desk
 
 

@@ -11,7 +11,7 @@ from callgate.changes.history import History
 from callgate.cli.terminal import width
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
-from tests.cli.changing_kit import AT, HOSTILE, LINES, Works, ran
+from tests.cli.changes_kit import AT, HOSTILE, LINES, Works, ran
 from tests.cli.session_kit import BAD, Desk, Ran
 from tests.crash.dying import dies_after
 from tests.transcript.asking import Program

@@ -8,7 +8,7 @@ from callgate.words.calls import Result
 from callgate.words.changes import FileChange
 from callgate.words.decisions import Allow, Confirmation
 from callgate.words.events import Forked, QuestionAnswered
-from tests.cli.changing_kit import AT, Works, ran
+from tests.cli.changes_kit import AT, Works, ran
 from tests.cli.session_kit import Desk
 
 

@@ -16,7 +16,7 @@ from callgate.host.local import LocalHost
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.builtin.ast_grep import ast_grep
 from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
-from callgate.tools.structural.rewriting import rewrite
+from callgate.tools.structural.rewrite import rewrite
 from callgate.tools.structural.terms import Limits, Op
 from callgate.tools.toolbox import Toolbox
 from callgate.words.arguments import Accepted, Rejected

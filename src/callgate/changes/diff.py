@@ -23,7 +23,7 @@ def unified(changes: ChangeSet, context: int = 3, *, root: str = "") -> str:
 
 
 def section(found: FileDiff, root: str = "") -> bytes:
-    """What the patch says about one file; it ends with a line end."""
+    """The part of the patch about one file; it ends with a line end."""
     change = found.change
     new, old = _name(change.path, root), _name(change.source or change.path, root)
     if found.kind == "create":

@@ -105,7 +105,7 @@ def _places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
 
 
 def _mixed_places(text: str, old: str, step: int) -> Iterator[tuple[int, int]]:
-    """Where it stands with whatever line ends: found in the plain text, said for the real one."""
+    """The places of the text with any line ends: found in the text with plain ones, given for the real one."""
     # Each "\r\n" is one character in the plain text, so what follows it stands one further in the real one.
     doubles = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
     for start, end in _places(LINE_END.sub("\n", text), old, step):

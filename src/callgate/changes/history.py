@@ -155,7 +155,7 @@ class History:
         return [kept for name in sessions for kept in _with_reverts(self._read(name)[0])]
 
     def faults(self, session: str | None = None) -> list[str]:
-        """What is damaged or cannot be read, in words."""
+        """The files and lines that are damaged or cannot be read, in words."""
         sessions = self._sessions() if session is None else (session,)
         return [fault for name in sessions for fault in self._read(name)[1]]
 

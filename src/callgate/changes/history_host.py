@@ -94,12 +94,13 @@ class HistoryHost:
         return kept
 
     async def stage(self, changes: ChangeSet) -> int:
-        """Keep it with all its contents, for somebody's word; its number. JournalError if it cannot be."""
+        """Keep a change with all its contents until it is applied or discarded, and give its number. JournalError if it
+        cannot be kept."""
         kept = await self._in_thread(partial(self.history.save, changes, self.session, now=self.clock.now()))
         return kept.number
 
     async def staged(self, number: int) -> ChangeSet:
-        """One that waits; JournalError if there is none."""
+        """A change that is staged; JournalError if there is none."""
 
         def load() -> ChangeSet:
             return replace(self.history.load(self._staged(number)), staged=number)
@@ -107,7 +108,7 @@ class HistoryHost:
         return await self._in_thread(load)
 
     async def drop(self, number: int) -> None:
-        """It will not be applied; JournalError if that cannot be kept."""
+        """Mark a staged change as discarded; JournalError if that cannot be kept."""
 
         def drop() -> None:
             kept = self.history.numbered(self.session, number)
@@ -117,7 +118,7 @@ class HistoryHost:
         await self._in_thread(drop)
 
     async def drop_staged_but(self, numbers: Collection[int | None]) -> None:
-        """What was staged when a program died, and is on nobody's record."""
+        """Discard staged changes that no pending action on record names: a program died between the two."""
 
         def drop() -> None:
             for kept in self.history.all(self.session):
@@ -128,7 +129,7 @@ class HistoryHost:
             await self._in_thread(drop)
 
     async def state_of(self, number: int) -> State | None:
-        """None where there is none that makes sense; OSError where nobody can tell right now."""
+        """The state of a change; None if there is none that can be read, OSError if the disk cannot be read now."""
 
         def look() -> State | None:
             with suppress(FileNotFoundError), self.history.file(self.session, number).open("rb"):
@@ -146,11 +147,11 @@ class HistoryHost:
         return found
 
     async def changes(self) -> list[Kept]:
-        """Those of this session, newest first."""
+        """The changes of this session, the last applied first."""
         return await self._in_thread(partial(self.history.all, self.session))
 
     async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> UndoPlan:
-        """What it would take to take these back; nothing is done."""
+        """Plan to take these changes back; nothing is done."""
         return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
 
     async def take_back(self, undoing: UndoPlan) -> Kept | None:
@@ -223,7 +224,7 @@ def _not_applied(kept: Kept) -> State:
 
 
 def _is(read: Read, change: FileChange) -> bool:
-    """Whether the file is as the change wanted it."""
+    """True if the file is as the change wanted it."""
     try:
         there = read(change.path)
     except OSError:  # something else than a file

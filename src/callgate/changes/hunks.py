@@ -1,4 +1,4 @@
-"""What differs in the files of a ChangeSet, as data: hunks of lines, and what is not shown as lines."""
+"""The differences in the files of a ChangeSet as data: hunks of lines, or a note that it is binary or large."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ class Hunk:
 
 @noun
 class FileDiff:
-    """How the content of one file differs. Only ``shown`` as lines are there hunks and numbers of lines.
+    """The differences in one file. Only if it is ``shown`` as lines are there hunks and numbers of lines.
 
     ``encodings``: the file is UTF-16 before or after, and its hunks are of its text in UTF-8.
     """
@@ -84,7 +84,7 @@ def _equal(before: Content | None, after: Content | None) -> bool:
 
 
 def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | None:
-    """What is shown of a content, and its encoding; None if it is no text."""
+    """A content as it is shown, and its encoding; None if it is no text."""
     if not data or change.link:
         return data or b"", "utf-8"
     read = read_text(data)

@@ -1,4 +1,4 @@
-"""Which lines of two texts are the same ones: exact where that is affordable, by landmarks where it is not.
+"""Finds the lines that two texts share, for diffs: exactly where that is affordable, by landmarks where it is not.
 
 Lines that only one side has are left aside first, which loses nothing and makes most changes small. The rest is a
 shortest edit script (Myers' greedy search). If that would take too long, lines that stand once on either side split
@@ -11,14 +11,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 Block = tuple[int, int, int]
-"""Where it starts before, where it starts after, how long it is."""
+"""Start before, start after, length."""
 _Chain: TypeAlias = "tuple[_Chain, int, int, int] | None"
 """Blocks found on the way to a point, the last one first."""
 _Series: TypeAlias = "tuple[_Series, int, int] | None"
 """Landmarks in rising order, the last one first."""
 
 EFFORT = 150_000
-"""How many steps a search may take: about a twentieth of a second."""
+"""The steps that a search may take: about a twentieth of a second."""
 _LEAST = 64
 
 
@@ -36,7 +36,7 @@ def matches(before: Sequence[Hashable], after: Sequence[Hashable], *, effort: in
 
 
 def _ends(left: Sequence[int], right: Sequence[int]) -> tuple[int, int]:
-    """How many lines are equal at the beginning, and how many of the others at the end."""
+    """The number of equal lines at the beginning, and of the others at the end."""
     short = min(len(left), len(right))
     head = next((at for at in range(short) if left[at] != right[at]), short)
     rest = short - head

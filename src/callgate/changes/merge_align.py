@@ -1,4 +1,4 @@
-"""How two lists of lines correspond, chosen as ``git`` chooses it.
+"""Aligns two lists of lines as ``git`` does it, for merges.
 
 Where lines repeat, many alignments are equally short, and a merge can depend on which one is taken. People know git's
 outcome, so the choices that decide it are the same here: which lines are left out of the search, which of two equal
@@ -20,7 +20,7 @@ MANY = 65_533
 """From so many lines in the search on (of both lists together) it is given up instead: going on would take minutes, and
 git takes other shortcuts there."""
 WINDOW = 100
-"""How far a frequent line looks for neighbours."""
+"""The number of neighbours that a frequent line is compared with."""
 
 Lines = list[int]
 """Each line as a number; equal lines have equal numbers."""
@@ -138,7 +138,7 @@ class _Split:
 
 
 class _Wave:
-    """How far one can get from a corner: on each diagonal ``i - j`` the furthest ``i`` after so many rounds."""
+    """The furthest points reached from a corner: on each diagonal ``i - j`` the furthest ``i`` after so many rounds."""
 
     def __init__(self, x: Lines, y: Lines, *, upwards: bool) -> None:
         self._x, self._y, self._upwards = x, y, upwards

@@ -54,7 +54,7 @@ def _begun(lines: Sequence[str], asked: Sequence[str]) -> str | None:
 
 
 def _in_a_row(lines: Sequence[str], start: int, asked: Sequence[str]) -> int:
-    """How many lines are there from ``start`` on; the first is known to be."""
+    """The number of asked lines that follow from ``start`` on; the first is known to be there."""
     count = 1
     while count < len(asked) and start + count < len(lines) and lines[start + count] == asked[count]:
         count += 1

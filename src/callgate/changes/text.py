@@ -1,4 +1,4 @@
-"""What kind of text a file holds, and how the same kind is written again.
+"""Reads the text of a file with its encoding and line ends, and writes text back in the same form.
 
 Text is worked on with "\\n" at the end of each line; the form remembers what the file had instead. No byte is lost:
 one that is not UTF-8 travels as a lone surrogate (``surrogateescape``) and is written back as it was. People and logs
@@ -18,8 +18,8 @@ _BOMS: dict[Encoding, bytes] = {"utf-8": BOM_UTF8, "utf-16-le": BOM_UTF16_LE, "u
 
 @noun
 class TextForm:
-    """How a text lies in its file. ``newline`` is empty when there is none at all. The text of a "mixed" file keeps
-    its line ends as they are, since nobody could put them back."""
+    """The form of a text in its file. ``newline`` is empty when there is none at all. The text of a "mixed" file keeps
+    its line ends as they are, since they could not be put back."""
 
     encoding: Encoding = "utf-8"
     bom: bool = False

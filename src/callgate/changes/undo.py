@@ -1,4 +1,4 @@
-"""Taking changes back: what that would do to the files as they are now, before anything is done.
+"""Plans to take changes back: computes what that would do to the files as they are now.
 
 A file that is still as the change left it becomes what it was. One that others have changed since is merged line by
 line, or is a conflict. One that the change created goes only if it is unchanged, one that it deleted comes back only
@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 
 @noun
 class There:
-    """What is at a place."""
+    """A file as it is, or as it shall be."""
 
     content: Content
     mode: int | None = None
@@ -49,7 +49,7 @@ class UndoPlan:
 
 
 def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
-    """What it takes to take these back, newest first; files with a conflict are left as they are."""
+    """Plan to take these changes back, the last applied first; files with a conflict are left as they are."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     world = _World(read)
     conflicts: list[str] = []
@@ -68,7 +68,7 @@ def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "
 
 
 class _World:
-    """Files as they are, and as they will be."""
+    """The files as they are, and as they will be; read once, and changed in memory alone."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -113,7 +113,7 @@ class _World:
         return why
 
     def _wanted(self, change: FileChange) -> There | str | None:
-        """What shall be at its path: nothing, something, or why that cannot be said."""
+        """The file that shall be at its path, None for none, or the conflict in words."""
         for path in change.paths:
             if path in self._stuck:
                 return f"{path}: a later change of it could not be taken back"
@@ -141,7 +141,7 @@ class _World:
     def _blocked(
         self, each: tuple[FileChange, There | None], ready: list[tuple[FileChange, There | None]]
     ) -> str | None:
-        """Why something else is where it shall go."""
+        """The conflict with another file at its path, in words; None if there is none."""
         change, wanted = each
         now = self._at(change.path)
         if wanted is None or now is None or now.sign == wanted.sign:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from callgate._version import __version__
 from callgate.cli.answering import add_answer, check_answer
-from callgate.cli.changing import add_changes, add_undo, check_changes, check_undo
+from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
 from callgate.cli.parsing import USAGE, Group, Parser
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust

@@ -1,11 +1,11 @@
-"""``callgate changes``: what a session did to files. Names and contents are strangers': they are made harmless."""
+"""``callgate changes``: lists the changes of a session and shows their diffs. Names and contents are made printable."""
 
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from time import time
 
-from callgate.admin.changes import Changed, Difference, Kept, Past, read_all_changes, read_changes, read_difference
+from callgate.admin.changes import Changed, ChangeDiff, Kept, SessionChanges, read_all_changes, read_changes, read_diff
 from callgate.admin.sessions import moment
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.listing import ago
@@ -34,7 +34,7 @@ def changes(options: Namespace) -> int:
     return _faults(found)
 
 
-def _faults(found: Iterable[Past]) -> int:
+def _faults(found: Iterable[SessionChanges]) -> int:
     """Said on the side, so that the list stays one."""
     code = 0
     for fault in (fault for past in found for fault in past.faults):
@@ -46,7 +46,7 @@ def _faults(found: Iterable[Past]) -> int:
 # ---- listed -------------------------------------------------------------------------------------------------------
 
 
-def _list(found: Sequence[Past], room: int, mark: str) -> Iterator[Line]:
+def _list(found: Sequence[SessionChanges], room: int, mark: str) -> Iterator[Line]:
     if not found:
         yield from paragraph("No session of this folder has changed a file.", room)
     now = time()
@@ -103,7 +103,7 @@ def _as_json(kept: Kept) -> dict[str, object]:
 def _show(options: Namespace) -> int:
     past = read_changes(options.which)
     code = _faults(past for past in (past,) if all(kept.number != options.number for kept in past.changes))
-    found = read_difference(past, options.number)
+    found = read_diff(past, options.number)
     if options.patch and not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(found.patch.encode("utf-8", "surrogateescape"))
@@ -116,7 +116,7 @@ def _show(options: Namespace) -> int:
     return code
 
 
-def _header(found: Difference, room: int) -> Iterator[Line]:
+def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
     kept = found.kept
     yield from paragraph(f"change {kept.number} of session {kept.session}: {kept.label}", room, "bold", hang=2)
     facts = (kept.state, moment(kept.at), kept.tool, kept.id and f"call {kept.id}", kept.summary)
@@ -125,7 +125,7 @@ def _header(found: Difference, room: int) -> Iterator[Line]:
 
 
 def file_rows(files: Iterable[Changed], room: int) -> Iterator[Line]:
-    """A line for each file: what becomes of it, and how many lines come and go."""
+    """A line for each file: its kind of change, and the lines added and removed."""
     for each in files:
         name = f"{each.source} -> {each.path}" if each.source else each.path
         lines = f"+{each.added} −{each.removed}" if each.shown == "lines" else each.shown

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from os.path import realpath
 from pathlib import Path
 
-from callgate.admin.changes import OtherCall, Planned, plan_undo, take_back
+from callgate.admin.changes import OtherCall, PlannedUndo, plan_undo, take_back
 from callgate.cli.changes import difference_lines, file_rows
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
@@ -45,8 +45,8 @@ def undo(options: Namespace) -> int:
     return 0
 
 
-def _why_not(planned: Planned, options: Namespace) -> str:
-    """Why nothing is undone, in words; empty if it can be."""
+def _why_not(planned: PlannedUndo, options: Namespace) -> str:
+    """The reason why nothing is undone, in words; empty if something is."""
     found = planned.found
     if found is None:
         nothing = f"there is nothing to undo in session {planned.past.session}"
@@ -68,7 +68,7 @@ def _is_yes() -> bool:
 # ---- for people ---------------------------------------------------------------------------------------------------
 
 
-def _shown(planned: Planned, room: int) -> Iterator[Line]:
+def _shown(planned: PlannedUndo, room: int) -> Iterator[Line]:
     for each in planned.recovered:
         yield from paragraph(each.text, room, "yellow", hang=2)
     found = planned.found
@@ -97,7 +97,7 @@ def _named(call: OtherCall) -> str:
     return " ".join(part for part in (call.tool, what, f"({call.id})") if part)
 
 
-def _done(planned: Planned, number: int | None, options: Namespace) -> str:
+def _done(planned: PlannedUndo, number: int | None, options: Namespace) -> str:
     assert planned.found is not None
     done = f"undone: {counted(len(planned.found.undone), 'change')}, {counted(len(planned.files), 'file')}"
     which = f" --session {planned.past.session}" if options.session else ""
@@ -107,7 +107,7 @@ def _done(planned: Planned, number: int | None, options: Namespace) -> str:
 # ---- for programs -------------------------------------------------------------------------------------------------
 
 
-def _as_program(planned: Planned, options: Namespace) -> int:
+def _as_program(planned: PlannedUndo, options: Namespace) -> int:
     why = _why_not(planned, options)
     does = not why and not options.dry_run
     number = take_back(planned) if does else None

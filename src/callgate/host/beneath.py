@@ -21,7 +21,7 @@ from callgate.host.paths import MOST_LINKS
 Links = Literal["follow", "refuse"]
 
 HOLDS_FOLDERS = {os.open, os.stat, os.mkdir, os.rmdir, os.unlink, os.link, os.rename} <= os.supports_dir_fd
-"""Whether names can be used in an open folder; not on Windows."""
+"""True if system calls take names relative to an open folder; not on Windows."""
 
 _CLOSED = getattr(os, "O_CLOEXEC", 0)
 _FOLDER_ONLY = getattr(os, "O_DIRECTORY", 0)
@@ -149,7 +149,8 @@ def _open_by_any_means(top: int, real: str, path: str, flags: int, mode: int, li
 
 
 class _Steps:
-    """A walk on open folders: ``held`` are those from the root to here, ``todo`` the parts ahead, the next one last."""
+    """Walks part by part on open folders: ``held`` are those from the root to here, ``todo`` the parts ahead, the next
+    one last."""
 
     def __init__(self, top: int, real: str, links: Links) -> None:
         self._held = [top]
@@ -191,7 +192,7 @@ class _Steps:
         self._todo.extend(reversed(parts))
 
     def _tried(self, part: str, flags: int, mode: int) -> tuple[int, ...]:
-        """What the part is, opened; nothing if it is a link, whose target is then ahead."""
+        """The opened part; nothing if it is a link, whose target is then put before the parts ahead."""
         try:
             return (os.open(part, flags | _NO_LINK, mode, dir_fd=self._held[-1]),)
         except OSError as error:

@@ -1,6 +1,6 @@
-"""The one resolver: where a path leads, walked part by part as the kernel walks it, and over which links.
+"""Resolves paths part by part as the kernel does, and reports the links on the way.
 
-Every file tool, every lock and every rule asks here, so nobody disagrees about what a path means. Nothing is expanded:
+File tools, locks and rules all use this resolver, so that a path means the same to each of them. Nothing is expanded:
 ``~`` and ``$HOME`` are names like others.
 """
 
@@ -70,7 +70,7 @@ class Resolver:
         return self.folded(self.walk(path).resolved)
 
     def holds(self, path: str) -> bool:
-        """Whether an absolute path without ``.`` and ``..`` is the root or beneath it."""
+        """True for an absolute path without ``.`` and ``..`` that is the root or beneath it."""
         root, path = self._normal_root, self.folded(path)
         return path == root or path.startswith(root.rstrip("/") + "/")
 
@@ -79,7 +79,7 @@ class Resolver:
 
     @cached_property
     def folds(self) -> bool:
-        """Whether the root's own name, written in the other case, is the same folder."""
+        """True if the root's own name, written in the other case, is the same folder."""
         parent, name = os.path.split(self.root)
         try:
             return name.swapcase() != name and os.path.samefile(self.root, os.path.join(parent, name.swapcase()))
@@ -219,7 +219,7 @@ def same_name(path: str) -> str:
 
 
 def oddity(path: str) -> str | None:
-    """Why a path is not what it looks like, judged by its spelling alone; None when it is."""
+    """The reason why a path may not be what it looks like, by its spelling alone; None if there is none."""
     if _PLAIN.fullmatch(path):
         return None
     if not path:

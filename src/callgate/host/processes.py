@@ -38,7 +38,7 @@ _GO_ON, _END, _KILL = 0, 1, 2
 
 @noun
 class Finished:
-    """How a program ended. ``returncode`` is negative for a signal; ``cut`` says that it wrote more than the limit, of
+    """The end of a program. ``returncode`` is negative for a signal; ``cut`` says that it wrote more than the limit, of
     which the beginning was kept."""
 
     returncode: int
@@ -130,7 +130,7 @@ class _Running:
         self.stdout = _Output(limit)
         self.stderr = _Output(limit)
         self.ended = False
-        """Whether it was told to end, rather than having ended by itself."""
+        """True if it was told to end, rather than having ended by itself."""
 
     def order(self, order: _Order) -> None:
         with self._lock:
@@ -246,9 +246,9 @@ class _Running:
 
 
 class _Exit:
-    """Whether a program has ended; where the system can tell, the selector hears of it.
+    """Watches for the end of a program; where the system can tell, through the selector.
 
-    There, the ended program also stays unreaped until all it started was looked for: nobody else can get its number.
+    There, the ended program also stays unreaped until its children were looked for, so that its number is not reused.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
@@ -261,7 +261,7 @@ class _Exit:
 
     @property
     def unheard(self) -> bool:
-        """Whether one has to look for the end now and then."""
+        """True if the end has to be polled for."""
         return self._fd is None
 
     def __enter__(self) -> "_Exit":
@@ -319,10 +319,10 @@ class _Tree:
         return found
 
     def end(self) -> bool:
-        """Tell everybody to end, each once; whether anybody is left.
+        """Signal every process that is left, each once; False if there is none.
 
-        To be asked until nobody is: who left the group between our look and its signal has not heard of it, and is
-        found outside by the next look.
+        Called until it gives False: a process that left the group between the look and the signal got none, and is
+        found outside of the group by the next look.
         """
         members = self.alive()  # before it is told: what it leaves behind could not be traced back to it afterwards
         told = self._told

@@ -1,7 +1,7 @@
-"""Blocking work in threads that can get stuck without hurting anybody else.
+"""Runs blocking work in threads, one of which may hang without holding up the others.
 
 A tool may never return. So workers are daemons (the interpreter can exit), their number has no limit (a stuck one
-starves nobody), and only the idle ones are counted and kept for reuse.
+takes no place from another), and only the idle ones are counted and kept for reuse.
 """
 
 from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop

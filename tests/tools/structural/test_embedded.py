@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.rewriting import rewrite
-from callgate.tools.structural.searching import search
+from callgate.tools.structural.rewrite import rewrite
+from callgate.tools.structural.search import search
 from callgate.tools.structural.terms import Op, Where
 from callgate.words.errors import ToolFailure
 from tests.tools.structural import engine
-from tests.tools.structural.test_searching import write
+from tests.tools.structural.test_search import write
 
 PAGE = """<!DOCTYPE html>
 <html>

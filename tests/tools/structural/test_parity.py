@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.examining import Asked, Looked, examine
+from callgate.tools.structural.examine import FileResult, ScanRequest, examine
 from callgate.tools.structural.files import File
 from callgate.tools.structural.languages import LANGUAGES
 from callgate.tools.structural.terms import Limits, Op
@@ -25,14 +25,14 @@ def place(sample: Sample, folder: Path, data: bytes | None = None) -> File:
     return File(path.name, sample.language, path.stat().st_size)
 
 
-def rewrite(sample: Sample, file: File, folder: Path) -> Looked:
-    asked = Asked(str(folder), Limits(), ops=(Op(sample.pattern, sample.rewrite),))
+def rewrite(sample: Sample, file: File, folder: Path) -> FileResult:
+    asked = ScanRequest(str(folder), Limits(), ops=(Op(sample.pattern, sample.rewrite),))
     return examine(asked, file)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=ids)
 def test_matches_are_those_of_the_command_line(sample: Sample, tmp_path: Path) -> None:
-    looked = examine(Asked(str(tmp_path), Limits(), sample.pattern), place(sample, tmp_path))
+    looked = examine(ScanRequest(str(tmp_path), Limits(), sample.pattern), place(sample, tmp_path))
     assert looked.skipped is None
     theirs = engine.matches(tmp_path, sample.pattern)
     assert len(theirs) == looked.count == sample.matches

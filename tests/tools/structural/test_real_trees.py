@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.rewriting import rewrite
-from callgate.tools.structural.searching import search
+from callgate.tools.structural.rewrite import rewrite
+from callgate.tools.structural.search import search
 from callgate.tools.structural.terms import Limits, Op
 from tests.tools.structural import engine
 

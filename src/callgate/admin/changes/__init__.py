@@ -1,7 +1,6 @@
-"""The changes of kept sessions for the commands that list them and take them back; see ``archive`` for the sessions
-themselves.
+"""The changes of sessions on disk, for the commands that list them and take them back.
 
-The doors know this module and none of what is behind it. Everything here blocks.
+Everything here blocks.
 """
 
 import asyncio
@@ -9,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from callgate.admin.changes.others import OtherCall, Said, other_calls, workspace_of
+from callgate.admin.changes.others import LoggedCalls, OtherCall, other_calls, workspace_of
 from callgate.admin.sessions import Archive
 from callgate.changes.diff import unified
 from callgate.changes.history import History, Kept
@@ -26,16 +25,16 @@ from callgate.words.noun import noun
 
 __all__ = [
     "Changed",
-    "Difference",
+    "ChangeDiff",
     "Kept",
     "OtherCall",
-    "Past",
-    "Planned",
+    "SessionChanges",
+    "PlannedUndo",
     "Recovered",
     "plan_undo",
     "read_all_changes",
     "read_changes",
-    "read_difference",
+    "read_diff",
     "take_back",
 ]
 
@@ -43,7 +42,7 @@ _APPLYING = "applying"
 
 
 @noun
-class Past:
+class SessionChanges:
     """The changes of a session that works in ``workspace``, newest first; ``faults``: what cannot be read."""
 
     log: Path
@@ -58,7 +57,7 @@ class Past:
 
 @noun
 class Changed:
-    """What becomes of one file. Lines are only counted where it is ``shown`` as lines."""
+    """The change of one file. Lines are only counted where it is ``shown`` as lines."""
 
     path: str
     source: str | None
@@ -69,7 +68,7 @@ class Changed:
 
 
 @noun
-class Difference:
+class ChangeDiff:
     """``patch`` is what git takes: a byte that is not UTF-8 is a lone surrogate in it."""
 
     kept: Kept
@@ -78,11 +77,11 @@ class Difference:
 
 
 @noun
-class Planned:
-    """What an undo would do. ``found`` is None where there is nothing to take back; ``missing`` says why, if a change
-    was named. ``others`` cannot be undone; ``recovered`` is what a crash had cut short, which is settled now."""
+class PlannedUndo:
+    """The plan of an undo. ``found`` is None where there is nothing to take back; ``missing`` says why, if a change
+    was named. ``others`` cannot be undone; ``recovered`` are changes that a crash had cut short."""
 
-    past: Past
+    past: SessionChanges
     root: Path
     found: UndoPlan | None
     files: tuple[Changed, ...]
@@ -103,31 +102,31 @@ class Planned:
 # ---- listed -------------------------------------------------------------------------------------------------------
 
 
-def read_changes(which: str | None) -> Past:
+def read_changes(which: str | None) -> SessionChanges:
     """Of the session that is meant: the latest of this workspace, an id or a beginning of one, a title or words, or the
     file of a log."""
     log = Archive().find(which)
     return _past(log, workspace_of(log))
 
 
-def read_all_changes() -> Sequence[Past]:
+def read_all_changes() -> Sequence[SessionChanges]:
     """Of every session of this workspace that has some, last used first."""
     found = [_past(Path(each.path), each.about.workspace) for each in Archive().here()]
     return [past for past in found if past.changes or past.faults]
 
 
-def read_difference(past: Past, number: int) -> Difference:
-    """What one change did. UsageError if there is none of this number."""
+def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
+    """The diff of one change. UsageError if there is none of this number."""
     kept = next((each for each in past.changes if each.number == number), None)
     if kept is None:
         raise UsageError(_no_such(past, number))
     changes = History(past.log.parent).load(kept)
-    return Difference(kept, _changed(changes), unified(changes, root=past.workspace))
+    return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
 
 
-def _past(log: Path, workspace: str) -> Past:
+def _past(log: Path, workspace: str) -> SessionChanges:
     history = History(log.parent)
-    return Past(log, workspace, tuple(history.all(log.stem)), tuple(history.faults(log.stem)))
+    return SessionChanges(log, workspace, tuple(history.all(log.stem)), tuple(history.faults(log.stem)))
 
 
 def _changed(changes: ChangeSet) -> tuple[Changed, ...]:
@@ -139,7 +138,7 @@ def _row(found: FileDiff) -> Changed:
     return Changed(change.path, change.source, found.kind, found.shown, found.added, found.removed)
 
 
-def _no_such(past: Past, number: int) -> str:
+def _no_such(past: SessionChanges, number: int) -> str:
     numbers = sorted(each.number for each in past.changes)
     there = "there are none" if not numbers else f"there is {numbers[0]}"
     if len(numbers) > 1:
@@ -150,28 +149,28 @@ def _no_such(past: Past, number: int) -> str:
 # ---- taken back ---------------------------------------------------------------------------------------------------
 
 
-def plan_undo(which: str | None, wanted: Undo) -> Planned:
-    """What it would do. Nothing is taken back, but what a crash cut short is finished or undone first: until then
-    nobody can say what the files are."""
+def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
+    """Plan an undo. Nothing is taken back, but changes that a crash cut short are finished or undone first: until
+    then it is open what the files are."""
     from callgate.session.workspace_changes import changes_to_undo  # loads the runtime, which a list does not need
 
     log = Archive().find(which)
-    said = Said(log)
-    root = Path(said.workspace or os.getcwd())
+    logged = LoggedCalls(log)
+    root = Path(logged.workspace or os.getcwd())
     if not root.is_dir():
         raise UsageError(f"the folder of session {log.stem} is gone: {root}")
     host = _host(log, root)
     recovered = asyncio.run(host.recover())
     past = _past(log, str(root))
     picked = changes_to_undo(list(past.changes), wanted)
-    others = other_calls(said, past.changes, picked, wanted)
+    others = other_calls(logged, past.changes, picked, wanted)
     if not picked:
-        return Planned(past, root, None, (), others, tuple(recovered), _why_not(past, wanted))
+        return PlannedUndo(past, root, None, (), others, tuple(recovered), _why_not(past, wanted))
     found = asyncio.run(host.undo(picked))
-    return Planned(past, root, found, _changed(found.changes), others, tuple(recovered))
+    return PlannedUndo(past, root, found, _changed(found.changes), others, tuple(recovered))
 
 
-def take_back(planned: Planned) -> int | None:
+def take_back(planned: PlannedUndo) -> int | None:
     """Do exactly what was planned; ToolFailure if the files are not as they were then, and nothing is changed. Gives
     the number of the change that this is, if files had to be changed for it."""
     assert planned.found is not None
@@ -185,7 +184,7 @@ def _host(log: Path, root: Path) -> HistoryHost:
     return HistoryHost(LocalHost(root, journal=log.parent / _APPLYING), History(log.parent), log.stem)
 
 
-def _why_not(past: Past, wanted: Undo) -> str:
+def _why_not(past: SessionChanges, wanted: Undo) -> str:
     if wanted.change is None:
         return ""
     named = next((each for each in past.changes if each.number == wanted.change), None)

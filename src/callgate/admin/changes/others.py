@@ -1,4 +1,4 @@
-"""What a session did that no history has: calls that changed something in other ways than by a change to files."""
+"""Finds the calls of a session that may have changed something and left no change in the history."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,8 +65,8 @@ class _Call:
         return self.result is None or self.result.effects != "none"
 
 
-class Said:
-    """What the whole log says, also of what was rewound: files know nothing of that."""
+class LoggedCalls:
+    """The calls of a whole log, rewound ones included: their effects on files stay."""
 
     def __init__(self, log: Path) -> None:
         """JournalError for what is no log."""
@@ -102,21 +102,23 @@ class Said:
             self._latest[call_id].arguments = arguments
 
 
-def other_calls(said: Said, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo) -> tuple[OtherCall, ...]:
+def other_calls(
+    logged: LoggedCalls, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo
+) -> tuple[OtherCall, ...]:
     """Those of the scope. ``picked`` are the changes that are taken back."""
     if wanted.change is not None or wanted.scope == "call":
         return ()
-    calls: Iterable[_Call] = said.calls
+    calls: Iterable[_Call] = logged.calls
     if wanted.scope == "turn":
-        turn = picked[0].turn if picked else said.calls[-1].message if said.calls else ""
-        calls = (call for call in said.calls if call.message == turn)
+        turn = picked[0].turn if picked else logged.calls[-1].message if logged.calls else ""
+        calls = (call for call in logged.calls if call.message == turn)
     kept = {each.id for each in history}
     found = (call for call in calls if call.had_effects and f"{call.message}/{call.id}" not in kept)
     return tuple(OtherCall(call.id, call.message, call.tool, next(_told(call.arguments), "")) for call in found)
 
 
 def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """What a person knows a call by: its command, else the first text there is."""
+    """The argument that names the call for people: its command, else the first text."""
     command = arguments.get("command")
     if isinstance(command, str):
         yield command

@@ -18,7 +18,7 @@ BODY = "Begin each line with a space (context), `-` or `+`."
 
 
 def is_begun(line: bytes) -> bool:
-    """Whether a patch that begins with this line has the format."""
+    """True if a patch that begins with this line has the format."""
     return line.rstrip() == BEGIN or FILE.match(line) is not None
 
 
@@ -28,7 +28,7 @@ def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
     operations = reader.read()
     if not operations:
         raise Spot(reader.at).fault(
-            "The patch is about no file.", "Write `*** Add File: path`, `*** Update File: path` or the like."
+            "The patch names no file.", "Write `*** Add File: path`, `*** Update File: path` or the like."
         )
     return operations
 
@@ -92,7 +92,7 @@ class Reader:
         return operation
 
     def added(self, carried: bool) -> bytes:
-        """What a new file holds. ``carried``: the whole patch has the line ends of Windows, so they mean nothing."""
+        """The content of a new file. ``carried``: the whole patch has line ends of Windows, so they mean nothing."""
         found: list[bytes] = []
         empty = 0
         while self.at < len(self.lines):

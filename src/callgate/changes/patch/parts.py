@@ -60,7 +60,7 @@ class FilePatch:
 
 @noun
 class Spot:
-    """A line of the patch, counted from 1, and the file it is about, if that is known."""
+    """A line of the patch, counted from 1, and its file, if that is known."""
 
     line: int
     path: str = ""

@@ -24,7 +24,7 @@ def _exactly(line: bytes) -> bytes:
 
 
 _WAYS: tuple[Callable[[bytes], bytes], ...] = (_exactly, bytes.rstrip, bytes.strip)
-"""How lines are compared; the first way that finds them counts."""
+"""The ways to compare lines; the first one that finds them counts."""
 
 
 class Effort:

@@ -130,7 +130,7 @@ class _CutFile:
         return self._after is not None and self._hash(self.swap.staged) is None
 
     def can_undo(self) -> bool:
-        """Its old content is still kept; of a created file, its staged copy proves that it is ours to remove."""
+        """Its old content is still kept; of a created file, its staged copy proves that this apply made it."""
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after
         return self._hash(self.swap.backup) == self._before

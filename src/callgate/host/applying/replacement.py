@@ -58,7 +58,7 @@ class Replacement:
     # ---- compare --------------------------------------------------------------------------------------------------
 
     def difference(self) -> str | None:
-        """How the file differs from the preview's; None when it does not."""
+        """The difference between the file and the preview's, in words; None if there is none."""
         try:
             with self.swap.opened() as folder:
                 return self._difference(folder)
@@ -152,7 +152,7 @@ class Replacement:
         return True
 
     def journal_entry(self) -> dict[str, Any]:
-        """What recovery needs to finish or undo it, and the mode that an undo of the whole change puts back."""
+        """The file as recovery needs it, with the mode that an undo of the whole change puts back."""
         plan = self.plan
         return {
             "path": plan.path,

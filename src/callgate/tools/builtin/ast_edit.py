@@ -52,7 +52,7 @@ def ast_edit() -> FunctionTool[..., Any]:
             max_matches: how many replacements to make; it ends before the file that would go beyond
         """
         from callgate.tools.builtin.structural_text import edit_result
-        from callgate.tools.structural.rewriting import rewrite
+        from callgate.tools.structural.rewrite import rewrite
 
         wanted = [Op(each.pattern, each.rewrite) for each in ops]
         where = Where(tuple(paths or ()), language, glob)

@@ -38,7 +38,7 @@ def ast_grep() -> FunctionTool[..., Any]:
             max_matches: how many matches to show
         """
         from callgate.tools.builtin.structural_text import search_result
-        from callgate.tools.structural.searching import search
+        from callgate.tools.structural.search import search
 
         progress = partial(_tell, run)
         where = Where(tuple(paths or ()), language, glob)

@@ -21,7 +21,7 @@ from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 
 _FEW = 5
-"""How many ignored files are named: there may be many, and hardly anybody wants them."""
+"""Ignored files that are named."""
 
 _SAID: Mapping[SkipKind, str] = {
     "syntax": "syntax errors",
@@ -36,7 +36,7 @@ _SAID: Mapping[SkipKind, str] = {
 }
 
 _SHOWN, _SHOWN_OF_FILE, _SHOWN_CHARACTERS = 100, 20, 15_000
-"""How much a model reads of the replacements; a person has the whole diff, and what is applied is all of them."""
+"""The replacements that a model reads: in all, of a file, in characters. People see the whole diff."""
 _LINES, _WIDTH = 6, 200
 """Of one side of one replacement."""
 _NAMED = 20
@@ -48,7 +48,7 @@ def _many(count: int, one: str, several: str) -> str:
 
 
 def _first_lines(text: str, most: int) -> Iterator[str]:
-    """The first lines of a match, and how many more there are. Of a text that was cut nobody knows exactly."""
+    """The first lines of a match, and the number of the others; a lower bound if the text was cut."""
     lines = text.split("\n")
     yield from lines[:most]
     more = len(lines) - most

@@ -1,16 +1,14 @@
 """Structural search and rewriting over many files, on ast-grep's engine.
 
-languages   which there are, and which one a file is in
-ignoring    the files that tell which files to leave out
-files       the walk: which files are looked at, and in which order
-terms       what is asked for and what comes back, as nouns
-templates   what a rewrite makes of a match
-source      the text of one file: places in it, and what is replaced
+terms       the nouns: what to look for, limits, results
+languages   the known languages, and the one of a file
+ignore      ``.gitignore`` and ``.ignore``
+files       the walk: the files to examine, in order
+templates   the text that a rewrite puts in place of a match
+source      places and replacements in the text of one file
 embedded    scripts and styles inside HTML
-examining   one file: matches, replacements, overlaps
-worker      the program that examines files, one of several
-crew        files shared out among such programs
-folding     the way of both, and what came of all files together
-searching   ``search``
-rewriting   ``rewrite``
+examine     one file: matches, replacements, overlaps
+worker      the process that examines files
+pool        several workers, and the files shared out among them
+scan        walk, examine, collect: shared by ``search`` and ``rewrite``
 """

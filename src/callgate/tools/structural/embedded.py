@@ -34,7 +34,7 @@ def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
 
 
 def _said(element: "SgNode") -> str:
-    """What its attribute ``lang`` says."""
+    """The value of its attribute ``lang``."""
     for attribute in element.find_all(kind="attribute"):
         name, value = attribute.find(kind="attribute_name"), attribute.find(kind="attribute_value")
         if name is not None and value is not None and name.text() == "lang":

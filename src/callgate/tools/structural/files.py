@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from callgate.host.paths import Resolver
 from callgate.tools.structural.embedded import GUESTS, HOST
-from callgate.tools.structural.ignoring import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
+from callgate.tools.structural.ignore import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
 from callgate.tools.structural.languages import Language, language_of
 from callgate.tools.structural.terms import Skipped
 from callgate.words.errors import ToolFailure
@@ -39,7 +39,7 @@ class Walked:
 
 @noun
 class _Heeded:
-    """What is known about leaving out, from the outermost folder to this one; ``own`` goes before ``git``."""
+    """The ignore rules from the outermost folder to this one; ``own`` goes before ``git``."""
 
     git: tuple[IgnoreFile, ...] = ()
     own: tuple[IgnoreFile, ...] = ()
@@ -167,7 +167,7 @@ class _Walker:
         return True
 
     def _fits(self, path: str) -> bool:
-        """The glob is about the file or about a folder above it."""
+        """True if the glob matches the file or a folder above it."""
         glob = self._glob
         if glob is None:
             return True
@@ -176,7 +176,7 @@ class _Walker:
         return (above or (not glob.folders and glob.regex.match(path) is not None)) == glob.excludes
 
     def _heeded_above(self, folder: str) -> _Heeded:
-        """What the folders above say: those beneath the root, and those of the repository that the root is in."""
+        """The ignore rules of the folders above: those beneath the root, and those of the repository around it."""
         heeded = self._outside()
         parts = folder.split("/") if folder else []
         for depth in range(len(parts)):

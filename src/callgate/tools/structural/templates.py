@@ -1,4 +1,4 @@
-"""What a rewrite makes of a match: metavariables filled in, and lines indented as ast-grep's command line does it.
+"""Fills the metavariables of a rewrite, and indents its lines as ast-grep's command line does it.
 
     the metavariable's lines lose the indentation they had in the source, and get the one it has in the rewrite;
     then all lines but the first get the indentation of the line that the match begins on.
@@ -19,7 +19,7 @@ _LOOK_BACK = 512  # bytes; a match further into its line than this has no indent
 
 VariableKind = Literal["one", "many"]
 Where = Callable[[str, VariableKind], tuple[int, int] | None]
-"""Where the text of a metavariable is in the source; None if it is nowhere."""
+"""Gives the place of a metavariable in the source; None if it has none."""
 
 
 @noun
@@ -37,7 +37,7 @@ class Template:
     variables: tuple[_Variable, ...]
 
     def fill(self, source: str, start: int, where: Where) -> str:
-        """What stands in place of a match that begins at ``start``."""
+        """The replacement of a match that begins at ``start``."""
         parts = [self.fragments[0]]
         for variable, fragment in zip(self.variables, self.fragments[1:], strict=True):
             span = where(variable.name, variable.kind)
@@ -72,7 +72,7 @@ def parse_template(rewrite: str, pattern: str) -> Template:
 
 
 def indent_at(text: str, at: int) -> int:
-    """How many blanks begin the line on which ``at`` is."""
+    """The number of blanks at the beginning of the line of ``at``."""
     begin = text.rfind("\n", 0, at) + 1
     before = text[begin:at]
     room = _LOOK_BACK - (1 if begin else 0)

@@ -1,4 +1,4 @@
-"""What is asked for, and what comes back. Lines and columns count from 1, columns in characters."""
+"""The nouns of structural search and rewriting. Lines and columns count from 1, columns in characters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
 
 NAMED = 20
-"""How many skipped files of each kind, and how many overlaps, are named; the others are counted."""
+"""Skipped files of each kind, and overlaps, that are named; the others are counted."""
 
 
 @noun
@@ -32,8 +32,8 @@ STANDARD = Limits()
 
 @noun
 class Where:
-    """Which files: those at ``paths`` or beneath them (all beneath the root if there are none), in one ``language``,
-    and fitted by a ``glob`` of the kind that ``.gitignore`` has."""
+    """The files to examine: those at ``paths`` or beneath them (all beneath the root if there are none), in one
+    ``language``, and fitted by a ``glob`` of the kind that ``.gitignore`` has."""
 
     paths: Sequence[str] = ()
     language: str | None = None
@@ -45,7 +45,7 @@ EVERYWHERE = Where()
 
 @noun
 class Op:
-    """What is looked for, and what is put in its place."""
+    """A pattern, and the code to put in its place."""
 
     pattern: str
     rewrite: str
@@ -107,7 +107,7 @@ class Skips:
 
 @noun
 class Cut:
-    """Where a limit ended it: at which file, and how many more there are (of ``files``: not looked at at all)."""
+    """A limit that ended the work: the file at which it did, and how many more there are."""
 
     limit: Literal["files", "matches"]
     at: str

@@ -1,4 +1,4 @@
-"""The program that examines files: it reads what is asked and then batches of files, and writes what came of each.
+"""The worker process: reads a request and then batches of files, and writes the result of each file.
 
 The engine does not let go of Python's lock while it works, so threads would gain nothing, and one large file would
 stop the event loop. A program of its own can also be ended at any moment, and takes nobody with it when it dies.
@@ -13,20 +13,20 @@ import sys
 from collections.abc import Sequence
 from typing import IO, Any
 
-from callgate.tools.structural.examining import Asked, examine
+from callgate.tools.structural.examine import ScanRequest, examine
 from callgate.tools.structural.files import File
 
 _LENGTH = struct.Struct(">Q")
 
 START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.worker import serve; serve()"
-"""What the interpreter is told to run; its arguments are where to find modules."""
+"""The program for the interpreter; its arguments are the module search path."""
 
 
 def serve() -> None:
     """Work until there is nothing more to read."""
     gc.disable()  # nothing here is in a circle, so looking for circles is time lost
     taken, given = sys.stdin.buffer, sys.stdout.buffer
-    asked: Asked | None = receive(taken)
+    asked: ScanRequest | None = receive(taken)
     while asked is not None:
         batch: Sequence[File] | None = receive(taken)
         if batch is None:

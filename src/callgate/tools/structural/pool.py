@@ -1,4 +1,4 @@
-"""Files shared out among programs that examine them. What comes back is in the order of the files, whoever did them."""
+"""Examines files in several worker processes and gives the results in the order of the files."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from threading import Lock, Timer
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.examining import Asked, Looked, left_out
+from callgate.tools.structural.examine import FileResult, ScanRequest, left_out
 from callgate.tools.structural.files import File
 from callgate.tools.structural.terms import Progress
 from callgate.tools.structural.worker import START, receive, send
@@ -20,14 +20,14 @@ from callgate.words.errors import ToolFailure
 BATCH_FILES = 32
 BATCH_BYTES = 256_000
 _TRIES = 5
-"""So many deaths one after the other, and it is not for the files that they die."""
+"""After so many deaths in a row the engine itself is broken, not a file."""
 
 Batch = tuple[File, ...]
 
 
 async def examine_all(
-    asked: Asked, files: Sequence[File], progress: Progress | None = None, *, argv: Sequence[str] = ()
-) -> list[Looked]:
+    asked: ScanRequest, files: Sequence[File], progress: Progress | None = None, *, argv: Sequence[str] = ()
+) -> list[FileResult]:
     """A cancel ends the programs at once. A file on which one of them dies, or takes too long, is skipped by name.
 
     ``argv`` is the program to run, if it is not this package's own.
@@ -35,11 +35,11 @@ async def examine_all(
     if not argv and find_spec("ast_grep_py") is None:
         raise ToolFailure("Structural tools need a package that is not installed: pip install 'callgate[edit]'")
     work = _Work(_batches(files), asked.limits.matches, _on_loop(progress))
-    seats = [_Seat(asked, argv or _own_program()) for _ in range(min(os.cpu_count() or 1, work.batches))]
+    workers = [_Worker(asked, argv or _own_program()) for _ in range(min(os.cpu_count() or 1, work.batches))]
     async with TaskGroup() as group:
-        for seat in seats:
-            group.create_task(in_thread(lambda seat=seat: seat.work(work), on_cancel=seat.stop))
-    if seats and all(seat.gave_up for seat in seats):
+        for worker in workers:
+            group.create_task(in_thread(lambda worker=worker: worker.work(work), on_cancel=worker.stop))
+    if workers and all(worker.gave_up for worker in workers):
         raise ToolFailure("The engine of structural search cannot be run here: it ends as soon as it is started.")
     return work.looked()
 
@@ -75,12 +75,11 @@ def _batches(files: Sequence[File]) -> Iterator[Batch]:
 
 
 class _Work:
-    """The batches, taken by whoever is free. Of those beyond the limit of matches only the counts are kept: what nobody
-    will see must not fill the memory."""
+    """The batches, taken by the workers in turn. Beyond the limit of matches only counts are kept, to save memory."""
 
     def __init__(self, batches: Iterator[Batch], most: int, progress: Progress) -> None:
         self._todo = list(batches)
-        self._results: list[list[Looked]] = [[] for _ in self._todo]
+        self._results: list[list[FileResult]] = [[] for _ in self._todo]
         self._counts = [0] * len(self._todo)
         self._next = 0
         self._done = 0
@@ -99,7 +98,7 @@ class _Work:
             self._next += 1
         return (at, self._todo[at]) if at < len(self._todo) else None
 
-    def put(self, at: int, looked: list[Looked]) -> None:
+    def put(self, at: int, looked: list[FileResult]) -> None:
         with self._lock:
             self._counts[at] = sum(each.count for each in looked)
             beyond = sum(self._counts[:at]) >= self._most
@@ -107,18 +106,18 @@ class _Work:
             self._done += len(looked)
             self._progress(self._done, self._total)
 
-    def looked(self) -> list[Looked]:
+    def looked(self) -> list[FileResult]:
         return [each for batch in self._results for each in batch]
 
 
-def _counted(looked: Looked) -> Looked:
+def _counted(looked: FileResult) -> FileResult:
     return replace(looked, matches=(), replacements=(), before=None, after=None)
 
 
-class _Seat:
-    """One program at a time, and the thread that feeds it. ``stop`` may be called from anywhere, the rest may not."""
+class _Worker:
+    """One worker process at a time, and the thread that feeds it. Only ``stop`` may be called from other threads."""
 
-    def __init__(self, asked: Asked, argv: Sequence[str]) -> None:
+    def __init__(self, asked: ScanRequest, argv: Sequence[str]) -> None:
         self._asked = asked
         self._argv = argv
         self._lock = Lock()
@@ -148,14 +147,14 @@ class _Seat:
         finally:
             self._end()
 
-    def _alone(self, file: File) -> list[Looked]:
+    def _alone(self, file: File) -> list[FileResult]:
         """One of a batch on which the program died: the others need not suffer for it."""
         if self._stopped:
             return []
         looked = self._examined((file,))
         return [left_out(file, "crashed", "the engine died of it, or took too long")] if looked is None else looked
 
-    def _examined(self, batch: Batch) -> list[Looked] | None:
+    def _examined(self, batch: Batch) -> list[FileResult] | None:
         """None when the program did not live to answer."""
         try:
             program = self._running()
@@ -171,7 +170,7 @@ class _Seat:
         patience.start()
         try:
             send(program.stdin, batch)
-            looked: list[Looked] | None = receive(program.stdout)
+            looked: list[FileResult] | None = receive(program.stdout)
         except OSError:
             looked = None
         finally:

@@ -1,4 +1,4 @@
-"""One file: where the patterns match, what stands there afterwards, and which replacements are in each other's way.
+"""Examines one file: finds the matches of the patterns, their replacements, and overlaps among these.
 
 The engine is imported here alone. It answers some of what it is given with a panic, which Python sees as an exception
 that is not an ``Exception``; whoever calls ``examine`` gets a value whatever happens.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @noun
-class Asked:
-    """What is done with every file: its matches of ``pattern`` are found, or ``ops`` are tried on it. ``language`` is
+class ScanRequest:
+    """The work for every file: its matches of ``pattern`` are found, or ``ops`` are tried on it. ``language`` is
     the one that was asked for; HTML may be looked at for the scripts in it alone."""
 
     root: str
@@ -36,8 +36,8 @@ class Asked:
 
 
 @noun
-class Looked:
-    """What came of one file. ``count`` are all matches, or all replacements that change something; some are kept.
+class FileResult:
+    """The result for one file. ``count`` are all matches, or all replacements that change something; some are kept.
     ``before`` and ``after`` are there if something is to be written; ``flaws`` say what is odd about a pattern that
     matches nothing."""
 
@@ -67,14 +67,14 @@ _FLAWED: "list[Rule]" = [{"kind": "ERROR"}, {"regex": "^$"}]
 
 
 class _Refused(Exception):
-    """Why a file is skipped."""
+    """The reason why a file is skipped."""
 
     def __init__(self, kind: SkipKind, reason: str) -> None:
         super().__init__(reason)
         self.kind: SkipKind = kind
 
 
-def examine(asked: Asked, file: File) -> Looked:
+def examine(asked: ScanRequest, file: File) -> FileResult:
     """Never raises, but for what ends the program itself."""
     try:
         return _examine(asked, file)
@@ -86,11 +86,11 @@ def examine(asked: Asked, file: File) -> Looked:
         return left_out(file, "crashed", f"the engine cannot cope with it: {str(error).partition(chr(10))[0]}")
 
 
-def left_out(file: File, kind: SkipKind, reason: str) -> Looked:
-    return Looked(file.path, file.language, Skipped(file.path, kind, reason))
+def left_out(file: File, kind: SkipKind, reason: str) -> FileResult:
+    return FileResult(file.path, file.language, Skipped(file.path, kind, reason))
 
 
-def _examine(asked: Asked, file: File) -> Looked:
+def _examine(asked: ScanRequest, file: File) -> FileResult:
     data = _read(asked, file)
     try:
         text = data.decode("utf-8")
@@ -105,7 +105,7 @@ def _examine(asked: Asked, file: File) -> Looked:
     return _rewritten(asked, file, source, parts, data)
 
 
-def _read(asked: Asked, file: File) -> bytes:
+def _read(asked: ScanRequest, file: File) -> bytes:
     most = asked.limits.file_bytes
     too_big = _Refused("size", f"has more than {most} bytes")
     if file.size > most:
@@ -126,7 +126,7 @@ def _tree(text: str, language: str) -> "SgNode":
     return SgRoot(text, language).root()
 
 
-def _parts(asked: Asked, file: File, root: "SgNode", text: str) -> list[_Part]:
+def _parts(asked: ScanRequest, file: File, root: "SgNode", text: str) -> list[_Part]:
     """The file, and what is inside it in other languages, as far as it is asked for."""
     parts = [_Part(file.language, root, sure=True)]
     if file.language == HOST:
@@ -148,8 +148,8 @@ def _flaw(root: "SgNode") -> "SgNode | None":
 
 
 def _is_flaw(node: "SgNode") -> bool:
-    """Where the parser gave up, or put in what is missing: a token or a name without any text. Other nodes may be empty
-    in good code, as what stands in an empty script is, and so may the end of a line."""
+    """True where the parser gave up, or put in what is missing: a token or a name without any text. Other nodes may be
+    empty in good code, as the content of an empty script is, and so may the end of a line."""
     kind = node.kind()
     if kind == "ERROR":
         return True
@@ -179,22 +179,22 @@ def _template(op: Op) -> Template:
 
 @cache
 def _flaws(pattern: str, language: str) -> tuple[str, ...]:
-    """Whether a pattern parses, with a name in place of each metavariable."""
+    """A note if the pattern does not parse, with a name in place of each metavariable."""
     named = _tree(re.sub(r"\$+(?=[A-Z_])", "", pattern.replace("$$$", "$A_")), language)
     return () if _flaw(named) is None else (f"The pattern {pattern!r} does not parse as {language}",)
 
 
-def _searched(asked: Asked, file: File, source: Source, parts: Sequence[_Part]) -> Looked:
+def _searched(asked: ScanRequest, file: File, source: Source, parts: Sequence[_Part]) -> FileResult:
     nodes = [node for part in parts for node in _all(part, asked.pattern)]
     if len(parts) > 1:
         nodes.sort(key=lambda node: (span(node)[0], -span(node)[1]))
     variables = variables_of(asked.pattern)
     kept = tuple(source.match(node, variables) for node in nodes[: asked.limits.matches])
     flaws = () if nodes else _flaws(asked.pattern, file.language)
-    return Looked(file.path, file.language, count=len(nodes), matches=kept, flaws=flaws)
+    return FileResult(file.path, file.language, count=len(nodes), matches=kept, flaws=flaws)
 
 
-def _rewritten(asked: Asked, file: File, source: Source, parts: Sequence[_Part], data: bytes) -> Looked:
+def _rewritten(asked: ScanRequest, file: File, source: Source, parts: Sequence[_Part], data: bytes) -> FileResult:
     edits: list[Edit] = []
     flaws: list[str] = []
     for number, op in enumerate(asked.ops):
@@ -210,8 +210,8 @@ def _rewritten(asked: Asked, file: File, source: Source, parts: Sequence[_Part],
     overlaps = tuple(source.overlap(*pair, held=held) for pair in pairs[:NAMED])
     made = [edit for edit in kept if edit.after != source.text[edit.start : edit.end]]
     if held or not made:
-        return Looked(file.path, file.language, overlaps=overlaps, overlap_count=len(pairs), flaws=tuple(flaws))
-    return Looked(
+        return FileResult(file.path, file.language, overlaps=overlaps, overlap_count=len(pairs), flaws=tuple(flaws))
+    return FileResult(
         file.path,
         file.language,
         count=len(made),

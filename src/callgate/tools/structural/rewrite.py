@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from callgate.tools.structural.examining import Asked, Looked
-from callgate.tools.structural.folding import Seen, see
+from callgate.tools.structural.examine import FileResult, ScanRequest
+from callgate.tools.structural.scan import Scan, scan
 from callgate.tools.structural.templates import parse_template
 from callgate.tools.structural.terms import (
     EVERYWHERE,
@@ -38,7 +38,7 @@ async def rewrite(
     rewrite with a metavariable that its pattern does not capture.
     """
     _check(ops)
-    seen = await see(Asked(str(root), limits, ops=tuple(ops)), where, progress)
+    seen = await scan(ScanRequest(str(root), limits, ops=tuple(ops)), where, progress)
     staged, cut = _within(seen.looked, limits.matches)
     count = sum(each.count for each in staged)
     files = tuple(FileChange(each.path, each.before, each.after) for each in staged)
@@ -64,7 +64,7 @@ def _check(ops: Sequence[Op]) -> None:
         parse_template(op.rewrite, op.pattern)
 
 
-def _within(looked: Sequence[Looked], most: int) -> tuple[list[Looked], Cut | None]:
+def _within(looked: Sequence[FileResult], most: int) -> tuple[list[FileResult], Cut | None]:
     """The files whose replacements fit, in order, up to the first that does not."""
     changed = [each for each in looked if each.count]
     count = 0
@@ -76,7 +76,7 @@ def _within(looked: Sequence[Looked], most: int) -> tuple[list[Looked], Cut | No
     return changed, None
 
 
-def _hints(seen: Seen, count: int) -> tuple[str, ...]:
+def _hints(seen: Scan, count: int) -> tuple[str, ...]:
     return () if count else seen.hints
 
 

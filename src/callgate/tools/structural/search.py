@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from callgate.tools.structural.examining import Asked
-from callgate.tools.structural.folding import see
+from callgate.tools.structural.examine import ScanRequest
+from callgate.tools.structural.scan import scan
 from callgate.tools.structural.terms import EVERYWHERE, STANDARD, Cut, Found, Limits, Match, Progress, Where
 from callgate.words.errors import ToolFailure
 
@@ -19,7 +19,7 @@ async def search(
     parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""
     if not pattern.strip():
         raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
-    seen = await see(Asked(str(root), limits, pattern), where, progress)
+    seen = await scan(ScanRequest(str(root), limits, pattern), where, progress)
     matches: list[Match] = []
     count = matched = 0
     at = ""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.tools.structural.ignoring import IgnoreFile, parse_glob, parse_ignore, verdict
+from callgate.tools.structural.ignore import IgnoreFile, parse_glob, parse_ignore, verdict
 
 NAMES = st.text("ab.-", min_size=1, max_size=4).filter(lambda name: name not in (".", "..") and name != ".git")
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)

@@ -1,4 +1,4 @@
-"""The way of both, searching and rewriting: walk, examine, and put together what came of the files."""
+"""The part that search and rewrite share: walk the files, examine them, collect the results."""
 
 from asyncio import CancelledError, current_task
 from collections import Counter
@@ -8,20 +8,20 @@ from functools import partial
 from threading import Event
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.crew import examine_all
-from callgate.tools.structural.examining import Asked, Looked
+from callgate.tools.structural.examine import FileResult, ScanRequest
 from callgate.tools.structural.files import Walked, walk
 from callgate.tools.structural.languages import Language, language_named
+from callgate.tools.structural.pool import examine_all
 from callgate.tools.structural.terms import NAMED, Cut, Progress, SkipKind, Skipped, Skips, Where
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 
 @noun
-class Seen:
-    """What came of every file, in order; what was left out on the way; where the limit of files ended it."""
+class Scan:
+    """The results of all files in order, the skipped ones, and where the limit of files ended it."""
 
-    looked: tuple[Looked, ...]
+    looked: tuple[FileResult, ...]
     skipped: Skips
     cuts: tuple[Cut, ...]
     hints: tuple[str, ...]
@@ -31,7 +31,7 @@ class Seen:
         return sum(each.skipped is None for each in self.looked)
 
 
-async def see(asked: Asked, where: Where, progress: Progress | None) -> Seen:
+async def scan(asked: ScanRequest, where: Where, progress: Progress | None) -> Scan:
     """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at."""
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)
@@ -44,7 +44,7 @@ async def see(asked: Asked, where: Where, progress: Progress | None) -> Seen:
     if misfits and (where.language is not None or len(misfits) == len(looked)):
         raise ToolFailure(misfits[0].reason)
     cuts = (Cut("files", left[0].path, len(left)),) if left else ()
-    return Seen(tuple(looked), _skips((*walked.skipped, *skipped)), cuts, _hints(looked))
+    return Scan(tuple(looked), _skips((*walked.skipped, *skipped)), cuts, _hints(looked))
 
 
 async def _walked(root: str, where: Where, language: Language | None) -> Walked:
@@ -66,7 +66,7 @@ def _skips(skipped: Iterable[Skipped]) -> Skips:
     return Skips(dict(counts), tuple(named))
 
 
-def _hints(looked: Sequence[Looked]) -> tuple[str, ...]:
-    """Only for what matched nowhere: a strange pattern that matches is none of our business."""
+def _hints(looked: Sequence[FileResult]) -> tuple[str, ...]:
+    """Notes on patterns that matched nowhere."""
     flaws = Counter(flaw for each in looked for flaw in each.flaws)
     return tuple(f"{flaw} by itself, which may be why it matches nothing" for flaw in flaws)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
-from callgate.tools.structural.examining import Asked, examine
+from callgate.tools.structural.examine import ScanRequest, examine
 from callgate.tools.structural.files import File
 from callgate.tools.structural.languages import language_of
-from callgate.tools.structural.rewriting import rewrite
+from callgate.tools.structural.rewrite import rewrite
 from callgate.tools.structural.terms import Cut, Limits, Op, Replacement
 from callgate.words.errors import ToolFailure
-from tests.tools.structural.test_searching import write
+from tests.tools.structural.test_search import write
 
 OP = Op("log($A)", "note($A)")
 
@@ -69,7 +69,7 @@ def test_what_a_parser_makes_up_is_a_syntax_error_too(tmp_path: Path, name: str,
     write(tmp_path, {name: text})
     language = language_of(name)
     assert language is not None
-    looked = examine(Asked(str(tmp_path), Limits(), ops=(OP,)), File(name, language.name, 0))
+    looked = examine(ScanRequest(str(tmp_path), Limits(), ops=(OP,)), File(name, language.name, 0))
     assert looked.skipped is not None
     assert looked.skipped.kind == "syntax"
 
@@ -91,7 +91,10 @@ def test_what_is_empty_in_good_code_is_no_syntax_error(tmp_path: Path, name: str
     write(tmp_path, {name: text})
     language = language_of(name)
     assert language is not None
-    assert examine(Asked(str(tmp_path), Limits(), ops=(Op("x1", "y"),)), File(name, language.name, 0)).skipped is None
+    assert (
+        examine(ScanRequest(str(tmp_path), Limits(), ops=(Op("x1", "y"),)), File(name, language.name, 0)).skipped
+        is None
+    )
 
 
 async def test_overlaps_between_ops_are_found_at_once_and_hold_up_their_file_alone(tmp_path: Path) -> None:
@@ -176,7 +179,7 @@ def program(blocks: list[list[str]]) -> str:
 def examined(folder: Path, text: str, ops: tuple[Op, ...], **more: Any) -> Any:
     file = folder / "p.py"
     file.write_text(text, encoding="utf-8")
-    return examine(Asked(str(folder), Limits(), ops=ops, **more), File("p.py", "python", 0))
+    return examine(ScanRequest(str(folder), Limits(), ops=ops, **more), File("p.py", "python", 0))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.searching import search
+from callgate.tools.structural.search import search
 from callgate.tools.structural.terms import Cut, Limits, Where
 from callgate.words.errors import ToolFailure
 
@@ -113,12 +113,12 @@ async def test_an_empty_folder_is_no_failure(tmp_path: Path) -> None:
     assert (found.count, found.files) == (0, 0)
 
 
-async def test_searching_leaves_the_engine_out_of_this_program(tmp_path: Path) -> None:
+async def test_search_leaves_the_engine_out_of_this_program(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "log(1)\n"})
     code = (
         "import sys, asyncio, callgate, callgate.tools\n"
-        "from callgate.tools.structural import searching, rewriting\n"
-        f"found = asyncio.run(searching.search({str(tmp_path)!r}, 'log($A)'))\n"
+        "from callgate.tools.structural import search, rewrite\n"
+        f"found = asyncio.run(search.search({str(tmp_path)!r}, 'log($A)'))\n"
         "assert found.count == 1\n"
         "assert 'ast_grep_py' not in sys.modules\n"
     )

@@ -1,4 +1,4 @@
-"""What ``.gitignore`` and ``.ignore`` leave out, as git and ripgrep read them.
+"""Reads ``.gitignore`` and ``.ignore`` as git and ripgrep do.
 
 Matching takes time in proportion to the name: every choice a star leaves is made once, because the first fit of each
 piece is as good as any later one. A file that is written to be slow is not.
@@ -16,7 +16,7 @@ _CLASS = re.compile(r"\[([!^]?)(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
 
 @noun
 class Glob:
-    """One pattern: ``excludes`` unless it begins with ``!``; ``folders``: it is about folders alone."""
+    """One pattern: ``excludes`` unless it begins with ``!``; ``folders``: it matches folders alone."""
 
     text: str
     regex: re.Pattern[str]
