@@ -9,13 +9,14 @@ import pytest
 
 from callgate import Continue, Interrupt, Prompt, Session, SetMode, Store
 from callgate.core.loop import GO_ON
-from callgate.testing import ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
+from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
 from callgate.testing.script import Ended, stop
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import ModelError
 from callgate.words.events import Event, InputRefused, Paused, RequestRetried, RunEnded, TextStreamed
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
+from callgate.words.traits import Traits
 from tests.flows.kit import Workspace, check_history, run
 
 
@@ -101,6 +102,29 @@ def test_an_interrupt_and_a_pause_after_denials_end_the_run_by_name() -> None:
             assert session.status == "paused"
 
     run_virtual(main())
+
+
+@pytest.mark.spec("TRN-8")
+def test_a_run_that_paused_is_listed_as_unfinished_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store(tmp_path / "kept")
+        tools = [PlainTool("change", traits=Traits())]
+        options: dict[str, Any] = {"root": tmp_path, "mode": "plan", "limits": LoopLimits(denials_in_a_row=1)}
+        model = ScriptedModel(turn(call("change")))
+        async with Session(
+            model, [PlainTool("change", traits=Traits())], journal=await store.create(), **options
+        ) as session:
+            assert ends(await session.send(Prompt("go")))[-1].reason == "paused"
+        (about,) = [each.about for each in store.list()]
+        assert about.unfinished
+        model = ScriptedModel(turn(say("Then not.")))
+        async with Session(
+            model, [PlainTool("change", traits=Traits())], journal=await store.open(), **options
+        ) as session:
+            assert session.status == "paused"
+            assert ends(await session.send(Continue()))[-1].reason == "done"
+
+    asyncio.run(main())
 
 
 @pytest.mark.spec("TRN-8")

@@ -263,7 +263,7 @@ def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
 
 
 def _run_ended(ledger: Ledger, event: RunEnded) -> None:
-    ledger.running = False
+    ledger.running, ledger.paused = False, event.reason == "paused"
     ledger.ended = event.reason
 
 

@@ -1,11 +1,11 @@
-"""Resolutions by people: each runs through an executor of its own, where the question counts as answered."""
+"""Resolutions by people: each runs through an executor of its own, whose questions are answered with yes."""
 
 # An input comes from outside and may not keep to its type.
 # pyright: reportUnnecessaryIsInstance=false
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from callgate.core.executor import Executor
 from callgate.core.ledger import Ledger
@@ -16,7 +16,7 @@ from callgate.staging.stack import Stack
 from callgate.staging.state import State
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
-from callgate.words.decisions import Allow, Ask, Choice, Decision, Deny
+from callgate.words.decisions import Ask
 from callgate.words.inputs import Resolve
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import MODES
@@ -108,7 +108,7 @@ class People:
         ledger.policies = self._record.ledger.policies
         executor = Executor(
             Toolbox(bound(self._stack, staged, action, by="person")),
-            _Answered(self._gate),
+            cast(Gate, _WithoutRequests(self._gate)),
             host=self._host,
             record=Record(MemoryJournal(), ledger),
             settings=replace(self._settings, patience=None),
@@ -118,59 +118,24 @@ class People:
         async with executor:
             executor.add(call)
             executor.close()
-            async for released in executor.remaining():
-                if isinstance(released, ToolCall) and released.result is not None:
-                    return released.result
-        raise AssertionError("a call left no result")
+            await executor.stalled()
+            while executor.questions:
+                for question in executor.questions:
+                    executor.answer(question.yes())
+                await executor.stalled()
+        result = executor.calls()[0].result
+        assert result is not None
+        return result
 
 
-class _Answered:
-    """A gate that answers its own questions with yes. A Deny stays one."""
+class _WithoutRequests:
+    """The gate without the hooks that may answer in a person's place: the person is there."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    def judge(self, case: Case) -> Decision | Awaitable[Decision]:
-        decision = self._gate.judge(case)
-        return _yes(decision) if isinstance(decision, Allow | Ask | Deny) else _yes_later(decision)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gate, name)
 
-    def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        again = self._gate.judge_again(case)
-        return _denied(again) if again is None or isinstance(again, Deny | Ask) else _denied_later(again)
-
-    def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
+    def requested(self, case: Case, ask: Ask) -> None:
         return None
-
-    def remembered(self, case: Case, /) -> Allow | None:
-        return None
-
-    def choices(self, case: Case, /) -> tuple[Choice, ...]:
-        return ()
-
-    def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        return self._gate.after(case, result)
-
-
-def _yes(decision: Decision) -> Decision:
-    if not isinstance(decision, Ask):
-        return decision
-    return Allow(
-        by="person",
-        reason=decision.reason,
-        arguments=decision.arguments,
-        origin=decision.origin,
-        context=decision.context,
-        changed_by=decision.changed_by or decision.by,
-    )
-
-
-def _denied(again: Deny | Ask | None) -> Deny | None:
-    return again if isinstance(again, Deny) else None
-
-
-async def _denied_later(again: Awaitable[Deny | Ask | None]) -> Deny | None:
-    return _denied(await again)
-
-
-async def _yes_later(decision: Awaitable[Decision]) -> Decision:
-    return _yes(await decision)

@@ -108,7 +108,7 @@ class Over(Resolution):
 class Finishing(Protocol):
     """What it takes to finish an action with callbacks; see Stack."""
 
-    def resolving(self, staged: Staged) -> AbstractContextManager[None]: ...
+    def resolving(self, staged: Staged, run: Run) -> AbstractContextManager[None]: ...
 
     def callbacks(self, staged: Staged) -> Callbacks | None: ...
 
@@ -122,8 +122,9 @@ class _Bound(Resolution):
 
     action: ResolveAction = "apply"
 
-    def __init__(self, staged: Staged, by: str) -> None:
+    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
         super().__init__()
+        self._finishing = finishing
         self._staged = staged
         self._by = by
 
@@ -158,22 +159,19 @@ class Change(_Bound):
     """Applies changes to files: they are the preview of the call, which the executor shows and applies."""
 
     previews = True
-
-    def __init__(self, stack: Stack, staged: Staged, by: str) -> None:
-        super().__init__(staged, by)
-        self._stack = stack
+    _finishing: Stack
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         staged = self._staged
         return Traits("mutating", writes(*staged.paths), requires_interaction=staged.careful, judged_as=EDITS)
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        with self._stack.resolving(self._staged):
-            return await self._stack.changes(self._staged)
+        with self._finishing.resolving(self._staged, run):
+            return await self._finishing.changes(self._staged)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         reason = str(arguments["reason"])
-        self._stack.resolved(self._staged, "applied", reason, self._by)
+        self._finishing.resolved(self._staged, "applied", reason, self._by)
         text = f"Applied: {self._staged.label} ({self._staged.summary}). Reason: {reason}"
         return self._told(arguments, None, text, "Accepted")
 
@@ -184,10 +182,6 @@ class Change(_Bound):
 
 class Act(_Bound):
     """Calls the author's ``apply``. It is judged as a call of the tool that staged it."""
-
-    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
-        super().__init__(staged, by)
-        self._finishing = finishing
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -203,7 +197,7 @@ class Act(_Bound):
         staged, reason = self._staged, str(arguments["reason"])
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._finishing.resolving(staged):
+        with self._finishing.resolving(staged, run):
             callbacks = self._finishing.callbacks(staged)
             if callbacks is None:
                 raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
@@ -224,10 +218,6 @@ class Discard(_Bound):
 
     action = "discard"
 
-    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
-        super().__init__(staged, by)
-        self._finishing = finishing
-
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("mutating", shared, own_state=True)
 
@@ -238,7 +228,7 @@ class Discard(_Bound):
         staged, reason, value = self._staged, str(arguments["reason"]), None
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._finishing.resolving(staged):
+        with self._finishing.resolving(staged, run):
             callbacks = self._finishing.callbacks(staged)
             if callbacks is not None and callbacks.reject is not None:
                 value = await called(callbacks.reject, reason, arguments.get("extra"))
@@ -287,9 +277,8 @@ def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: st
 
 def bound(stack: Stack, staged: Staged, action: str, *, by: str = "model") -> Resolution:
     """The resolution of one staged action."""
-    if action == "discard":
-        return Discard(stack, staged, by)
-    return Change(stack, staged, by) if staged.paths else Act(stack, staged, by)
+    kind = Discard if action == "discard" else Change if staged.paths else Act
+    return kind(stack, staged, by)
 
 
 def _with_id(found: Accepted | Rejected, action_id: str, note: str) -> Accepted | Rejected:

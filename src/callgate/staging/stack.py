@@ -5,7 +5,7 @@ says what is pending. The stack adds what the record cannot hold: changes to fil
 nothing is kept), and callbacks are in memory.
 """
 
-from asyncio import FIRST_COMPLETED, Event, Future, ensure_future, get_running_loop, wait
+from asyncio import FIRST_COMPLETED, Future, ensure_future, get_running_loop, wait
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 
 from callgate.changes import kept_changes
-from callgate.core.ports import Host
+from callgate.core.ports import Host, Run
 from callgate.core.record import Record
 from callgate.host.threads import in_thread
 from callgate.staging.calling import called
@@ -179,7 +179,7 @@ class Stack:
     # ---- finish -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def resolving(self, staged: Staged) -> Generator[None]:
+    def resolving(self, staged: Staged, run: Run) -> Generator[None]:
         """Marks it as being finished. ToolFailure if it is not pending any more, or marked already."""
         if staged.id not in self._state.actions:
             raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
@@ -231,14 +231,13 @@ class Stack:
     async def _told(self, reject: Callback, reason: str) -> str:
         """Calls it, and gives its fault in words. One that takes longer than the grace period is left behind."""
         telling = ensure_future(called(reject, reason, None))
-        late = Event()
-        waiting = ensure_future(late.wait())
-        timer = self._host.clock.call_later(self._grace, late.set)
+        late: Future[None] = get_running_loop().create_future()
+        timer = self._host.clock.call_later(self._grace, lambda: None if late.done() else late.set_result(None))
         try:
-            await wait((telling, waiting), return_when=FIRST_COMPLETED)
+            await wait((telling, late), return_when=FIRST_COMPLETED)
         finally:
             timer.cancel()
-            waiting.cancel()
+            late.cancel()
         if not telling.done():
             telling.add_done_callback(lambda done: done.cancelled() or done.exception())
             return f"it did not answer within {self._grace:g} s"

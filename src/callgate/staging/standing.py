@@ -11,7 +11,6 @@ from callgate.staging.resolve import NOTHING, Act, Discard, Resolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.modes import PLANNING, Mode
@@ -62,11 +61,14 @@ class Standing:
         return self._stands(self.handler)
 
     def resolution(self, action: str) -> Resolution:
-        kind = _Discarded if action == "discard" else _Applied
+        kind = Discard if action == "discard" else _Applied
         return kind(self, self._staged, "model")
 
     @contextmanager
-    def resolving(self, staged: Staged) -> Generator[None]:
+    def resolving(self, staged: Staged, run: Run) -> Generator[None]:
+        """A second attempt is one that a crash cut short: the first may have ended the mode it stands in."""
+        if not self.stands and run.attempt == 1:
+            raise ToolFailure(NOTHING)
         yield
 
     def callbacks(self, staged: Staged) -> Callbacks:
@@ -77,11 +79,6 @@ class Standing:
 
     async def discarded(self, staged: Staged, reason: str, by: str) -> None:
         """Nothing was pending, so nothing ends."""
-
-    def check(self, run: Run) -> None:
-        """A second attempt is one that a crash cut short: the first may have ended the mode it stands in."""
-        if not self.stands and run.attempt == 1:
-            raise ToolFailure(NOTHING)
 
 
 class _Applied(Act):
@@ -100,18 +97,6 @@ class _Applied(Act):
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         traits = self._finishing.handler.traits
         return replace(traits, requires_interaction=traits.requires_interaction and self._finishing.stands)
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        self._finishing.check(run)
-        return await super().run(arguments, run)
-
-
-class _Discarded(Discard):
-    _finishing: Standing
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        self._finishing.check(run)
-        return await super().run(arguments, run)
 
 
 class PlanMode:

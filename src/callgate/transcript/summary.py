@@ -153,6 +153,11 @@ def _turn_ended(now: _Now, event: TurnEnded) -> None:
     now["unfinished"] = event.reason in GOES_ON
 
 
+def _run_ended(now: _Now, event: RunEnded) -> None:
+    now["asked"] = ()
+    now["unfinished"] = event.reason == "paused"
+
+
 def tags_of(value: Any) -> tuple[str, ...]:
     """What was set as tags, if it is a list of any kind."""
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
@@ -184,7 +189,7 @@ _STEPS: dict[type, _Step] = {
     PromptDequeued: _dequeued,
     TurnStarted: _sets(unfinished=True),
     TurnEnded: _turn_ended,
-    RunEnded: _sets(unfinished=False, asked=()),
+    RunEnded: _run_ended,
     Paused: _sets(unfinished=True),
     QuestionAsked: _asked,
     QuestionAnswered: _answered,
