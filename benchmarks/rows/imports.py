@@ -21,6 +21,9 @@ PYDANTIC = {"pydantic", "pydantic_core", "typing_extensions", "typing_inspection
 
 NAMES = "from callgate import *"
 TOOL = "import callgate\n@callgate.tool\nasync def noop(value: int) -> str: return 'done'"
+TURN = Path(__file__).parents[2] / "tests" / "house" / "probe_first_turn.py"
+MOST_OF_A_TURN = 2.0
+"""Times the CPU of an interpreter that imports pydantic and describes one type."""
 REPORT = "import sys, json; print(json.dumps({n: getattr(m, '__file__', None) for n, m in sys.modules.items()}))"
 
 
@@ -37,6 +40,8 @@ CASES = (
     Case("import_names", "  and all its names", NAMES),
     Case("import_tool", "  and one tool defined", TOOL, frozenset(PYDANTIC)),
 )
+
+ARGV = {"turn": ["probe"], "base": ["probe", "--base"]}
 
 
 class Interpreter:
@@ -87,7 +92,27 @@ def rows(size: Size) -> list[Row]:
         for case in CASES:
             loaded = {name: file for name, file in fresh.modules(case.code).items() if name not in empty}
             out += _rows(case, loaded, found)
-        return out
+        return [*out, _first_turn(fresh, size)]
+
+
+def _first_turn(fresh: Interpreter, size: Size) -> Row:
+    codes = {
+        name: f"import runpy, sys; sys.argv = {argv!r}; runpy.run_path({str(TURN)!r})" for name, argv in ARGV.items()
+    }
+    quiet = "import sys, os; sys.stdout = open(os.devnull, 'w'); "
+    found = interleaved(
+        {name: partial(fresh.cpu_milliseconds, quiet + code) for name, code in codes.items()}, size.imports
+    )
+    return Row(
+        "first_turn_cpu",
+        "import, one tool, the first turn: CPU of the interpreter, against one with pydantic",
+        "ms",
+        median(found["turn"]),
+        median(found["base"]),
+        ratio(found["turn"], found["base"]),
+        limit=MOST_OF_A_TURN,
+        spread=spread(found["turn"]),
+    )
 
 
 def _rows(case: Case, loaded: Mapping[str, str | None], found: Mapping[str, list[float]]) -> list[Row]:

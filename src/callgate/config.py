@@ -19,8 +19,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import cast
 
+from callgate.host.environment import max_concurrency_from
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.keys import SETTINGS, read_count
+from callgate.policy.keys import SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.lines import Fault, HookLine, RuleLine
 from callgate.policy.memory import Memory
@@ -77,6 +78,11 @@ class Config:
             return self.mode
         asked_for = any(said.name == "mode" for said in self.said)
         return self.mode if asked_for and is_stricter(self.mode, recorded) else recorded
+
+    @property
+    def executor_settings(self) -> ExecutorSettings:
+        patience = self.questions.deadline
+        return replace(ExecutorSettings(), max_concurrency=self.max_concurrency, patience=patience)
 
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""
@@ -271,17 +277,6 @@ def _rules(texts: Iterable[str]) -> tuple[str, ...]:
         if not text.strip():
             raise UsageError("a rule cannot be empty: write a tool's name, such as Bash or Bash(git status)")
     return found
-
-
-def max_concurrency_from(environment: Mapping[str, str]) -> int | None:
-    """The value of CALLGATE_MAX_CONCURRENCY, None where it is not set; UsageError if it is no count."""
-    wanted = environment.get("CALLGATE_MAX_CONCURRENCY")
-    if not wanted:
-        return None
-    try:
-        return read_count(int(wanted) if wanted.isascii() and wanted.isdigit() else wanted)
-    except ValueError:
-        raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {shown(wanted)}") from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:

@@ -18,7 +18,7 @@ import pytest
 from callgate import ChangeSet, FileChange, Session, tool
 from callgate.cli.terminal import width
 from callgate.testing import ScriptedModel, call, turn
-from callgate.tools.builtin import stage
+from callgate.tools.staging import stage
 from callgate.transcript.drafts import write_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (

@@ -8,7 +8,7 @@ import pytest
 
 from callgate import Answer, Prompt, Session, Store
 from callgate.testing import ScriptedModel, call, cut_off, say, turn
-from callgate.tools.builtin import ast_edit
+from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.custom import Api, Folder, load_tools
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits

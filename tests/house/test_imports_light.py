@@ -9,6 +9,11 @@ from pathlib import Path
 # Modules that a fresh interpreter does not have yet, ours included. asyncio and dataclasses alone bring about 120.
 BUDGET = 200
 
+# The first turn of a session without settings, a journal or a command: modules beyond those of pydantic.
+TURN_BUDGET = 165
+TURN = Path(__file__).with_name("probe_first_turn.py")
+LATER = ("shell.", "changes.", "host.applying", "policy.hooks", "config", "transcript.masking", "tools.structural")
+
 PROBE = """
 import sys
 before = set(sys.modules)
@@ -32,3 +37,16 @@ def test_importing_the_package_loads_only_itself_and_few_standard_modules(
     assert not foreign, f"`import callgate` loads {', '.join(foreign)}"
     record_property("report", f"import callgate: {len(loaded)} modules of at most {BUDGET}")
     assert len(loaded) <= BUDGET, f"`import callgate` loads {len(loaded)} modules:\n" + "\n".join(loaded)
+
+
+def test_the_first_turn_loads_few_modules_and_no_room_that_it_does_not_use(
+    record_property: Callable[[str, object], None],
+) -> None:
+    ran = subprocess.run([sys.executable, str(TURN)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    loaded: list[str] = json.loads(ran.stdout)
+    ours = [name.removeprefix("callgate.") for name in loaded if name.startswith("callgate.")]
+    early = [name for name in ours if name.startswith(LATER)]
+    assert not early, f"the first turn loads {', '.join(early)}"
+    record_property("report", f"the first turn: {len(loaded)} modules beyond pydantic's, of at most {TURN_BUDGET}")
+    assert len(loaded) <= TURN_BUDGET, "\n".join(loaded)

@@ -30,7 +30,7 @@ ROOMS = {
     "workflows": (*ROOM, "agents", "tools", "host"),
 }
 # Beside the rooms: settings, which rooms do not read; and what the administrative commands need of the rooms.
-CONFIG = (*ROOM, "core.loop", "policy", "transcript")
+CONFIG = (*ROOM, "host", "policy", "transcript")
 SESSION = ("words", "core", *ROOMS)
 ASSEMBLY = (*SESSION, "config", "session")
 DOOR = ("", "words", "config", "session", "assembly")
@@ -59,6 +59,8 @@ FOR_ALL = ("_version",)
 STDLIB_ONLY = ("_version", "words", "core", "")
 FORBIDDEN = {"words": ("asyncio", "threading", "concurrent", "selectors")}
 NO_ASYNC = ("words",)
+# For type checkers alone: a TypeVar with a default, which the standard library has from Python 3.13 on.
+TYPES_ONLY = {"callgate.core.ports": "typing_extensions"}
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ def refusal(found: Import) -> str | None:
     importer, target = part_of(found.importer), found.target
     if not below(target, "callgate"):
         top = target.partition(".")[0]
+        if TYPES_ONLY.get(found.importer) == top:
+            return None
         if importer in STDLIB_ONLY and top not in sys.stdlib_module_names:
             return "only the standard library may be used here"
         return f"{top} is not for {importer}" if top in FORBIDDEN.get(importer, ()) else None

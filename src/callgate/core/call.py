@@ -115,6 +115,7 @@ class CallRun:
         "changes",
         "context",
         "deadline",
+        "deps",
         "host",
         "lineage",
     )
@@ -126,6 +127,7 @@ class CallRun:
         context: Mapping[str, Any],
         lineage: tuple[str, ...],
         *,
+        deps: Any,
         loop: AbstractEventLoop,
         sink: Sink,
         lock: Lock,
@@ -135,6 +137,7 @@ class CallRun:
         self.host = host
         self.context = context
         self.lineage = lineage
+        self.deps = deps
         self.deadline: float | None = None
         self.cancelled = False
         self.changes: ChangeSet | None = None

@@ -25,7 +25,13 @@ class Driver:
     """What the parts of an executor share. ``handlers`` perform the actions of the board, one for each kind."""
 
     def __init__(
-        self, gate: Gate, host: Host, record: Record, settings: ExecutorSettings, lineage: tuple[str, ...]
+        self,
+        gate: Gate,
+        host: Host,
+        record: Record,
+        settings: ExecutorSettings,
+        lineage: tuple[str, ...],
+        deps: Any = None,
     ) -> None:
         self.gate = gate
         self.host = host
@@ -33,6 +39,7 @@ class Driver:
         self.record = record
         self.settings = settings
         self.lineage = lineage
+        self.deps = deps
         self.outlet = Outlet()
         self.board: Board[Call] = Board(settings.max_concurrency, settings.start)
         self.calls: dict[str, Call] = {}

@@ -11,6 +11,7 @@ Here is the door to them.
 
 from __future__ import annotations
 
+from asyncio import Task
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import Any
@@ -59,6 +60,7 @@ class Executor:
         resumable: bool = False,
         path: tuple[str, ...] = (),
         skip: Callable[[str, Traits], Result | None] | None = None,
+        deps: Any = None,
     ) -> None:
         if record is not None and context is not None:
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
@@ -67,7 +69,7 @@ class Executor:
         settings = (settings or ExecutorSettings()).checked()
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = lineage or (f"~{token_hex(8)}",)
-        self._driver = driver = Driver(gate, host, record, settings, lineage)
+        self._driver = driver = Driver(gate, host, record, settings, lineage, deps)
         self._board = driver.board
         self._outlet = driver.outlet
         performer = Performer(driver, toolbox)
@@ -95,6 +97,12 @@ class Executor:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
+
+    def lineage_of(self, task: Task[Any] | None) -> tuple[str, ...]:
+        """The lineage of the call that runs in this task, or of the only one that runs; empty if there is none."""
+        running = [call for call in self._driver.calls.values() if call.task is not None and not call.task.done()]
+        of_task = [call for call in running if call.task is task] or running
+        return (*self._driver.lineage, of_task[0].id) if len(of_task) == 1 else ()
 
     # ---- the door: calls in, results out ------------------------------------------------------------------------
 

@@ -271,6 +271,7 @@ class Performer:
             self._host,
             MappingProxyType(deepcopy(dict(context))) if context else _EMPTY,
             (*self._driver.lineage, call.id),
+            deps=self._driver.deps,
             loop=self._driver.loop,
             sink=self._progress,
             lock=self._lock,

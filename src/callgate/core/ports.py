@@ -7,7 +7,7 @@ survives one that does raise, but the call then ends as an error.
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from callgate.core.locks import LockTable
 from callgate.words.arguments import Accepted, Rejected
@@ -23,6 +23,13 @@ from callgate.words.places import Place
 from callgate.words.traits import Traits
 
 T = TypeVar("T")
+if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Deps = DefaultTypeVar("Deps", default=Any, covariant=True)
+else:
+    Deps = TypeVar("Deps", covariant=True)
+
 Maybe = Awaitable[None] | None
 """Nothing to wait for, or something: lets the common case stay free of a trip through the event loop."""
 
@@ -88,8 +95,8 @@ class Host(Protocol):
         ...
 
 
-class Run(Protocol):
-    """All a tool gets to know about the call it serves."""
+class Run(Protocol[Deps]):
+    """All a tool gets to know about the call it serves. ``Run[Database]`` says of which type ``deps`` is."""
 
     @property
     def call_id(self) -> str: ...
@@ -108,6 +115,11 @@ class Run(Protocol):
     @property
     def context(self) -> Mapping[str, Any]:
         """Frozen: what earlier calls said in their context updates."""
+        ...
+
+    @property
+    def deps(self) -> Deps:
+        """The object given as ``Session(deps=…)``: the very one, never copied and never on record."""
         ...
 
     @property

@@ -62,7 +62,9 @@ class ToolCallRunner:
         lineage: tuple[str, ...] = (),
         on_event: Listener | None = None,
         mode: Mode = "default",
+        deps: Any = None,
     ) -> None:
+        self._deps = deps
         self._toolbox = toolbox
         self._gate = gate
         self._host = host
@@ -97,6 +99,7 @@ class ToolCallRunner:
             settings=self._settings,
             lineage=self._lineage,
             confirmations=answers,
+            deps=self._deps,
         )
         for call in batch:
             executor.add(call)

@@ -65,6 +65,8 @@ class Equipment:
     limits: RequestLimits = field(default_factory=RequestLimits)
     cache: CacheHints = field(default_factory=CacheHints)
     lineage: tuple[str, ...] = ()
+    deps: Any = None
+    """What tools get as ``run.deps``."""
     path: tuple[str, ...] = ()
     """Labels the nested agents that lead here; questions carry it."""
     rerun_safe: bool = True
@@ -114,6 +116,7 @@ class Turn:
             resumable=equipment.resumable,
             path=equipment.path,
             skip=None if equipment.staging is None else equipment.staging.admits,
+            deps=equipment.deps,
         )
         self._left = False
         self.resumed = opened is not None

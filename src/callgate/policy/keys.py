@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, cast
 
-from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
 from callgate.words.modes import MODES, Mode
 from callgate.words.noun import noun
 
@@ -102,7 +102,6 @@ KINDS: dict[str, str] = {
 }
 """What is expected for each kind, in words that follow "must be"."""
 
-LARGEST_COUNT = 1_000_000
 LONGEST_DURATION = 366 * 86_400.0
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhd])")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from callgate.core.record import Listener
+from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.session.history import HistoryEdits
 from callgate.session.mailbox import AnswerMailbox
@@ -47,6 +47,9 @@ from callgate.words.inputs import (
 )
 from callgate.words.pending import Staged
 
+if TYPE_CHECKING:
+    from callgate.session.hooks import SessionHooks
+
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
 _CLOSED = "The session was closed."
@@ -61,6 +64,7 @@ class Conversation(SessionView):
     def __init__(self, parts: Parts) -> None:
         self._record = parts.equipment.record
         self.host = parts.equipment.host
+        self.deps = parts.equipment.deps
         self._now = self.host.clock.now
         self._journal = parts.journal
         self._staging = parts.staging
@@ -265,6 +269,20 @@ class Conversation(SessionView):
     def node(self) -> TreeNode:
         """For a session that works inside a call of this one."""
         return self._node
+
+    def running_call(self) -> tuple[str, ...]:
+        """The lineage of the call in whose task this is called, or of the only one that runs. A session made there
+        takes it, so that it never waits for locks that the call around it holds."""
+        executor = None if self._work.loop is None else self._work.loop.executor
+        return () if executor is None else executor.lineage_of(asyncio.current_task())
+
+    def hooks_for(self, node: TreeNode, record: Record) -> SessionHooks | None:
+        """This session's hooks for one inside it that has none of its own."""
+        if self._hooks is None:
+            return None
+        from callgate.session.hooks import agent_of  # loaded already, with the hooks
+
+        return self._hooks.for_agent(agent_of(node, record), record.write)
 
     def take_answer(self, confirmation: Confirmation) -> str | None:
         """Acts on an answer to a question of this session, or of one inside it; gives the reason if it cannot."""

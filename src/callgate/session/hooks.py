@@ -3,13 +3,17 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from callgate.core.ports import Clock
+from callgate.core.record import Record
 from callgate.host.processes import run_process
 from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
 from callgate.policy.hooks.protocol import AGENT_EVENTS
+from callgate.session.run import last_answer
+from callgate.session.tree import TreeNode
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
 from callgate.words.events import Noted
@@ -30,6 +34,10 @@ class Agent:
     path: tuple[str, ...]
     result: Callable[[], str]
     borrowed: bool = False
+
+
+def agent_of(node: TreeNode, record: Record) -> Agent:
+    return Agent(node.label, node.path, lambda: last_answer(record.ledger.messages))
 
 
 class SessionHooks:
@@ -61,7 +69,8 @@ class SessionHooks:
 
     def for_agent(self, agent: Agent, report: Callable[[Noted], None]) -> "SessionHooks":
         """The same hooks for a nested session that has none of its own."""
-        return SessionHooks(self._hooks, root=self._root, clock=self._clock, report=report, agent=agent)
+        borrowed = replace(agent, borrowed=True)
+        return SessionHooks(self._hooks, root=self._root, clock=self._clock, report=report, agent=borrowed)
 
     @property
     def _borrowed(self) -> bool:

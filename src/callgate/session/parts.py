@@ -1,17 +1,21 @@
 """The collaborators of a session, made by ``assembly``."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callgate.core.ports import Journal, Model
 from callgate.core.turn import Equipment
-from callgate.session.hooks import SessionHooks
-from callgate.session.remembered import RememberedAnswers
 from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
-from callgate.transcript.compact import Summarize
 from callgate.words.limits import LoopLimits
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:  # of a session with settings
+    from callgate.session.hooks import SessionHooks
+    from callgate.session.remembered import RememberedAnswers
+    from callgate.transcript.compact import Summarize
 
 
 @noun

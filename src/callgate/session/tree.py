@@ -39,11 +39,13 @@ class TreeNode:
     def __init__(self, parent: tuple[TreeNode, TreeMember] | None = None, label: str = "") -> None:
         self._parent = parent
         self._children: dict[str, TreeMember] = {}
+        self.label = ""
         self._label = ""
         self.path: tuple[str, ...] = ()
         if parent is not None:
             node, _member = parent
-            self._label = node._free_label(label or "agent")
+            self.label = label or "agent"
+            self._label = node._free_label(self.label)
             self.path = (*node.path, self._label)
 
     @property

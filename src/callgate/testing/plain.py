@@ -116,7 +116,9 @@ class PlainRun:
         context: Arguments | None = None,
         deadline: float | None = None,
         changes: ChangeSet | None = None,
+        deps: Any = None,
     ) -> None:
+        self.deps = deps
         self.host: Host = host or MemoryHost()
         self.call_id = call_id
         self.idempotency_key = f"test:{call_id}"

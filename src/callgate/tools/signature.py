@@ -17,7 +17,7 @@ from callgate.words.errors import ToolDefinitionError
 
 MISSING: Any = Declared.empty
 # For an annotation that only a type checker can resolve (`if TYPE_CHECKING: from callgate import Run`).
-_SPELLED_RUN = re.compile(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run\]?(?:\s*\|\s*None)?$")
+_SPELLED_RUN = re.compile(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run(?:\[.*\])?\]?(?:\s*\|\s*None)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,5 +137,5 @@ def _is_run(hint: Any) -> bool:
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) in (Union, UnionType):
-        return {kind for kind in get_args(hint) if kind is not NoneType} == {Run}
-    return hint is Run
+        return {get_origin(kind) or kind for kind in get_args(hint) if kind is not NoneType} == {Run}
+    return (get_origin(hint) or hint) is Run

@@ -8,6 +8,9 @@ from typing import Literal
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
+LARGEST_COUNT = 1_000_000
+"""Of any setting that is a count."""
+
 
 @noun
 class ExecutorSettings:

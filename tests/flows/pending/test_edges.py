@@ -9,7 +9,8 @@ import pytest
 from callgate import ChangeSet, Executor, FileChange, Prompt, Resolve, Session, ToolCall, tool
 from callgate.changes.history_host import HistoryHost
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.builtin import Callbacks, plan_tools, stage
+from callgate.tools.builtin.plan import plan_tools
+from callgate.tools.staging import Callbacks, stage
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 from callgate.words.limits import LoopLimits
 from tests.flows.pending.kit import FIRST, Bench, ends, model_of, really, refusals, sent, staging, texts

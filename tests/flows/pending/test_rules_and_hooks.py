@@ -11,7 +11,7 @@ from callgate import Session, tool
 from callgate.config import Config
 from callgate.policy.lines import HookLine
 from callgate.testing import call, turn
-from callgate.tools.builtin import plan_tools
+from callgate.tools.builtin.plan import plan_tools
 from callgate.tools.staging import stage
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Renamed

@@ -9,7 +9,7 @@ import pytest
 from callgate import Answer, Prompt, Session, tool
 from callgate.staging.standing import StandingHandler
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.builtin import plan_tools
+from callgate.tools.builtin.plan import plan_tools
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.inputs import SetMode

@@ -16,7 +16,7 @@ from threading import Thread
 from callgate import Event, Prompt, Session, to_json
 from callgate.cli.demo.changed.script import GO, PROMPT, STAGED, TOUCHED, first_model, kept
 from callgate.cli.demo.script import rules
-from callgate.tools.builtin import ast_edit
+from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import TurnEnded
 
 _placed: list[str] = []

@@ -16,7 +16,7 @@ from callgate.cli.demo.changed.script import BEHIND, FOREIGN, GO, STAGED, kept, 
 from callgate.cli.demo.changed.story import Story
 from callgate.cli.demo.changed.views import StoryView
 from callgate.cli.demo.script import Stage, rules
-from callgate.tools.builtin import ast_edit
+from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.inputs import Undo
 
 PATIENCE = 20.0

@@ -1,16 +1,16 @@
-"""Makes sessions, executors and gates of what people pass: the only module that knows every room."""
+"""Makes sessions, executors and gates of what people pass: the only part that knows every room. ``settings`` has what a
+Config brings, and is loaded when one is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from os import PathLike, environ, fspath
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from callgate.config import Config, max_concurrency_from
 from callgate.core import executor as engine
 from callgate.core import gate as gates
 from callgate.core import runner
@@ -19,32 +19,31 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Gate, Host, Journal, Masking, Model, Tool, Toolbox
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.core.turn import Equipment
+from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
 from callgate.policy.always import choices_for
-from callgate.policy.checks import Judge, remembered, standard_checks
-from callgate.policy.fingerprint import fingerprint
-from callgate.policy.hooks.hooks import Hooks
-from callgate.policy.hooks.runners import Function
-from callgate.policy.lines import Fault
-from callgate.policy.rules import Rulebook, make_rule
+from callgate.policy.checks import remembered, standard_checks
 from callgate.session.conversation import Conversation
-from callgate.session.hooks import Agent, SessionHooks
 from callgate.session.parts import Parts
-from callgate.session.remembered import RememberedAnswers
-from callgate.session.run import RunResult, last_answer
+from callgate.session.run import RunResult
 from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
 from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
 from callgate.tools.toolbox import Toolbox as ToolList
-from callgate.transcript.compact import Summarize
 from callgate.words.decisions import Allow, Choice, Confirmation
 from callgate.words.errors import UsageError
-from callgate.words.events import ModeSet, Noted
+from callgate.words.events import ModeSet
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.model import CacheHints, RequestLimits
 from callgate.words.modes import Mode, check_mode
+
+if TYPE_CHECKING:
+    from callgate.assembly.settings import SettingsParts
+    from callgate.config import Config
+    from callgate.policy.hooks.runners import Function
+    from callgate.transcript.compact import Summarize
 
 T = TypeVar("T")
 
@@ -59,14 +58,30 @@ class Session(Conversation):
             async for event in session.send(Prompt("…")):
                 …
 
-    It works on whether or not anybody reads its events; several doors may listen and send at once. ``root`` is the
-    workspace of the local host, the current folder unless given. ``journal`` comes from a Store when the session is to
-    be kept; ``mode``, if given, is taken instead of the one on record.
+    It works on without a reader of its events; several doors may listen and send at once.
 
-    ``config`` (see load_config) brings rules, hooks, limits and remembered answers; without one no settings file is
-    read. ``functions`` are Python hooks by the names the settings use. ``parent`` is the session inside whose call this
-    one works: its doors are asked, and ``label`` says who asks. ``standing`` are handlers that take a ``resolve`` while
-    nothing is pending.
+    model            what answers requests, see ``callgate.Model``; ``models`` are further ones, for SetModel
+    tools            functions, tools, or a Toolbox
+    system           the system prompt, the same in every request
+    deps             any object that tools get as ``run.deps``: never copied, never on record; inherited by nested ones
+    gate             decides about calls, in place of the default gate; not together with ``config`` or ``checks``
+    checks           the program's own Checks beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule
+    config           rules, hooks, limits and remembered answers, from load_config; without one no settings file is read
+    functions        Python hooks, by the names that the settings use
+    mode             the permission mode, in place of the one on record or in the config
+    root             the workspace of the local host: the current folder unless given
+    host             the world that tools touch, in place of the local host; sessions of one thread on one root share
+                     their locks
+    journal          where the session is kept, from ``await store.create()`` or ``store.open(…)``; else in memory
+    context          JSON data that tools read as ``run.context`` and change by a Result's ``context_update``
+    settings         how calls run: how many at once, time limits, sizes (ExecutorSettings)
+    limits           when the agent stops: turns, denials (LoopLimits)
+    request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints
+    summarize        a function that writes the summary for Compact
+    standing         handlers that take a ``resolve`` while nothing is pending
+    rerun_safe       after a crash, run idempotent calls again that had started
+    parent           the session in whose call this one works: its doors are asked, its host is used; ``label`` says who
+                     asks, ``lineage`` names the call (``run.lineage``) where it cannot be told from the task
     """
 
     def __init__(
@@ -75,7 +90,9 @@ class Session(Conversation):
         tools: Tools = (),
         *,
         system: str = "",
+        deps: Any = None,
         gate: Gate | None = None,
+        checks: Iterable[Check] = (),
         host: Host | None = None,
         root: str | PathLike[str] | None = None,
         journal: Journal | None = None,
@@ -96,21 +113,23 @@ class Session(Conversation):
         label: str = "",
     ) -> None:
         if config is not None:
-            root, settings, limits = _settings_of(config, gate, host, root, settings, limits)
+            check_config(config, gate, host, root)
+            root = config.root if host is None else None
+            settings, limits = settings or config.executor_settings, limits or config.limits
         journal = as_journal(journal)
         host = as_host(host, root, journal, parent)
         state = State()
+        context = as_context(context)
         record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=(state.fold,))
         node = TreeNode(None if parent is None else (parent.node, parent), label)
-        agent = (
-            None if parent is None else Agent(label or "agent", node.path, lambda: last_answer(record.ledger.messages))
-        )
-        policy = None if config is None else _Policy(config, host, journal, record, functions, agent)
-        chosen = as_gate(gate) if policy is None else policy.gate
+        policy = None if config is None else _policy(config, host, journal, record, node, functions, checks)
+        chosen = as_gate(gate, checks) if policy is None else policy.gate
         settings = settings_from_environment(settings)
         hooks = None if policy is None else policy.session_hooks
-        if hooks is None and agent is not None and parent is not None and parent._hooks is not None:
-            hooks = parent._hooks.for_agent(replace(agent, borrowed=True), record.write)
+        if parent is not None:
+            hooks = hooks or parent.hooks_for(node, record)
+            lineage = lineage or parent.running_call()
+            deps = parent.deps if deps is None else deps
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")
         staging = Room(
@@ -135,6 +154,7 @@ class Session(Conversation):
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
             lineage=lineage,
+            deps=deps,
             path=node.path,
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
@@ -176,92 +196,6 @@ def run_sync(
         return session.run_sync(sent, output=output)
 
 
-class _Policy:
-    """The gate that a Config makes for one session, and the hooks and remembered answers beside it."""
-
-    def __init__(
-        self,
-        config: Config,
-        host: Host,
-        journal: Journal,
-        record: Record,
-        functions: Mapping[str, Function] | None,
-        agent: Agent | None,
-    ) -> None:
-        clock = host.clock
-        hooks = Hooks(
-            config.hooks,
-            root=config.root,
-            covers=self._covers,
-            clock=clock,
-            report=record.write,
-            session=journal.session,
-            transcript="" if journal.path is None else str(journal.path),
-            functions=functions,
-            trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
-        )
-        rulebook = Rulebook.of(
-            config.rules,
-            root=host.place(".").resolved,
-            home=str(config.home),
-            now=clock.now(),
-            faults=(*config.faults, *hooks.faults, *_bad_conditions(config)),
-        )
-        self._judge = judge = Judge(rulebook)
-        self.gate = DecisionGate(
-            standard_checks(rulebook, hooks=hooks.before),
-            after=(hooks.after,) if config.hooks else (),
-            requested=hooks.asked if config.hooks else None,
-            remembered=judge.remembered,
-        )
-        self.remembered = RememberedAnswers(
-            config.memory(), lambda text: record.write(Noted(clock.now(), text, "warning"))
-        )
-        notify = config.questions.notify
-        self.session_hooks = None
-        if config.hooks or notify is not None:
-            root = str(config.root)
-            self.session_hooks = SessionHooks(
-                hooks, root=root, clock=clock, report=record.write, notify=notify, agent=agent
-            )
-
-    def _covers(self, rule: str, case: Case) -> bool:
-        return self._judge.concerns(rule, case)
-
-
-def _bad_conditions(config: Config) -> list[Fault]:
-    """Faults for conditions of hooks that are no rules: a hook with a typo there would never be asked, unnoticed."""
-    found: list[Fault] = []
-    for line in config.hooks:
-        try:
-            if line.condition:
-                make_rule("ask", line.condition, line.origin, root=str(config.root), home=str(config.home))
-        except ValueError as error:
-            found.append(Fault(f"the condition {line.condition!r} of a hook is no rule: {error}", line.origin))
-    return found
-
-
-def _settings_of(
-    config: Config,
-    gate: Gate | None,
-    host: Host | None,
-    root: str | PathLike[str] | None,
-    settings: ExecutorSettings | None,
-    limits: LoopLimits | None,
-) -> tuple[str | PathLike[str] | None, ExecutorSettings, LoopLimits]:
-    """The workspace of the config, and its limits where none were given in code. UsageError for contradictions."""
-    if gate is not None:
-        raise UsageError("pass either gate or config: a config makes the gate")
-    if root is not None:
-        raise UsageError("pass either root or config: a config has its own workspace")
-    if isinstance(host, LocalHost) and host.root != config.root:
-        raise UsageError(f"the host works in {host.root}, the config is for {config.root}: rules would miss its files")
-    if settings is None:
-        patience = config.questions.deadline
-        settings = replace(ExecutorSettings(), max_concurrency=config.max_concurrency, patience=patience)
-    return (config.root if host is None else None), settings, limits or config.limits
-
-
 def as_toolbox(tools: Tools) -> Toolbox:
     """UsageError for what is neither a toolbox nor a list of tools."""
     if isinstance(tools, Iterable):
@@ -271,10 +205,62 @@ def as_toolbox(tools: Tools) -> Toolbox:
     return tools
 
 
-def as_gate(gate: Gate | None) -> Gate:
-    if gate is not None and not hasattr(gate, "judge"):
+def _policy(
+    config: Config,
+    host: Host,
+    journal: Journal,
+    record: Record,
+    node: TreeNode,
+    functions: Mapping[str, Function] | None,
+    checks: Iterable[Check],
+) -> SettingsParts:
+    from callgate.assembly.settings import SettingsParts
+
+    return SettingsParts(config, host, journal, record, node, functions, own_checks(checks))
+
+
+def check_config(config: Config, gate: Gate | None, host: Host | None, root: str | PathLike[str] | None) -> None:
+    """UsageError for options that contradict a config."""
+    if gate is not None:
+        raise UsageError("pass either gate or config: a config makes the gate; checks=[…] adds your own to it")
+    if root is not None:
+        raise UsageError("pass either root or config: a config has its own workspace")
+    if isinstance(host, LocalHost) and host.root != config.root:
+        raise UsageError(f"the host works in {host.root}, the config is for {config.root}: rules would miss its files")
+
+
+def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """UsageError for a value that cannot be copied: every call gets a copy of the context."""
+    for name, value in (context or {}).items():
+        try:
+            deepcopy(value)
+        except Exception as error:
+            kind = type(value).__name__
+            raise UsageError(
+                f"context[{name!r}] is a {kind}, which cannot be copied: context is JSON data, copied for each call."
+                f" Pass live objects as deps=…, and tools find them in run.deps ({error})"
+            ) from error
+    return context
+
+
+def as_gate(gate: Gate | None, checks: Iterable[Check] = ()) -> Gate:
+    """The gate given, or the default one with these checks of the caller's in it."""
+    own = own_checks(checks)
+    if gate is None:
+        return DecisionGate(standard_checks(own=own))
+    if own:
+        raise UsageError("pass either gate or checks: put the checks into the gate")
+    if not hasattr(gate, "judge"):
         raise UsageError(f"a gate is needed, such as DecisionGate(checks), not {type(gate).__name__}")
-    return gate or DecisionGate()
+    return gate
+
+
+def own_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    found = tuple(checks)
+    for check in found:
+        if not isinstance(check, Check):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"checks are Check(name, judge), not {type(check).__name__}")
+    return found
 
 
 def as_host(
@@ -387,16 +373,18 @@ class Executor(engine.Executor):
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
+        deps: Any = None,
     ) -> None:
         super().__init__(
             as_toolbox(tools),
             as_gate(gate),
-            context,
+            as_context(context),
             host=as_host(host, root),
             record=record,
             settings=settings_from_environment(settings),
             lineage=lineage,
             confirmations=confirmations,
+            deps=deps,
         )
 
 
@@ -417,6 +405,7 @@ class ToolCallRunner(runner.ToolCallRunner):
         lineage: tuple[str, ...] = (),
         on_event: Listener | None = None,
         mode: Mode = "default",
+        deps: Any = None,
     ) -> None:
         super().__init__(
             as_toolbox(tools),
@@ -426,4 +415,5 @@ class ToolCallRunner(runner.ToolCallRunner):
             lineage=lineage,
             on_event=on_event,
             mode=mode,
+            deps=deps,
         )

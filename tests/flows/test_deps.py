@@ -1,0 +1,160 @@
+"""Dependencies of a program for its tools: the very object, typed, never copied and never on record."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from callgate import Executor, Run, Session, Store, ToolCall, ToolCallRunner, shared, tool, writes
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.words.errors import UsageError
+
+
+@dataclass
+class Shop:
+    """Neither to be copied nor to be pickled."""
+
+    orders: list[str] = field(default_factory=list[str])
+    lock: Any = field(default_factory=Lock)
+
+
+@tool(effects="none")
+def order(what: str, run: Run[Shop]) -> str:
+    """Order something."""
+    with run.deps.lock:
+        run.deps.orders.append(what)
+    return "ordered"
+
+
+@tool(effects="none")
+async def order_later(what: str, run: "Run[Shop] | None" = None) -> str:
+    """Order something, on the loop."""
+    assert run is not None
+    run.deps.orders.append(what)
+    return "ordered"
+
+
+@tool(effects="none")
+def order_each(what: str, run: Run[Shop]) -> Iterator[str]:
+    """Order something, item by item."""
+    run.deps.orders.append(what)
+    yield "ordered"
+
+
+TOOLS = [order, order_later, order_each]
+
+
+async def test_every_kind_of_tool_gets_the_very_object() -> None:
+    shop = Shop()
+    model = ScriptedModel(turn(*(call(each.spec.name, what=each.spec.name) for each in TOOLS)), turn(say("done")))
+    async with Session(model, TOOLS, deps=shop) as session:
+        await session.run("go")
+    assert sorted(shop.orders) == ["order", "order_each", "order_later"]
+    assert all("run" not in each.spec.parameters["properties"] for each in TOOLS)
+
+
+async def test_the_executor_and_the_runner_take_it_too() -> None:
+    shop = Shop()
+    async with Executor([order], deps=shop) as executor:
+        executor.add(ToolCall("c1", "order", {"what": "a"}))
+        executor.close()
+        assert [each async for each in executor.remaining()]
+    await ToolCallRunner([order], deps=shop).execute([ToolCall("c2", "order", {"what": "b"})])
+    assert shop.orders == ["a", "b"]
+
+
+async def test_a_nested_session_inherits_it_unless_given_its_own() -> None:
+    outer, inner = Shop(), Shop()
+
+    @tool(effects="none")
+    async def delegate(own: bool, run: Run[Shop]) -> str:
+        """Let an agent order."""
+        model = ScriptedModel(turn(call("order", what="nested")), turn(say("done")))
+        async with Session(model, [order], parent=session, deps=inner if own else None) as child:
+            return (await child.run("go")).text
+
+    model = ScriptedModel(turn(call("delegate", own=False), call("delegate", own=True)), turn(say("done")))
+    async with Session(model, [delegate], deps=outer) as session:
+        await session.run("go")
+    assert (outer.orders, inner.orders) == (["nested"], ["nested"])
+
+
+async def test_nothing_of_it_is_on_record(tmp_path: Path) -> None:
+    shop = Shop(["a very secret order"])
+    store = Store(tmp_path, tmp_path / "data")
+    model = ScriptedModel(turn(call("order", what="x")), turn(say("done")))
+    async with Session(model, [order], deps=shop, journal=await store.create(), root=tmp_path) as session:
+        await session.run("go")
+    written = b"".join(each.read_bytes() for each in (tmp_path / "data").rglob("*") if each.is_file())
+    assert b"ordered" in written
+    assert b"very secret" not in written
+
+
+def test_a_live_object_in_the_context_is_refused_at_once_with_deps_named() -> None:
+    with sqlite3.connect(":memory:") as connection:
+        wanted = r"context\['db'\] is a Connection, which cannot be copied.*Pass live objects as deps="
+        with pytest.raises(UsageError, match=wanted):
+            Session(ScriptedModel(), context={"user": "ann", "db": connection})
+        with pytest.raises(UsageError, match=wanted):
+            Executor([], context={"db": connection})
+    connection.close()
+
+
+def counting(counter: Path) -> Any:
+    read, write = counter.read_text, counter.write_text
+    write("0")
+
+    @tool(locks=writes(str(counter)))
+    async def count() -> str:
+        """Count."""
+        before = int(read())
+        await asyncio.sleep(0)
+        write(str(before + 1))
+        return "counted"
+
+    return count
+
+
+async def test_nested_sessions_share_the_locks_of_their_parent(tmp_path: Path) -> None:
+    count = counting(tmp_path / "n")
+
+    @tool(effects="none", locks=shared)
+    async def delegate(name: str) -> str:
+        """Let an agent count."""
+        model = ScriptedModel(turn(call("count"), call("count")), turn(say("done")))
+        async with Session(model, [count], parent=session, mode="bypass") as child:
+            assert child.host is session.host
+            return (await child.run("go")).text
+
+    model = ScriptedModel(turn(*(call("delegate", name=name) for name in "abc")), turn(say("done")))
+    async with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+        assert (await session.run("go")).ok
+    assert (tmp_path / "n").read_text() == "6"
+
+
+async def test_a_nested_session_does_not_wait_for_the_locks_of_the_call_around_it(tmp_path: Path) -> None:
+    count = counting(tmp_path / "n")
+
+    @tool
+    async def delegate() -> str:
+        """Let an agent count, alone in the workspace."""
+        model = ScriptedModel(turn(call("count")), turn(say("done")))
+        async with Session(model, [count], parent=session, mode="bypass") as child:
+            return (await child.run("go")).text
+
+    model = ScriptedModel(turn(call("delegate"), call("delegate")), turn(say("done")))
+    async with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+        assert (await session.run("go")).ok
+    assert (tmp_path / "n").read_text() == "2"
+
+
+async def test_two_sessions_on_one_root_share_their_locks(tmp_path: Path) -> None:
+    async with Session(ScriptedModel(), root=tmp_path) as one, Session(ScriptedModel(), root=tmp_path) as two:
+        assert one.host.locks is two.host.locks
+        async with Session(ScriptedModel(), root=tmp_path / "..") as other:
+            assert other.host.locks is not one.host.locks
