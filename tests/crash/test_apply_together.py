@@ -14,7 +14,7 @@ What is promised, and to whom:
   in it whose names begin with ``.callgate-``.
 * When one of them is *killed*, the next one that applies finishes or undoes what it left before it looks at anything.
 
-Hosts that share neither locks nor a journal are promised nothing of this.
+Hosts that share neither locks nor a journal exclude each other by locks on the folders alone.
 """
 
 import asyncio
@@ -292,18 +292,18 @@ def test_a_call_that_declares_what_it_reads_waits_until_a_change_is_whole(tmp_pa
 
 
 @pytest.mark.spec("CHG-1", "CHG-2")
-def test_of_two_sessions_that_saw_the_same_files_one_changes_them_and_one_is_told(tmp_path: Path) -> None:
-    """Each has a host and locks of its own: what they share is the workspace and, with it, the journal."""
+def test_two_sessions_of_a_workspace_change_its_files_one_behind_the_other(tmp_path: Path) -> None:
+    """Each has a host of its own; in one program they share the locks of the workspace, from the preview on."""
     root, rounds = tmp_path / "root", 5
     root.mkdir()
     for name in "abc":
         (root / name).write_text(START)
     store = Store(root, tmp_path / "data")
 
-    async def work(who: str, both: asyncio.Barrier) -> tuple[list[str], Counter[str]]:
+    async def work(who: str) -> tuple[list[str], Counter[str]]:
         async def proposed(mark: str) -> ChangeSet:
             found = {name: (root / name).read_bytes() for name in "abc"}
-            await both.wait()
+            await settle()
             return ChangeSet(mark, tuple(FileChange(name, data, mark.encode()) for name, data in found.items()))
 
         @tool(locks=lambda _: writes("a", "b", "c"), preview=proposed)
@@ -320,17 +320,14 @@ def test_of_two_sessions_that_saw_the_same_files_one_changes_them_and_one_is_tol
             return told, Counter(kept.state for kept in History(store.folder).all(session.id))
 
     async def main() -> Sequence[tuple[list[str], Counter[str]]]:
-        both = asyncio.Barrier(2)
-        return await asyncio.gather(work("one", both), work("two", both))
+        return await asyncio.gather(work("one"), work("two"))
 
-    (one, kept_one), (two, kept_two) = asyncio.run(main())
-    assert len(one) == len(two) == rounds
-    for pair in zip(one, two, strict=True):
-        (refused,) = (told for told in pair if told.startswith("Nothing was changed"))
-        assert all(f"{name}: has other content" in refused for name in "abc")
-    assert kept_one + kept_two == Counter(applied=rounds, discarded=rounds)
-    last = [who for who, told in (("one", one), ("two", two)) if not told[-1].startswith("Nothing was changed")]
-    assert {(root / name).read_text() for name in "abc"} == {f"{last[0]}{rounds - 1}"}
+    for told, kept in asyncio.run(main()):
+        assert len(told) == rounds
+        assert not any("Nothing was changed" in each for each in told)
+        assert kept == Counter(applied=rounds)
+    (mark,) = {(root / name).read_text() for name in "abc"}
+    assert mark in ("one4", "two4")
     assert left_behind(root, store.folder / "applying", "abc") == []
 
 
@@ -461,7 +458,7 @@ def check_disturbed(folder: Path, files: int, places: slice, then: Literal["kill
 
 @pytest.mark.spec("CHG-1")
 def test_where_one_of_two_programs_is_killed_all_is_old_or_new_and_the_other_goes_on(tmp_path: Path) -> None:
-    check_disturbed(tmp_path, 3, slice(1, None, 4), "killed")
+    check_disturbed(tmp_path, 3, slice(1, None, 8), "killed")
 
 
 @pytest.mark.spec("CHG-1", "CHG-2")
