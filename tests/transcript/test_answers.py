@@ -263,6 +263,14 @@ def test_what_was_never_finished_goes_once_it_is_old(tmp_path: Path) -> None:
     assert files(log) == [f"{asked.key}.json"]
 
 
+def test_what_a_killed_program_never_finished_goes_at_once(tmp_path: Path) -> None:
+    log, asked = left_in(tmp_path)
+    draft = answers_folder(log) / f"{asked.key}.999999999.{'0' * 16}.tmp"
+    draft.write_text("{")
+    tidy_answers(log, {asked.key})
+    assert files(log) == [f"{asked.key}.json"]
+
+
 def test_only_our_own_answer_is_taken_back(tmp_path: Path) -> None:
     store, log = keep(tmp_path)
     asked = asked_in(store, log)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from callgate.changes.summary import summary
-from callgate.host.files import append_line, make_folders, sync_folder, write_new
+from callgate.host.files import append_line, is_running, make_folders, sync_folder, write_new
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.errors import JournalError, UsageError
 from callgate.words.jsonable import from_json, to_json
@@ -223,18 +223,8 @@ class History:
         """Remove the temporary files of programs that were killed while they wrote a blob. Must not raise."""
         with suppress(OSError):
             for path in (self.of(session) / _BLOBS).glob(".*-*"):
-                if not _runs(path.name.rpartition("-")[2]):
+                if not is_running(path.name.rpartition("-")[2]):
                     path.unlink()
-
-
-def _runs(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:

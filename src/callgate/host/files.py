@@ -89,3 +89,15 @@ def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def is_running(pid: str) -> bool:
+    """True if a process of this number exists. Temporary files carry the number of their program, so that those of a
+    program that was killed can be told from those that are being written."""
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True

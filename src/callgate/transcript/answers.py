@@ -16,7 +16,7 @@ from stat import S_ISDIR, S_ISREG
 from time import time
 from typing import Any, NoReturn
 
-from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.host.files import is_running, make_folders, sync_folder, write_new
 from callgate.transcript.asked import Asked, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
@@ -225,7 +225,8 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
             with suppress(OSError):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 # With a second name it is published, and its program died before it could remove this one.
-                if status.st_nlink > 1 or time() - status.st_mtime > _IN_THE_MAKING:
+                dead = not is_running(name.split(".")[1]) or time() - status.st_mtime > _IN_THE_MAKING
+                if status.st_nlink > 1 or dead:
                     os.unlink(name, dir_fd=folder)
 
 
