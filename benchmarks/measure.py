@@ -31,11 +31,21 @@ class Size:
     imports: int = 15
     messages: int = 100
     calls_a_message: int = 100
+    growth: int = 10_000
 
 
 FULL = Size()
 QUICK = Size(
-    calls=300, rounds=7, gaps=15, latency_rounds=1, second=0.5, turns=400, turn_rounds=3, imports=3, messages=30
+    calls=300,
+    rounds=7,
+    gaps=15,
+    latency_rounds=1,
+    second=0.5,
+    turns=400,
+    turn_rounds=3,
+    imports=3,
+    messages=30,
+    growth=1_000,
 )
 
 

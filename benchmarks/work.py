@@ -1,18 +1,21 @@
 """The work done by the runtime with everything on, and by the yardstick."""
 
 import asyncio
+from collections.abc import Sequence
 
 from benchmarks.scripts import FUNCTIONS
 from benchmarks.yardstick import by_hand
 from callgate import Prompt, Session, shared, tool
-from callgate.core.ports import Model
+from callgate.core.ports import Model, Tool
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Event, StatusChanged
 
 TOOLS = [tool(function, effects="none", locks=shared) for function in FUNCTIONS.values()]
+PLAIN_TOOLS = [tool(function, effects="none") for function in FUNCTIONS.values()]
+"""Without locks, as most people write them: each reads the whole workspace."""
 
 
-async def in_a_session(model: Model) -> list[Result]:
+async def in_a_session(model: Model, tools: Sequence[Tool] = TOOLS) -> list[Result]:
     """Validation, decision, ledger, journal in memory, and one listener who hears every event."""
     heard: list[Event] = []
     rested = asyncio.Event()
@@ -22,11 +25,16 @@ async def in_a_session(model: Model) -> list[Result]:
         if type(event) is StatusChanged and event.status != "working":
             rested.set()
 
-    async with Session(model, TOOLS) as session:
+    async with Session(model, tools) as session:
         session.listen(listener)
         session.post(Prompt("Go."))
         await rested.wait()
     return settled(heard)
+
+
+async def without_locks(model: Model) -> list[Result]:
+    """The same with tools that declare no locks."""
+    return await in_a_session(model, PLAIN_TOOLS)
 
 
 async def in_a_reply(model: Model) -> list[Result]:

@@ -9,6 +9,7 @@ from benchmarks.rows import (
     calls,
     decisions,
     gap,
+    growth,
     imports,
     latency,
     memory,
@@ -20,6 +21,7 @@ from benchmarks.rows import (
 
 ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "calls": calls.rows,
+    "growth": growth.rows,
     "gap": gap.rows,
     "latency": latency.rows,
     "turns": turns.rows,

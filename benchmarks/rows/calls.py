@@ -1,4 +1,4 @@
-"""CPU per no-op call: many shared async calls in one message, everything on."""
+"""CPU per no-op call: many async calls in one message, everything on, with and without declared locks."""
 
 from collections.abc import Callable, Coroutine
 from statistics import median
@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.measure import Measure, Size, cpu_seconds, interleaved, ratio, spread
 from benchmarks.report import Row
 from benchmarks.scripts import many_calls, scripted
-from benchmarks.work import in_a_loop, in_a_reply, in_a_session
+from benchmarks.work import in_a_loop, in_a_reply, in_a_session, without_locks
 from callgate.core.ports import Model
 
 LIMIT = 5.0
@@ -21,7 +21,13 @@ def rows(size: Size) -> list[Row]:
         return lambda: cpu_seconds(lambda: scripted(steps), work) / size.calls * 1e6
 
     found = interleaved(
-        {"listener": measure(in_a_session), "yardstick": measure(in_a_loop), "reply": measure(in_a_reply)}, size.rounds
+        {
+            "plain": measure(without_locks),
+            "yardstick": measure(in_a_loop),
+            "shared": measure(in_a_session),
+            "reply": measure(in_a_reply),
+        },
+        size.rounds,
     )
     yardstick = found["yardstick"]
 
@@ -30,6 +36,7 @@ def rows(size: Size) -> list[Row]:
         return Row(name, work, "µs", median(values), median(yardstick), times, limit, spread(values), note)
 
     return [
-        row("calls", f"CPU per no-op call, {size.calls:,} in a message", found["listener"], LIMIT, f"aim: {AIM:g} ×"),
+        row("calls", f"CPU per no-op call, {size.calls:,} in a message", found["plain"], LIMIT, f"aim: {AIM:g} ×"),
+        row("calls_shared", "  the same, with `locks=shared`", found["shared"], LIMIT),
         row("calls_reply", "  the same, events read with `async for`", found["reply"]),
     ]
