@@ -37,6 +37,8 @@ def _usual(subject: Subject) -> tuple[Choice, ...]:
     """A command runner is never offered as a whole: that is for a rule somebody writes on purpose."""
     if "command" in subject.declared.kinds:
         return _commands(subject)
+    if subject.case.traits.judged_as and not subject.placed:
+        return ()  # its arguments are not those of the tool by whose name it goes
     return (*_narrow(subject), *_whole(subject.case))
 
 
