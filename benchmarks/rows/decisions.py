@@ -14,7 +14,7 @@ from callgate.assembly import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.policy.rules import Rulebook
 from callgate.policy.well_known import StandIn
 from callgate.shell.analysis import analyse

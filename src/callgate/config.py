@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import cast
 
 from callgate.host.environment import max_concurrency_from
+from callgate.policy.entries import Fault, HookLine, RuleLine
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
-from callgate.policy.lines import Fault, HookLine, RuleLine
 from callgate.policy.memory import Memory
 from callgate.policy.settings import Said, Settings, read_settings, shown
 from callgate.policy.trust import Changed, State, Trust, Trusted, Untrusted

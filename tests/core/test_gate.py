@@ -9,7 +9,7 @@ import pytest
 
 from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check, Hooked
-from callgate.policy.loops import loop_guard
+from callgate.policy.loop_guard import loop_guard
 from callgate.testing import MemoryHost, PlainTool, run_virtual
 from callgate.tools.tool import schema_tool
 from callgate.words.calls import Result

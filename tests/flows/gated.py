@@ -9,7 +9,7 @@ from callgate import Session
 from callgate.config import Config
 from callgate.core.ports import Maybe
 from callgate.core.record import MemoryJournal
-from callgate.policy.lines import HookLine
+from callgate.policy.entries import HookLine
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.decisions import Choice, Confirmation, Origin, Pattern
 from callgate.words.errors import StateError

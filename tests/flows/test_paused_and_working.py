@@ -8,7 +8,7 @@ import pytest
 from callgate import Answer, Continue, ExecutorSettings, Prompt, Session
 from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check, Run
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.words.decisions import Deny, Origin
 from callgate.words.events import InputRefused

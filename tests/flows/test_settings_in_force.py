@@ -10,7 +10,7 @@ from callgate import Answer, Prompt, Session
 from callgate.config import Config, load_config
 from callgate.core.ports import Run
 from callgate.host.local import LocalHost
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.testing import PlainTool, ScriptedModel, call, turn
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store

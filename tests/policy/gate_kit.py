@@ -8,7 +8,7 @@ from typing import Any
 
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.well_known import StandIn
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Effect, Origin, Pattern, arguments_hash

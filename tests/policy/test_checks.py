@@ -7,7 +7,7 @@ import pytest
 
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import Judge, standard_checks
-from callgate.policy.lines import Fault, Layer
+from callgate.policy.entries import Fault, Layer
 from callgate.policy.rules import Rulebook
 from callgate.words.decisions import Allow, Deny, Origin, Pattern
 from callgate.words.modes import Mode

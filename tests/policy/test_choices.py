@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.always import choices_for
+from callgate.policy.choices import choices_for
 from callgate.words.decisions import Choice, Pattern, Question
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import ROOT, case_of, outcome, policy, shell

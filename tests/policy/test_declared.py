@@ -10,7 +10,7 @@ from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case, Tool
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.policy.rules import Rulebook
 from callgate.tools.tool import tool
 from callgate.words.changes import ChangeSet

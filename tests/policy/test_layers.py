@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
+from callgate.policy.entries import Fault, HookLine, Layer, RuleLine
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
-from callgate.policy.lines import Fault, HookLine, Layer, RuleLine
 from callgate.policy.settings import Said, Settings
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import Mode

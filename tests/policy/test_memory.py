@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from callgate.policy import records
+from callgate.policy import json_store
+from callgate.policy.json_store import set_record_aside, write_record
 from callgate.policy.memory import Memory, Remembered
-from callgate.policy.records import set_record_aside, write_record
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern, Scope
 from callgate.words.errors import UsageError
 
@@ -358,7 +358,7 @@ def test_a_file_that_cannot_be_moved_is_said(tmp_path: Path) -> None:
 
 def test_a_system_without_locks_does_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    spec = importlib.util.spec_from_file_location("records_without_locks", records.__file__)
+    spec = importlib.util.spec_from_file_location("records_without_locks", json_store.__file__)
     assert spec is not None
     assert spec.loader is not None
     alone = importlib.util.module_from_spec(spec)

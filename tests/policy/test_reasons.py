@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from callgate.core.ports import Case
 from callgate.policy.rules import Rulebook
-from callgate.policy.wording import brief, sentence
+from callgate.policy.shorten import brief, sentence
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
 from callgate.words.traits import Traits, writes
 from tests.policy.gate_kit import book, case_of, decided, line, rules, shell

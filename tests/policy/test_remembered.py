@@ -6,7 +6,7 @@ import pytest
 
 from callgate.core.ports import Case
 from callgate.policy.checks import remembered
-from callgate.policy.lines import Fault
+from callgate.policy.entries import Fault
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.words.decisions import Allow, Ask, Effect, Origin, Pattern
 from callgate.words.traits import Traits, reads, writes

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.lines import Fault
+from callgate.policy.entries import Fault
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule, parse_rule
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Effect, Origin

@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 
 from callgate.policy import settings
-from callgate.policy.lines import Fault, HookLine, Layer, RuleLine
+from callgate.policy.entries import Fault, HookLine, Layer, RuleLine
 from callgate.policy.settings import DEEPEST, LARGEST, LONGEST_LINE, Said, Settings, faulty, read_settings, shown
 from callgate.words.decisions import Origin
 

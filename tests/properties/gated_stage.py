@@ -15,7 +15,7 @@ from callgate.config import Config
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
-from callgate.policy.lines import HookLine, RuleLine
+from callgate.policy.entries import HookLine, RuleLine
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, Turn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.asked import Questions, which_of

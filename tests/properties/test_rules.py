@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Case, Hooked
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.policy.rules import Rulebook
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Effect, Origin, Pattern
 from callgate.words.modes import MODES, Mode

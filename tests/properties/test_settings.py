@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine
 from callgate.policy.keys import DEFAULTS, SETTINGS
 from callgate.policy.layers import gather, spoken
-from callgate.policy.lines import IN_REPOSITORY, HookLine, Layer, RuleLine
-from callgate.policy.positions import locate
 from callgate.policy.settings import Said, Settings, read_settings
+from callgate.policy.toml_lines import locate
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 

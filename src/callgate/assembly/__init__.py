@@ -21,8 +21,8 @@ from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.core.turn import Equipment
 from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
-from callgate.policy.always import choices_for
 from callgate.policy.checks import remembered, standard_checks
+from callgate.policy.choices import choices_for
 from callgate.session.conversation import Conversation
 from callgate.session.parts import Parts
 from callgate.session.run import RunResult

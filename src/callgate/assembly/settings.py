@@ -7,12 +7,12 @@ from callgate.config import Config
 from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case, Check, Host, Journal
 from callgate.core.record import Record
-from callgate.policy.always import choices_for
 from callgate.policy.checks import Judge, standard_checks
+from callgate.policy.choices import choices_for
+from callgate.policy.entries import Fault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.runners import Function
-from callgate.policy.lines import Fault
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import SessionHooks, agent_of
 from callgate.session.remembered import RememberedAnswers

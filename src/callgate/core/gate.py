@@ -152,7 +152,7 @@ class DecisionGate:
 
 
 def _answer(check: Check, case: Case) -> Verdict | Hooked | Awaitable[Any]:
-    """What a check says; whatever goes wrong in it is a denial."""
+    """Asks one check; an exception in it is a denial."""
     try:
         said: Any = check.judge(case)
     except BaseException as error:
@@ -244,7 +244,7 @@ def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
 
 
 def going_down(error: BaseException) -> bool:
-    """Whether an exception means that the program itself is being stopped. Any other that a tool, a check or a hook
+    """True if an exception means that the program itself is being stopped. Any other that a tool, a check or a hook
     raises, panics of extension modules included, concerns that call alone."""
     if isinstance(error, CancelledError):
         try:
@@ -267,7 +267,7 @@ def refused(by: str, error: BaseException) -> Deny:
 
 
 def policy_fault(policy: ApprovalPolicy) -> str | None:
-    """What is wrong with a policy that came from outside; one with a typo must not be silently without effect."""
+    """The fault of a policy that came from outside; one with a typo must not be silently without effect."""
     if policy.effect not in ("allow", "ask", "deny"):
         return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
     if policy.scope not in ("session", "project", "user"):
@@ -278,6 +278,6 @@ def policy_fault(policy: ApprovalPolicy) -> str | None:
 
 
 def choices_for(case: Case) -> tuple[Choice, ...]:
-    """How far an "always" may reach, narrowest first: exactly these arguments, then what the tool proposes."""
+    """Choices for "always", narrowest first: exactly these arguments, then those the tool proposes."""
     exact = Choice("exactly these arguments", Pattern("exact", case.arguments_hash))
     return (exact, *(case.traits.choices_for_always or ()))

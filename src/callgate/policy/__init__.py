@@ -1,1 +1,1 @@
-"""Who may run what: rules, shell and path analysis, modes, remembered answers, hooks, trust."""
+"""The policy room: rules, modes, remembered answers, hooks and trust decide which calls run."""

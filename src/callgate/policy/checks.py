@@ -3,24 +3,24 @@
 They only look: at the case, at the rulebook, at links on the way of a path. None of them waits, but for the hooks.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from inspect import isawaitable
+from functools import lru_cache
+from itertools import takewhile
 from os.path import expanduser
-from typing import Any
 
 from callgate import shell
 from callgate.core.ports import Case, Check, Verdict
-from callgate.policy.allowing import Grants
-from callgate.policy.answers import as_rule
+from callgate.policy.answer_rules import as_rule
 from callgate.policy.contents import Command, Path, Unreadable
-from callgate.policy.loops import loop_guard
+from callgate.policy.grants import Grants
+from callgate.policy.loop_guard import loop_guard
+from callgate.policy.own_checks import OwnChecks
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
+from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject, Way
 from callgate.policy.well_known import COMMANDS, FETCHING
-from callgate.policy.wording import brief, sentence
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
 
@@ -29,6 +29,8 @@ _READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
 _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
 _NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
+DENY_RULES, MODE = "deny rules", "mode"
+
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
     "write": "what it writes may take effect later, without another question",
@@ -44,23 +46,15 @@ def standard_checks(
     ``own`` are checks of an embedding program: their denials count right after deny rules, their questions as ask rules
     do, and their allows as allow rules do, after plan mode, hard safety and the ask rules.
     """
-    judge = Judge(rulebook)
     early, late = OwnChecks(own).split() if own else ((), ())
-    return (
-        Check("settings", judge.settings, again=True),
-        Check("deny rules", judge.denied, again=True),
-        *early,
-        *(() if hooks is None else (hooks,)),
-        Check("plan mode", judge.plan_mode, again=True),
-        Check("hard safety", judge.hard_safety, again=True),
-        Check("loop guard", loop_guard),
-        Check("ask rules", judge.asked),
-        Check("interaction", judge.interaction),
-        *late,
-        Check("mode", judge.mode),
-        Check("allow rules", judge.allowed),
-        Check("default", judge.default),
-    )
+    found: list[Check] = []
+    for check in Judge(rulebook).checks:
+        if check.name == MODE:
+            found += late
+        found.append(check)
+        if check.name == DENY_RULES:
+            found += (*early, *(() if hooks is None else (hooks,)))
+    return tuple(found)
 
 
 def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
@@ -69,7 +63,7 @@ def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
 
 
 def _risk(subject: Subject, reason: str) -> str | None:
-    """What a person should know before saying yes, and is not told yet."""
+    """The risk that a person should know of before saying yes, if the reason does not name it."""
     if subject.look_alike is not None:
         return subject.look_alike
     if subject.doubt is not None:
@@ -81,7 +75,7 @@ def _risk(subject: Subject, reason: str) -> str | None:
 
 
 def _may_touch(case: Case) -> bool:
-    """Whether there may be files to look at: a quick no for calls without paths and without any text."""
+    """True if there may be files to look at: a quick no for calls without paths and without any text."""
     locks = case.traits.declared_locks
     if case.traits.declared.kinds or (locks is not None and (locks.reads or locks.writes)):
         return True
@@ -93,40 +87,6 @@ def _condition(text: str, root: str, home: str) -> Rule:
     return make_rule("ask", text, Origin(), root=root, home=home)
 
 
-class OwnChecks:
-    """Checks of an embedding program, each asked once for a case: a denial counts at once, any other answer later.
-
-    Where a hook changes the arguments all checks are asked anew, and so are these.
-    """
-
-    def __init__(self, checks: Sequence[Check]) -> None:
-        self._checks = checks
-        self._answers: dict[tuple[str, str], Verdict] = {}
-
-    def split(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
-        return (
-            tuple(Check(each.name, partial(self._early, each), again=True) for each in self._checks),
-            tuple(Check(each.name, partial(self._late, each.name)) for each in self._checks),
-        )
-
-    def _early(self, check: Check, case: Case) -> Verdict | Awaitable[Verdict]:
-        answer = check.judge(case)
-        return self._awaited(check, case, answer) if isawaitable(answer) else self._kept(check, case, answer)
-
-    async def _awaited(self, check: Check, case: Case, answer: Awaitable[Any]) -> Verdict:
-        return self._kept(check, case, await answer)
-
-    def _kept(self, check: Check, case: Case, answer: Any) -> Verdict:
-        if answer is None or isinstance(answer, Allow | Ask):
-            self._answers[check.name, case.call_id] = answer
-            return None
-        return answer  # a denial, or something that the gate refuses
-
-    def _late(self, name: str, case: Case) -> Verdict:
-        answer = self._answers.pop((name, case.call_id), None)
-        return answer if not isinstance(answer, Ask) else replace(answer, standing=True)
-
-
 class Judge:
     """The checks, with what they share: the rulebook, and the subject of the case that is being judged."""
 
@@ -134,6 +94,19 @@ class Judge:
         self.rulebook = rulebook
         self._home = rulebook.home or expanduser("~")
         self._subject: Subject | None = None
+        self.checks: tuple[Check, ...] = (
+            Check("settings", self.settings, again=True),
+            Check(DENY_RULES, self.denied, again=True),
+            Check("plan mode", self.plan_mode, again=True),
+            Check("hard safety", self.hard_safety, again=True),
+            Check("loop guard", loop_guard),
+            Check("ask rules", self.asked),
+            Check("interaction", self.interaction),
+            Check(MODE, self.mode),
+            Check("allow rules", self.allowed),
+            Check("default", self.default),
+        )
+        """In the order of the specification."""
 
     def subject(self, case: Case) -> Subject:
         subject = self._subject
@@ -287,14 +260,14 @@ class Judge:
         """A remembered answer that allows the call, when nothing that goes before it stands against it."""
         if not case.policies:
             return None
-        before = (self.settings, self.denied, self.plan_mode, self.hard_safety, self.asked, self.interaction)
-        if any(check(case) is not None for check in before):
+        before = takewhile(lambda check: check.name != MODE, self.checks)
+        if any(check.judge(case) is not None for check in before):
             return None
         rule = self.grants(case, self._answers(case, "allow")).by()
         return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
-        """Whether a rule as written is about the call, read as widely as a deny rule: for the conditions of hooks.
+        """True if a rule as written is about the call, read as widely as a deny rule: for the conditions of hooks.
         ValueError for what is no rule."""
         subject = self.subject(case)
         return _condition(text, subject.root, self._home).against(subject) is not None
@@ -336,7 +309,7 @@ class Judge:
         return None
 
     def _guards(self, case: Case) -> bool:
-        """Whether there may be a narrower rule on the shell that a command in doubt could slip past."""
+        """True if there may be a narrower rule on the shell that a command in doubt could slip past."""
         if not self.rulebook.denies and not self.rulebook.asks and not case.policies:
             return False
         return self.subject(case).has("command")
@@ -350,8 +323,9 @@ class Judge:
         return isinstance(rule.content, Command | Unreadable) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
-        """Why nobody can say what the command does, where a deny or ask rule may be about just that. A command that can
-        be read and runs other code slips past rules on commands; one that cannot be read, past those on paths too."""
+        """The reason why nobody can say what the command does, where a deny or ask rule may be about just that. A
+        command that can be read and runs other code slips past rules on commands; one that cannot be read, past those
+        on paths too."""
         if not self._guards(case):
             return None
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))

@@ -1,4 +1,4 @@
-"""What stands between the brackets of a rule, by kind of tool: a command, a path, a host, an agent, arguments.
+"""The content of a rule, between its brackets: a command, a path, a host, an agent or arguments.
 
 Each kind answers two questions that are not each other's opposite: does a deny or ask rule apply (the wide reading),
 and does an allow rule cover the call (the narrow one).
@@ -30,11 +30,11 @@ _SOME_NAME = "any name at all"
 
 class Content(Protocol):
     def against(self, subject: Subject) -> str | None:
-        """Why a deny or ask rule with this content applies to the call, or None."""
+        """The reason why a deny or ask rule with this content applies to the call, or None."""
         ...
 
     def covers(self, subject: Subject) -> bool:
-        """Whether an allow rule with this content covers the call all by itself."""
+        """True if an allow rule with this content covers the call all by itself."""
         ...
 
 
@@ -89,7 +89,8 @@ class Path:
         return None
 
     def swept(self, subject: Subject) -> str | None:
-        """Why the call may read what the pattern is about without naming it: it goes through whole folders."""
+        """The reason why the call may read what the pattern is about without naming it: it goes through whole
+        folders."""
         if self.field or "read" not in self.ways:
             return None
         folders = [touch.place for touch in subject.touches if touch.way == "read" and touch.place.kind != "file"]
@@ -107,7 +108,7 @@ class Path:
         return bool(meant) and others and all(map(self.opens, meant))
 
     def opens(self, touch: Touch) -> bool:
-        """Whether an allow rule covers this place in the way it is touched."""
+        """True if an allow rule covers this place in the way it is touched."""
         return self.pattern.covers(touch.place, changed=touch.way != "read")
 
     def _meant(self, subject: Subject) -> Sequence[Touch]:

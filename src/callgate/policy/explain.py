@@ -103,7 +103,7 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
 
 
 def _why_not(rule: Rule, subject: Subject) -> str:
-    """Why a deny or ask rule does not apply."""
+    """The reason why a deny or ask rule does not apply."""
     if not rule.lives(subject.case.now):
         return "it has expired"
     match rule.content:

@@ -122,7 +122,7 @@ def written(value: object) -> str | None:
 
 
 def _spellings(value: object) -> tuple[str, ...]:
-    """How a rule may write the value; none for null, objects and lists."""
+    """The texts by which a rule may write the value; none for null, objects and lists."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool):

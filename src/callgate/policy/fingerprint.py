@@ -16,9 +16,9 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
+from callgate.policy.entries import HookLine
 from callgate.policy.keys import EVENTS
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
-from callgate.policy.lines import HookLine
 from callgate.policy.settings import Settings
 from callgate.words.decisions import Origin
 from callgate.words.display import visible
@@ -71,7 +71,7 @@ class Fingerprint:
 
 
 def fingerprint(root: Path) -> Fingerprint:
-    """What is there now. Nothing is run, and nothing outside the root is opened."""
+    """Reads the folder as it is now. Nothing is run, and nothing outside the root is opened."""
     top = os.path.realpath(root)
     settings = read_repository(Path(top))
     survey = _Survey(top)
@@ -133,7 +133,7 @@ class _Survey:
                 yield entry.path
 
     def _behind(self, link: str) -> list[str]:
-        """Where a link leads, if that is inside. A folder above the link is not what anybody means to run."""
+        """The target of a link, if that is inside. A folder above the link is never run."""
         real = os.path.realpath(link)
         return [real] if is_within(real, self._top) and not is_within(link, real) else []
 
@@ -206,7 +206,7 @@ def _of_module(name: str) -> tuple[str, ...]:
 
 
 def _effects(settings: Iterable[Settings], files: Iterable[Seen], top: str) -> Iterator[str]:
-    """What would happen once this is trusted, a line each, safe to show."""
+    """One line for each thing that happens once this is trusted, safe to show."""
     for each in settings:
         for hook in each.hooks:
             yield f"{_does(hook)} {_when(hook)} (hooks.{hook.event}, {_place(hook.origin, top)})"

@@ -14,7 +14,7 @@ _NEEDLESS = re.compile(r"\\([^*?\[\]\\!# ^-])")
 
 
 def hint(rule: Rule) -> str | None:
-    """What to write instead, or None when the rule looks as if it were meant."""
+    """The rule to write instead, or None when this one looks as if it were meant."""
     content = rule.content
     if isinstance(content, Command):
         return _on_command(rule, content)

@@ -1,4 +1,4 @@
-"""Which hosts a rule speaks of: the one matcher of rules for the network and of the sandbox's proxy.
+"""Host patterns of rules: the one matcher for network rules and for the sandbox's proxy.
 
 A host is compared in one normal form: lower case, no dot at the end, an international name in its ``xn--`` form, an
 address in the one spelling it has. Whatever programs read in more than one way has no normal form, so no rule covers
@@ -40,7 +40,7 @@ class HostPattern:
     port: int | None = None
 
     def covers(self, host: str) -> bool:
-        """Whether this allows the host, given as ``name`` or ``name:port``. Every host does not mean those of the own
+        """True if this allows the host, given as ``name`` or ``name:port``. Every host does not mean those of the own
         machine or network: they must be named."""
         found = _read(host)
         if found is None or found[1] != self.port:
@@ -48,7 +48,7 @@ class HostPattern:
         return self._takes(found[0]) if self.name else not is_private(found[0])
 
     def touches(self, host: str) -> bool:
-        """Whether this forbids the host: on any port unless it names one, and also where the host is in doubt."""
+        """True if this forbids the host: on any port unless it names one, and also where the host is in doubt."""
         found = _read(host)
         if found is None:
             return True
@@ -59,8 +59,8 @@ class HostPattern:
 
 
 def host_pattern(text: str, *, star: bool = False, suffix: bool = False) -> HostPattern:
-    """What a rule says: ``example.com`` (that host alone), ``*.example.com`` (those beneath it), an address, each with
-    ``:port`` for another port than those of the web. ValueError says what is wrong.
+    """Parses a rule's host: ``example.com`` (that host alone), ``*.example.com`` (those beneath it), an address, each
+    with ``:port`` for another port than those of the web. ValueError says what is wrong.
 
     With ``star`` it may be ``*``, every host: for a person's own settings, not for a file that a repository brings.
     With ``suffix`` it may be ``*.com``. A rule that forbids may always have both.
@@ -189,7 +189,7 @@ _HOLDS_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6N
 
 
 def is_private(host: str) -> bool:
-    """Whether the host belongs to the own machine, its network or its cloud, by its name or as an address; a host in
+    """True if the host belongs to the own machine, its network or its cloud, by its name or as an address; a host in
     doubt counts as one."""
     found = _read(host)
     if found is None:
@@ -240,7 +240,7 @@ _GIVEN_AWAY = frozenset(
 
 
 def is_public_suffix(name: str) -> bool:
-    """Whether anybody can have names beneath this one, as far as a short table knows."""
+    """True if anybody can have names beneath this one, as far as a short table knows."""
     labels = name.split(".")
     if len(labels) == 1 or name in _GIVEN_AWAY:
         return True

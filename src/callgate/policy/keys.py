@@ -23,7 +23,7 @@ class Key:
 
     @property
     def type(self) -> str:
-        """What it must be, in words."""
+        """Its kind in words."""
         return KINDS[self.kind]
 
 

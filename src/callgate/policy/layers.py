@@ -27,8 +27,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import cast, get_args
 
+from callgate.policy.entries import IN_REPOSITORY, Fault, HookLine, Layer, RuleLine
 from callgate.policy.keys import DEFAULTS
-from callgate.policy.lines import IN_REPOSITORY, Fault, HookLine, Layer, RuleLine
 from callgate.policy.settings import Said, Settings, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
@@ -60,7 +60,7 @@ class Layers:
 
 
 def read_repository(root: Path) -> tuple[Settings, ...]:
-    """What the repository's own files say. One that leads outside of it is a fault: what it leads to is not the
+    """Reads the repository's own settings files. One that leads outside of it is a fault: what it leads to is not the
     repository's to show, and could change without anybody being asked."""
     found: list[Settings] = []
     for layer, name in FILES:
@@ -80,7 +80,7 @@ def spoken(
     ask: Iterable[str] = (),
     deny: Iterable[str] = (),
 ) -> Settings:
-    """What was said without a file, as ``--mode`` and ``--allow`` do."""
+    """Settings that were given without a file, by ``--mode`` and ``--allow``."""
     origin = Origin(layer)
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
     rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
@@ -110,7 +110,7 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Sai
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a resolved path is the folder or beneath it."""
+    """True if a resolved path is the folder or beneath it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 

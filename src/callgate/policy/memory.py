@@ -14,8 +14,8 @@ from pathlib import Path
 from time import time
 from typing import Literal
 
-from callgate.policy.lines import Fault
-from callgate.policy.records import Damaged, one_at_a_time, read_record, set_record_aside, write_record
+from callgate.policy.entries import Fault
+from callgate.policy.json_store import Damaged, one_at_a_time, read_record, set_record_aside, write_record
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.jsonable import from_json, to_json
@@ -192,7 +192,7 @@ class _Kept:
 
 
 def _has_real_moments(policy: ApprovalPolicy) -> bool:
-    """What never compares as over, or is beyond all time, is none."""
+    """Rejects times that are infinite or not a number, since they never compare as over."""
     return math.isfinite(policy.created_at) and math.isfinite(policy.expires_at or 0.0)
 
 
@@ -205,7 +205,7 @@ def _new_id(taken: set[str]) -> str:
 
 
 def _is_wider(old: Pattern | None, new: Pattern) -> str:
-    """Why the new one is plainly not narrower, or nothing."""
+    """The reason why the new one is plainly not narrower, or nothing."""
     if old is None or old == new:
         return ""
     if old.kind == "exact":

@@ -132,7 +132,7 @@ def _refuse(content: str) -> None:
 
 
 def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
-    """Where the pattern starts (None: somewhere in the project), the rest of it, and how much came before."""
+    """The start of the pattern (None: anywhere in the project), the rest of it, and the length of the part before."""
     if content.startswith("//"):
         return "/", content[2:], 2
     if content == "~" or content.startswith("~/"):
@@ -206,7 +206,7 @@ def _pieces(start: int, part: str) -> list[_Piece]:
 
 
 def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
-    """What stands between brackets, and the place after them. ``at`` is the place after the first."""
+    """The ranges between brackets, and the position after them. ``at`` is the position after the first."""
     opened = f"[ at character {start + at}"
     kind = "of"
     if part[at : at + 1] in ("!", "^"):
@@ -240,7 +240,7 @@ def _names(path: str) -> list[str]:
 
 
 def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tuple[list[str], int]]:
-    """How the beginning may be spelled, each with the number of parts it stands for: as written, and where its links
+    """Spellings of the beginning, each with the number of parts it stands for: as written, and where its links
     lead when the rule is loaded. Who denies /etc/x means the same file where /etc is a link."""
     literal: list[str] = []
     for part in pieces:

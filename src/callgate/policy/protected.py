@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from callgate.policy.paths import loose_name
-from callgate.policy.wording import brief
+from callgate.policy.shorten import brief
 from callgate.words.places import Place
 
 What = Literal["read", "write", "remove"]
@@ -109,8 +109,8 @@ _TOP = re.compile(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
 def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
-    """Why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is the
-    workspace, ``home`` the person's folder; both absolute."""
+    """The reason why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is
+    the workspace, ``home`` the person's folder; both absolute."""
     why = (
         (place.fault and place.fault.replace(_own_process(), "/proc/self/"))
         or (_removed(place, root, home) if what == "remove" else None)
@@ -129,7 +129,7 @@ def _shown(place: Place) -> str:
 
 
 def _own_process() -> str:
-    """What ``/proc/self`` is while this program looks: of no meaning to whoever reads the sentence."""
+    """The path of this process in ``/proc``, which says nothing to the reader of a sentence."""
     return f"/proc/{os.getpid()}/"
 
 
@@ -265,7 +265,7 @@ _SECRETS = _table([SECRET])
 
 
 def _short(name: str) -> str:
-    """What the old short form of a name consists of: six letters of its stem, three of its ending."""
+    """The letters of a name's old short form: six of its stem, three of its ending."""
     stem, _, ending = name.lstrip(".").rpartition(".")
     letters = re.sub(r"[^a-z0-9_-]", "", stem or ending)[:6]
     return f"{letters}.{ending[:3]}" if stem else letters

@@ -1,4 +1,4 @@
-"""Why no allow rule settles a call, and which rule would: words for a question, found when there is one.
+"""The reason why no allow rule settles a call, and which rule would: words for a question, found when there is one.
 
 What is said to allow a call has been tried: with those rules it is allowed.
 """
@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from callgate import shell
-from callgate.policy.allowing import Grants
 from callgate.policy.contents import Command
+from callgate.policy.grants import Grants
 from callgate.policy.rules import Rule, make_rule
+from callgate.policy.shorten import brief
 from callgate.policy.subjects import Touch
 from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
-from callgate.policy.wording import brief
 from callgate.words.decisions import Origin
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -42,7 +42,7 @@ class Guard:
 
 
 def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
-    """Why a call that changes something is not allowed, and what would allow it."""
+    """The reason why a call that changes something is not allowed, and what would allow it."""
     subject = grants.subject
     if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
@@ -61,12 +61,12 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
 
 
 def what_would_read(grants: Grants) -> str:
-    """Which rules would let all that is outside the workspace be read, as the end of a sentence."""
+    """Names the rules that would open all places outside the workspace, as the end of a sentence."""
     return _on_files(READING, grants.subject.outside, grants)
 
 
 def what_would_run(grants: Grants) -> str:
-    """Which rules would let the command run, as the end of a sentence."""
+    """Names the rules that would allow the command, as the end of a sentence."""
     analysis = grants.subject.analysis
     return "" if analysis is None else _listed(_wanted(grants, analysis))
 
@@ -102,7 +102,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
 
 
 def _readable(analysis: "shell.Analysis") -> bool:
-    """Whether anybody would read which rule it is about: to find out takes as many tries as there are rules."""
+    """True if anybody would read which rule it is about: to find out takes as many tries as there are rules."""
     return sum(len(simple.words) for simple in analysis.script.commands) <= _MOST_WORDS
 
 
@@ -127,7 +127,7 @@ def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) ->
 def _objects(
     rule: Rule, rules: Sequence[Rule], refused: "shell.Refused", grants: Grants, analysis: "shell.Analysis"
 ) -> bool:
-    """Whether it is this rule whose limits are told: without it something else would be."""
+    """True if it is this rule whose limits are told: without it something else would be."""
     others = [each for each in rules if each is not rule]
     return _tried(grants, analysis, (rule,)) == refused and _tried(grants, analysis, others) != refused
 
@@ -160,7 +160,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
 
 
 def _prefixes(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
-    """How the commands begin, as far as an "always" may go."""
+    """Patterns for the first words of each command, as far as an "always" may go."""
     for text in _texts(runs):
         prefix = shell.prefix_of(shell.analyse(text))
         if prefix:

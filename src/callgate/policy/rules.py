@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import cast, get_args
 
 from callgate.policy.contents import Content, Written, parse_content
-from callgate.policy.lines import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
+from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
@@ -71,7 +71,7 @@ class Rule:
         return self.expires_at is None or now < self.expires_at
 
     def names(self, tool: str, server: str = "") -> bool:
-        """Whether it is about the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
+        """True if it is about the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
         says it belongs to; without it every way to read the name counts."""
         if self.tool in (tool, "*") or (server and self.tool == f"mcp__{server}"):
             return True
@@ -86,24 +86,24 @@ class Rule:
         return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
 
     def concerns(self, subject: Subject) -> bool:
-        """Whether a deny or ask rule is about the tool at all."""
+        """True if a deny or ask rule is about the tool at all."""
         if self.kind and (subject.has(self.kind) or (self.content is not None and self.kind in ("reads", "writes"))):
             return True
         return any(self.names(name, subject.case.traits.server) for name in subject.names)
 
     def against(self, subject: Subject) -> str | None:
-        """Why a deny or ask rule applies to the call, in words, or None."""
+        """The reason why a deny or ask rule applies to the call, in words, or None."""
         if not self.lives(subject.case.now) or not self.concerns(subject):
             return None
         return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
     def is_for(self, subject: Subject) -> bool:
-        """Whether an allow rule is about the tool: by its own name, or by the one part that it declares."""
+        """True if an allow rule is about the tool: by its own name, or by the one part that it declares."""
         own = self.names_surely(subject.case.name, subject.case.traits.server)
         return own or (self.kind not in ("", "reads", "writes") and subject.is_just(self.kind))
 
     def covers(self, subject: Subject) -> bool:
-        """Whether an allow rule covers the call by itself, places outside the workspace aside."""
+        """True if an allow rule covers the call by itself, places outside the workspace aside."""
         if not self.lives(subject.case.now) or not self.is_for(subject):
             return False
         return self.content is None or self.content.covers(subject)

@@ -24,11 +24,11 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, TypeGuard, cast
 
-from callgate.policy import positions
+from callgate.policy import toml_lines
+from callgate.policy.entries import IN_REPOSITORY, Fault, HookKind, HookLine, Layer, RuleLine
 from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
-from callgate.policy.lines import IN_REPOSITORY, Fault, HookKind, HookLine, Layer, RuleLine
-from callgate.policy.positions import Positions, locate
-from callgate.policy.wording import brief
+from callgate.policy.shorten import brief
+from callgate.policy.toml_lines import Positions, locate
 from callgate.words.decisions import Effect, Origin
 from callgate.words.noun import noun
 
@@ -54,7 +54,8 @@ class Said:
 
 @noun
 class Settings:
-    """What one layer says. ``sha256`` is that of the bytes that were read, empty when there was no file to read."""
+    """The settings of one layer. ``sha256`` is that of the bytes that were read, empty when there was no file to
+    read."""
 
     layer: Layer
     file: str = ""
@@ -66,7 +67,7 @@ class Settings:
 
 
 def read_settings(file: Path, layer: Layer) -> Settings:
-    """What the file says; nothing when it is not there. Never raises for what is in it, or for what it is."""
+    """Reads a settings file; empty settings when it is not there. Never raises for what is in it, or for what it is."""
     found = _read(file, layer)
     if not isinstance(found, tuple):
         return Settings(layer, str(file), faults=() if found is None else (found,))
@@ -199,7 +200,7 @@ class _Reading:
 
     def permissions(self, table: dict[str, Any]) -> None:
         for effect in _EFFECTS:
-            path: positions.Path = ("permissions", effect)
+            path: toml_lines.Path = ("permissions", effect)
             listed = table.get(effect, [])
             if not isinstance(listed, list):
                 self._wrong(path, listed, "rules")
@@ -240,7 +241,7 @@ class _Reading:
         if read is not None:
             self._plain.append(Said(".".join(path), read, self._origin(path)))
 
-    def _rule(self, effect: Effect, written: object, path: positions.Path) -> None:
+    def _rule(self, effect: Effect, written: object, path: toml_lines.Path) -> None:
         if isinstance(written, str):
             text = self._value(path, written, "text")
             if text is not None:
@@ -267,7 +268,7 @@ class _Reading:
             )
         )
 
-    def _hook(self, event: str, written: dict[str, Any], path: positions.Path) -> None:
+    def _hook(self, event: str, written: dict[str, Any], path: toml_lines.Path) -> None:
         had = len(self._faults)
         read = self._fields("hooks.*", written, path)
         targets = [name for name in _TARGETS if name in written]
@@ -289,7 +290,7 @@ class _Reading:
             )
         )
 
-    def _fields(self, section: str, table: Mapping[str, object], path: positions.Path) -> dict[str, Any]:
+    def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
         known, found = keys_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
@@ -298,7 +299,7 @@ class _Reading:
                 self._unknown((*path, name), list(known))
         return found
 
-    def _value(self, path: positions.Path, value: object, kind: str) -> Any:
+    def _value(self, path: toml_lines.Path, value: object, kind: str) -> Any:
         """The value read as its kind, or None and a fault."""
         try:
             return read_moment(value, self._changed_at) if kind == "moment" else READERS[kind](value)
@@ -306,26 +307,26 @@ class _Reading:
             self._wrong(path, value, kind, str(error))
             return None
 
-    def _is_table(self, value: object, path: positions.Path) -> TypeGuard[dict[str, Any]]:
+    def _is_table(self, value: object, path: toml_lines.Path) -> TypeGuard[dict[str, Any]]:
         if not isinstance(value, dict):
             self._fault(path, f"{_dotted(path)} must be a table, not {shown(value)}")
         return isinstance(value, dict)
 
-    def _wrong(self, path: positions.Path, value: object, kind: str, more: str = "") -> None:
+    def _wrong(self, path: toml_lines.Path, value: object, kind: str, more: str = "") -> None:
         said = f" ({more})" if more else ""
         self._fault(path, f"{_dotted(path)} must be {KINDS[kind]}, not {shown(value)}{said}")
 
-    def _unknown(self, path: positions.Path, known: list[str]) -> None:
+    def _unknown(self, path: toml_lines.Path, known: list[str]) -> None:
         name = str(path[-1])
         close = get_close_matches(name.lower(), [each.lower() for each in known], 1)
         meant = next((each for each in known if close and each.lower() == close[0]), None)
         tip = f"did you mean {meant}?" if meant else f"known here: {', '.join(known)}"
         self._fault(path, f"there is no setting {shown(_dotted(path))}: {tip}")
 
-    def _fault(self, path: positions.Path, text: str) -> None:
+    def _fault(self, path: toml_lines.Path, text: str) -> None:
         self._faults.append(Fault(text, self._origin(path)))
 
-    def _origin(self, path: positions.Path) -> Origin:
+    def _origin(self, path: toml_lines.Path) -> Origin:
         return Origin(self._layer, str(self._file), self._places.line_of(path))
 
 
@@ -337,6 +338,6 @@ _SECTIONS = {
 }
 
 
-def _dotted(path: positions.Path) -> str:
+def _dotted(path: toml_lines.Path) -> str:
     """The names alone: the line says which of several is meant."""
     return ".".join(str(part) for part in path if isinstance(part, str))

@@ -61,7 +61,7 @@ class Subject:
         return (self.case.name, *self.case.tool.aliases)
 
     def has(self, kind: str) -> bool:
-        """Whether the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
+        """True if the call has, or may have, such a part: for deny and ask rules on every tool of a kind."""
         if kind == "command":
             return self.command is not None or self._unread is not None
         if kind == "writes":
@@ -69,7 +69,7 @@ class Subject:
         return kind in self.declared.kinds or (kind == "address" and self.address is not None)
 
     def is_just(self, kind: str) -> bool:
-        """Whether the tool declares this part and no other that a rule on it would say nothing of: for allow rules on
+        """True if the tool declares this part and no other that a rule on it would say nothing of: for allow rules on
         every tool of a kind."""
         kinds = self.declared.kinds & {"command", "address", "agent"}
         return kinds == {kind} and (kind != "address" or self.case.traits.effects == "none")
@@ -90,7 +90,7 @@ class Subject:
 
     @property
     def _unread(self) -> str | None:
-        """Why there is a command and nobody can read it."""
+        """The reason why there is a command and nobody can read it."""
         return self.declared.fault if "command" in self.declared.kinds else None
 
     @cached_property
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def doubt(self) -> "shell.Doubt | None":
-        """Why the command may do anything at all."""
+        """The reason why the command may do anything at all."""
         if self._unread is not None:
             return shell.Doubt("unread", self._unread)
         return None if self.analysis is None else shell.doubt(self.analysis)
@@ -132,7 +132,8 @@ class Subject:
 
     @cached_property
     def hidden(self) -> str | None:
-        """Why a command that only reads may still read elsewhere, or do more; None when all of it can be seen."""
+        """The reason why a command that only reads may still read elsewhere, or do more; None when all of it can be
+        seen."""
         if self._unread is not None:
             return self._unread
         if self.analysis is None:
@@ -150,7 +151,8 @@ class Subject:
 
     @cached_property
     def not_granted(self) -> str | None:
-        """Why no rule on commands covers this one, whatever its words: the folder or environment it is given."""
+        """The reason why no rule on commands covers this one, whatever its words: the folder or environment it is
+        given."""
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} in its environment may change what the command does"
         if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
@@ -175,7 +177,7 @@ class Subject:
 
     @cached_property
     def placed(self) -> bool:
-        """Whether the tool says which files it works on."""
+        """True if the tool says which files it works on."""
         locks = self.case.traits.declared_locks
         if locks is not None and locks.scope != "shared":
             return locks.scope == "paths"  # exclusive is more than the paths it names
@@ -326,7 +328,7 @@ class Subject:
 
     @property
     def edits_files(self) -> bool:
-        """Whether the tool is one that changes files: it declares where, or shows its change first."""
+        """True if the tool is one that changes files: it declares where, or shows its change first."""
         return "writes" in self.declared.kinds or self.case.tool.previews
 
     # ---- the network and agents -----------------------------------------------------------------------------------
@@ -351,7 +353,7 @@ class Subject:
 
     @cached_property
     def look_alike(self) -> str | None:
-        """Why the name of a program or a host may be taken for another one, in words for a person."""
+        """The reason why the name of a program or a host may be taken for another one, in words for a person."""
         names = [] if self.analysis is None else [run.name or "" for run in shell.inside(self.analysis).runs]
         if self.address is not None:
             whole = self.address if "//" in self.address else f"//{self.address}"

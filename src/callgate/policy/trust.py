@@ -1,4 +1,4 @@
-"""Which folders a person trusts, and what they looked like then.
+"""The store of trusted folders, each with the fingerprint of its files when it was trusted.
 
 Trust is for one folder by its resolved path, with exactly the files that were shown: neither a folder above it nor one
 beneath it is covered, since each brings files of its own. Any change of those files asks again. A folder without such
@@ -15,9 +15,9 @@ from pathlib import Path
 from time import time
 
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
-from callgate.policy.records import Damaged, read_record, write_record
+from callgate.policy.json_store import Damaged, read_record, write_record
 from callgate.policy.settings import Settings
-from callgate.policy.wording import brief
+from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
 from callgate.words.jsonable import from_json, to_sparse
 from callgate.words.noun import noun
@@ -51,7 +51,7 @@ class Changed:
     changed: tuple[tuple[Seen, Seen], ...] = ()
 
     def describe(self) -> tuple[str, ...]:
-        """What is different, line by line; nothing is left out without saying so. Not made safe to show."""
+        """The differences, line by line; a cut is said. Not made safe to show."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -86,11 +86,11 @@ class Trust:
         self._clock = clock
 
     def knows(self, root: Path) -> bool:
-        """Whether there is a record at all; without one there is nothing to compare."""
+        """True if there is a record at all; without one there is nothing to compare."""
         return os.path.lexists(self._file(root))
 
     def state(self, root: Path) -> State:
-        """How it stands with this folder at this moment."""
+        """The trust in this folder now."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[State, tuple[Settings, ...]]:

@@ -58,7 +58,7 @@ class ToolOptions(CommonOptions, total=False):
 
 
 class Shape(Protocol):
-    """How the JSON arguments of a call become those of a function."""
+    """Turns the JSON arguments of a call into those of a function."""
 
     @property
     def takes(self) -> Signature: ...
@@ -68,7 +68,7 @@ class Shape(Protocol):
 
     @property
     def refuses(self) -> bool:
-        """Whether ``convert`` may refuse what the schema has taken."""
+        """True if ``convert`` may refuse what the schema has taken."""
         ...
 
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:

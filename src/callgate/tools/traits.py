@@ -17,7 +17,7 @@ PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
 
 class TraitOptions(TypedDict, total=False):
-    """What ``tool`` and ``schema_tool`` accept about how a call behaves. A function gets one ``Given``.
+    """Options of ``tool`` and ``schema_tool`` for the behaviour of a call. A function gets one ``Given``.
 
     ``timeout`` is clamped to ``max_timeout``, which alone is the timeout too. Without ``locks`` a call locks the paths
     it declares; where it declares none, ``effects="none"`` reads the whole workspace and any other runs alone.

@@ -1,4 +1,4 @@
-"""Who may run what: decisions, the questions put to people, and their answers."""
+"""Decisions about calls, the questions put to people, and their answers."""
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -34,13 +34,13 @@ _canonical = _canonical_writer()
 
 
 def arguments_hash(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What an answer is bound to: the tool and its arguments, whatever the order of keys."""
+    """The hash that an answer is bound to: of the tool and its arguments, in any order of keys."""
     return sha256(f"{tool}\n{_canonical(arguments)}".encode()).hexdigest()
 
 
 @noun
 class Origin:
-    """Where whoever decided is to be found: the layer, file and line of a rule, or the door a person stood at."""
+    """The source of a decision: the layer, file and line of a rule, or the door of a person."""
 
     layer: str = ""
     file: str = ""
@@ -98,7 +98,7 @@ Decision = Allow | Ask | Deny
 
 @noun
 class Pattern:
-    """Which calls of a tool a policy covers, judged on structured arguments and never on their text.
+    """The calls of a tool that a policy covers, judged on structured arguments and never on their text.
 
     ``exact``: ``value`` is the arguments hash. ``prefix``: the words of the string argument ``field`` start
     with the words of ``value``, and it is one plain command. ``glob``: the path in ``field`` matches ``value``.

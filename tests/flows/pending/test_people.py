@@ -12,7 +12,7 @@ import pytest
 from callgate import Answer, Prompt, QuestionAsked, Session
 from callgate.config import Config
 from callgate.host.threads import in_thread
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.testing import Latch, call, turn
 from callgate.words.decisions import Origin
 from callgate.words.events import ActionResolved, Event, InputRefused, RunEnded, StatusChanged

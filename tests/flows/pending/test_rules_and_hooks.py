@@ -9,7 +9,7 @@ import pytest
 
 from callgate import Session, tool
 from callgate.config import Config
-from callgate.policy.lines import HookLine
+from callgate.policy.entries import HookLine
 from callgate.testing import call, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.tools.staging import stage

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from callgate import Answer, Prompt, QuestionAsked, Session, tool
 from callgate.config import Config
-from callgate.policy.lines import RuleLine
+from callgate.policy.entries import RuleLine
 from callgate.testing import ScriptedModel, Turn, call, say, turn
 from callgate.testing.script import Called, Scene
 from callgate.tools.staging import Callbacks, stage

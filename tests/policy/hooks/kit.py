@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from callgate.core.ports import Case, Clock
+from callgate.policy.entries import HookLine, Layer
 from callgate.policy.hooks.hooks import Hooks
-from callgate.policy.lines import HookLine, Layer
 from callgate.testing import ManualClock, PlainTool
 from callgate.words.decisions import Origin, arguments_hash
 from callgate.words.events import Noted

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from callgate.core.ports import Case
+from callgate.policy.entries import Fault
 from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS
 from callgate.policy.keys import EVENTS
-from callgate.policy.lines import Fault
 from callgate.words.decisions import Deny
 from tests.policy.hooks.kit import Bench, case_of, command, hook, origin, saying
 

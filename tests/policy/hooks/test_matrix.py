@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.lines import HookLine
+from callgate.policy.entries import HookLine
 from callgate.testing import ManualClock, settle
 from callgate.words.decisions import Allow, Ask, Deny
 from tests.policy.hooks.kit import Bench, as_json, command, hook, permission

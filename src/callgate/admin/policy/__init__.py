@@ -7,9 +7,9 @@ from callgate.admin.policy.bench import Asked, Bench
 from callgate.admin.policy.calls import CONTENT, Ruling
 from callgate.admin.policy.trusting import trust_store
 from callgate.admin.policy.workspace import Answer, Explained, Policy
+from callgate.policy.entries import Fault
 from callgate.policy.explain import Reading, Step
 from callgate.policy.fingerprint import Fingerprint, fingerprint
-from callgate.policy.lines import Fault
 from callgate.policy.rules import Rule
 from callgate.policy.trust import Changed, Folder, State, Trust, Trusted, Untrusted
 

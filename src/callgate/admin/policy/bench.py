@@ -63,7 +63,7 @@ class Bench:
     def _compile(
         self, allow: tuple[str, ...], ask: tuple[str, ...], deny: tuple[str, ...], root: str
     ) -> tuple[DecisionGate, Rulebook] | str:
-        """What is wrong with a rule is said to whoever gave it; what is wrong with the settings file closes the
+        """A fault of a given rule is an error for the caller; a fault of the settings file closes the
         gate."""
         given = spoken("command line", allow=allow, ask=ask, deny=deny).rules
         faults = Rulebook.of(given, root=root, home=self._home).faults

@@ -1,4 +1,4 @@
-"""Whether a remembered answer would cover fewer calls than before.
+"""True if a remembered answer would cover fewer calls than before.
 
 What two patterns cover is compared by examples: one that the new pattern covers, and one that the old one does. That
 finds what is plainly wrong; it proves nothing.
@@ -7,7 +7,7 @@ finds what is plainly wrong; it proves nothing.
 import re
 from typing import Protocol, cast
 
-from callgate.policy.answers import as_rule
+from callgate.policy.answer_rules import as_rule
 from callgate.policy.contents import Written
 from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Effect, Pattern
@@ -34,7 +34,7 @@ def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str
 
 
 def _covering(policy: ApprovalPolicy, root: str, home: str) -> _Covers | None:
-    """What its content says to an example; None for one that is about exact arguments, or cannot be read."""
+    """A function that tries an example on its content; None for exact arguments, and for what cannot be read."""
     content = as_rule(policy, root, home).content
     if not hasattr(content, "tried"):
         return None

@@ -1,4 +1,4 @@
-"""Where it is kept what a person trusts."""
+"""The store of trusted folders for the commands."""
 
 from callgate.config import AnyPath, load_config
 from callgate.policy.trust import Trust

@@ -14,15 +14,15 @@ from callgate.core.gate import DecisionGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
-from callgate.policy.answers import as_rule, describe
+from callgate.policy.answer_rules import as_rule, describe
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.contents import Unreadable
+from callgate.policy.entries import Fault
 from callgate.policy.explain import Reading, Step, explain
 from callgate.policy.hints import hint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.protocol import UNTOLD
 from callgate.policy.layers import read_repository
-from callgate.policy.lines import Fault
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rules import Ignored, Rule, Rulebook, make_rule, parse_rule
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
@@ -35,7 +35,7 @@ ORIGIN = "person at callgate policy"
 
 @noun
 class Explained:
-    """What is decided about a call, what each check said, and how near each rule was."""
+    """A decision about a call with the answer of every check and the distance of every rule."""
 
     ruling: Ruling
     steps: tuple[Step, ...]
@@ -81,7 +81,7 @@ class Policy:
 
     @property
     def notes(self) -> tuple[Fault, ...]:
-        """What is ignored and why, and what may not mean what it looks like."""
+        """Entries that are ignored, with the reason, and rules that may not mean what they look like."""
         unused = (Fault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin) for each in self.ignored)
         useless = (
             Fault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
@@ -124,7 +124,7 @@ class Policy:
     # ---- a call -------------------------------------------------------------------------------------------------
 
     def explain(self, tool: str, arguments: Mapping[str, Any]) -> Explained:
-        """What is decided if the hooks say nothing."""
+        """The decision about a call if the hooks say nothing."""
         memory = self.config.memory()
         policies = () if memory is None else memory.in_force()
         case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)

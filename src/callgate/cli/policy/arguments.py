@@ -215,7 +215,7 @@ def _add_root(parser: Parser) -> None:
 
 
 def check_policy(path: str, parser: Parser, options: Namespace) -> None:
-    """What no single word can say of itself."""
+    """Checks that need more than one option."""
     if path == "policy decide" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
     if path == "policy revoke" and bool(options.ids) is options.damaged:

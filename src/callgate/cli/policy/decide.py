@@ -45,7 +45,7 @@ def decide_lines(lines: Iterable[bytes], out: TextIO, bench: Bench) -> int:
 
 
 def as_json(ruling: Ruling) -> dict[str, Any]:
-    """Where it comes from and the risk stand there only if there are any."""
+    """Origin and risk are left out where there are none."""
     found = {"decision": ruling.decision, "rule": ruling.rule, "by": ruling.by, "why": ruling.why}
     risk = {} if ruling.risk is None else {"risk": ruling.risk}
     return {**found, **origin_as_json(ruling.origin), **risk}

@@ -1,4 +1,4 @@
-"""What the commands about policy say in the same words."""
+"""Lines and colours that the commands about policy share."""
 
 from collections.abc import Iterator
 from typing import Any, TextIO

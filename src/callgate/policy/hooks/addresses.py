@@ -14,7 +14,7 @@ from callgate.words.noun import noun
 
 @noun
 class Address:
-    """Where to post to. ``shown`` leaves the query out: that may hold a secret."""
+    """The target of a POST. ``shown`` leaves the query out: that may hold a secret."""
 
     secure: bool
     host: str

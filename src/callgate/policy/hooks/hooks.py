@@ -10,6 +10,7 @@ from typing import Any
 
 from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.threads import in_thread
+from callgate.policy.entries import Fault, HookLine
 from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.matching import Hook, load, without_twins
 from callgate.policy.hooks.merge import Merged, Said, merge
@@ -25,7 +26,6 @@ from callgate.policy.hooks.protocol import (
 )
 from callgate.policy.hooks.runners import Function, Surroundings, ask
 from callgate.policy.keys import EVENTS
-from callgate.policy.lines import Fault, HookLine
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words
@@ -38,7 +38,7 @@ _MOST_REMEMBERED = 1000
 
 @noun
 class Outcome:
-    """What hooks made of something that happened: ``blocked`` is why it must not go on, ``stop`` why the agent must
+    """The merged answer of hooks to an event: ``blocked`` is why it must not go on, ``stop`` why the agent must
     stop altogether, ``context`` what the model should read."""
 
     blocked: str | None = None
@@ -108,7 +108,7 @@ class Hooks:
         return Hooked(merged.changed_by or merged.by, decision, merged.arguments, merged.context)
 
     def asked(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """Whether hooks answer a question in a person's place; None, at once, where there are none for it. What is
+        """True if hooks answer a question in a person's place; None, at once, where there are none for it. What is
         asked every time is never allowed by a hook."""
         chosen = self._chosen("PermissionRequest", case.name, case)
         return self._answered(chosen, case, ask) if chosen else None
@@ -122,7 +122,7 @@ class Hooks:
         return _denied(merged)
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
-        """What the model gets for a result once the hooks have seen it: what they say is added, each as a part of its
+        """Runs the hooks after a call and gives the result for the model: their texts are added, each as a part of its
         own. A wish to stop is in its details, under HOOK_STOP."""
         event = "PostToolUseFailure" if result.is_error else "PostToolUse"
         chosen = self._chosen(event, case.name, case)

@@ -1,4 +1,4 @@
-"""Which hooks are for what: lines of settings with their matchers ready, and what is wrong with them."""
+"""Hooks by event: lines of settings with their matchers compiled, and their faults."""
 
 import re
 import warnings
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 
+from callgate.policy.entries import IN_REPOSITORY, Fault, HookLine
 from callgate.policy.hooks.addresses import parse_address
 from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS, Answer, Failure
 from callgate.policy.hooks.runners import Function, target_fault
 from callgate.policy.keys import EVENTS
-from callgate.policy.lines import IN_REPOSITORY, Fault, HookLine
 from callgate.words.noun import noun
 
 _ALL = ("", "*")

@@ -15,7 +15,7 @@ from callgate.words.noun import noun
 
 @noun
 class Said:
-    """What one hook answered. ``place`` is its place in the configuration, ``name`` what people call it by."""
+    """One hook's answer. ``place`` is its place in the configuration, ``name`` what people call it by."""
 
     place: int
     name: str
@@ -35,7 +35,7 @@ class Note:
 
 @noun
 class Merged:
-    """What hooks said, taken together. ``by`` names those who decided, ``origin`` is where the first of them is to be
+    """The answers of hooks, merged. ``by`` names those who decided, ``origin`` is where the first of them is to be
     found; ``changed_by`` names whose arguments count, ``stop_by`` those who want the agent to stop."""
 
     verdict: Effect | None = None
@@ -83,7 +83,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _counted(one: Said) -> Answer | None:
-    """What a hook's word counts for: nothing when it failed, unless it must not fail."""
+    """The answer that counts for a hook: none when it failed, a denial when it must not fail."""
     if not isinstance(one.answer, Failure):
         return one.answer
     if not one.fail_closed:
@@ -92,7 +92,7 @@ def _counted(one: Said) -> Answer | None:
 
 
 def _counts(one: Said, answer: Answer, changed: Said | None) -> bool:
-    """Whether it has an opinion that may decide."""
+    """True if it has an opinion that may decide."""
     if answer.verdict == "allow":
         return not one.only_tightens and (changed is None or changed is one)
     return answer.verdict is not None

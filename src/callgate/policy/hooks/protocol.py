@@ -1,4 +1,4 @@
-"""What hooks are told, and what they can say: the words of the JSON that people already write for other agents."""
+"""The JSON protocol of hooks, in the form that people already write for other agents."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 @noun
 class Answer:
-    """What one hook said. ``verdict`` "deny" blocks what the event is about; ``stop`` ends the agent's work;
+    """One hook's answer. ``verdict`` "deny" blocks what the event is about; ``stop`` ends the agent's work;
     ``arguments`` replace those of the call; ``context`` is for the model, ``shown`` for the person."""
 
     verdict: Effect | None = None
@@ -55,7 +55,7 @@ class Answer:
 
 @noun
 class Failure:
-    """Why a hook has no answer: ``detail`` is what else the person should see of it."""
+    """The reason why a hook has no answer: ``detail`` is what else the person should see of it."""
 
     why: str
     detail: str = ""
@@ -65,12 +65,12 @@ SILENT = Answer()
 
 
 def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
-    """What every hook is told."""
+    """The fields that every hook gets."""
     return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 
 
 def facts_of_call(case: Case) -> dict[str, Any]:
-    """What the hooks of every event about a call are told."""
+    """The fields that hooks of every event about a call get."""
     return {
         "permission_mode": case.mode,
         "tool_name": case.name,
@@ -80,7 +80,7 @@ def facts_of_call(case: Case) -> dict[str, Any]:
 
 
 def _input(case: Case) -> Mapping[str, Any]:
-    """Who goes by the name of another tool says in its arguments which files that would be."""
+    """The arguments, with the files added where the call goes by the name of another tool."""
     locks = case.traits.declared_locks
     if not case.traits.judged_as or locks is None or not locks.writes:
         return case.arguments

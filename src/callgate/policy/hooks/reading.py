@@ -1,4 +1,4 @@
-"""How the answers of hooks are read: strictly.
+"""Reads the answers of hooks, strictly.
 
 A value of the wrong type, a word that means nothing or an answer to another event is a failure of the hook, never a
 guess; ``null`` is the same as leaving a field out. Fields that nobody here knows are named to the person.

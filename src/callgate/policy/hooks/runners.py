@@ -12,10 +12,10 @@ from typing import Any, cast
 from callgate.core.ports import Clock
 from callgate.host.processes import run_process
 from callgate.host.threads import in_thread
+from callgate.policy.entries import HookLine
 from callgate.policy.hooks.addresses import Post, parse_address
 from callgate.policy.hooks.protocol import SILENT, Answer, Failure
 from callgate.policy.hooks.reading import LARGEST, read_exit, read_json
-from callgate.policy.lines import HookLine
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
@@ -25,7 +25,7 @@ Function = Callable[[dict[str, Any]], object]
 
 @noun
 class Surroundings:
-    """What hooks run in. ``functions`` are those given in code, by the names that hooks call them."""
+    """The surroundings of a hook. ``functions`` are those given in code, by the names that hooks call them."""
 
     root: str
     clock: Clock
@@ -34,7 +34,7 @@ class Surroundings:
 
 
 def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | None:
-    """Why this hook can never be asked."""
+    """The reason why this hook can never be asked."""
     if line.kind == "python" and line.target not in functions:
         module, colon, name = line.target.partition(":")
         if not (colon and _dotted(module) and _dotted(name)):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Literal
 
-from callgate.policy.wording import sentence
+from callgate.policy.shorten import sentence
 from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.noun import noun
 

@@ -1,4 +1,4 @@
-"""How far an "always" may reach: what a person may pick instead of a plain yes."""
+"""The choices for "always" that a person may pick instead of a plain yes."""
 
 import re
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from callgate.policy.positions import Path, locate
+from callgate.policy.toml_lines import Path, locate
 
 TEXT = dedent(
     """\

@@ -47,7 +47,7 @@ class Grants:
         return rules[answer.used[0]] if answer.used else None
 
     def why_not(self, rule: Rule) -> str | None:
-        """Why this rule alone does not cover the call, for a person; None when it does."""
+        """The reason why this rule alone does not cover the call, for a person; None when it does."""
         subject = self.subject
         if not rule.lives(subject.case.now):
             return "it has expired"
@@ -83,7 +83,7 @@ class Grants:
         return shell.grant(analysis, patterns, self.files)
 
     def _folder_closed(self) -> str | None:
-        """Why the command may not run where it is told to: outside, and no rule opens that folder."""
+        """The reason why the command may not run where it is told to: outside, and no rule opens that folder."""
         place = self.subject.place_in_shell(".")
         if place.inside or self.place(Touch(place, "read")) is not None:
             return None
@@ -128,14 +128,14 @@ class Grants:
         return None
 
     def may_write(self, path: str) -> bool:
-        """Whether a redirection of the shell may go there."""
+        """True if a redirection of the shell may go there."""
         place = self.subject.place_in_shell(path)
         if self.subject.danger_of(place, "write") is not None:
             return False
         return (self.edits and place.inside) or self.place(Touch(place, "write")) is not None
 
     def may_touch(self, path: str) -> bool:
-        """Whether a command may have this path among its words, though no pattern writes it out: inside the workspace,
+        """True if a command may have this path among its words, though no pattern writes it out: inside the workspace,
         or where rules open the place for all that the command does there."""
         place = self.subject.place_in_shell(path)
         if place.inside:
@@ -156,11 +156,11 @@ class Grants:
         )
 
     def stays(self, path: str) -> bool:
-        """Whether this folder is the one a command starts in."""
+        """True if this folder is the one a command starts in."""
         return self.subject.place_in_shell(path or ".").resolved == self.subject.place_in_shell(".").resolved
 
     def _taken_apart(self, rule: Rule) -> bool:
-        """Whether the rule is one of those that cover a call together."""
+        """True if the rule is one of those that cover a call together."""
         if isinstance(rule.content, Command):
             names = ("", *self.subject.declared.names.get("command", ()))
             return self.subject.declared.command is not None and rule.content.field in names

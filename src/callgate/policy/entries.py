@@ -1,4 +1,4 @@
-"""What settings say, line by line, before anything is made of it."""
+"""Entries of settings files as they are written: rules, hooks and faults."""
 
 from typing import Literal
 
