@@ -108,7 +108,6 @@ def test_an_interrupt_and_a_pause_after_denials_end_the_run_by_name() -> None:
 def test_a_run_that_paused_is_listed_as_unfinished_and_goes_on_after_a_restart(tmp_path: Path) -> None:
     async def main() -> None:
         store = Store(tmp_path / "kept")
-        tools = [PlainTool("change", traits=Traits())]
         options: dict[str, Any] = {"root": tmp_path, "mode": "plan", "limits": LoopLimits(denials_in_a_row=1)}
         model = ScriptedModel(turn(call("change")))
         async with Session(
