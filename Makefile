@@ -16,7 +16,7 @@ help:
 	@echo "make test      the fast tests"
 	@echo "make test-all  the slow ones too, properties with thousands of examples"
 	@echo "make chaos     full sweeps; takes long"
-	@echo "make mutate    how many small faults in policy/ the tests find; ARGS=\"--minutes 5\""
+	@echo "make mutate    how many small faults in policy/ and shell/ the tests find; ARGS=\"--minutes 5\""
 	@echo "make check     ruff, types, layers and house rules, generated docs"
 	@echo "make bench     speed against limits; PEERS=path/to/python adds other libraries"
 	@echo "make docs      redraw the generated parts of the docs"

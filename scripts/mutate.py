@@ -1,4 +1,4 @@
-"""Mutation testing of ``src/callgate/policy``: small faults are put in one at a time, and the tests must find them.
+"""Mutation testing of ``policy/`` and ``shell/``: small faults are put in one at a time, and the tests must find them.
 
     make mutate ARGS="--minutes 5 --only policy/hosts.py"
 
@@ -36,10 +36,10 @@ from typing import Any
 from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parent.parent
-MUTATED = "src/callgate/policy"
-TESTS = ("tests/policy", "tests/security")
+MUTATED = ("src/callgate/policy", "src/callgate/shell")
+TESTS = ("tests/policy", "tests/shell", "tests/security")
 COPIED = ("src", "tests", "scripts", "benchmarks", "pyproject.toml", "README.md", "docs")
-LEFT_OUT = ("test_execution_oracle.py",)  # minutes of processes that other tests stand in for
+LEFT_OUT = ("test_execution_oracle.py", "test_table_oracle.py")  # minutes of processes that other tests stand in for
 LONGEST = 300.0  # seconds for one look at one mutant
 PROSE = frozenset(
     ("a", "an", "and", "are", "be", "for", "has", "is", "it", "no", "not", "of", "that", "the", "to", "which")
@@ -245,7 +245,15 @@ class Bench:
 
     def watched(self, jobs: int) -> tuple[set[str], "Covering"]:
         """The files whose tests fail as they are, and which tests come by which lines."""
-        words = ["-n", str(jobs), "--tb=no", "-rfE", f"--cov={MUTATED}", "--cov-context=test", "--cov-report="]
+        words = [
+            "-n",
+            str(jobs),
+            "--tb=no",
+            "-rfE",
+            *(f"--cov={each}" for each in MUTATED),
+            "--cov-context=test",
+            "--cov-report=",
+        ]
         try:
             told = self._pytest(*words, *TESTS, seconds=2 * LONGEST)
         except subprocess.TimeoutExpired:
@@ -253,7 +261,10 @@ class Bench:
         found = set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", told.stdout, re.MULTILINE))
         if told.returncode not in (0, 1) and not found:
             raise SystemExit(f"the tests cannot be run: {told.stdout[-2000:]}{told.stderr[-2000:]}")
-        return found, Covering(self._folder)
+        took = {
+            test: float(seconds) for seconds, test in re.findall(r"^([\d.]+)s call +(\S+)", told.stdout, re.MULTILINE)
+        }
+        return found, Covering(self._folder, took)
 
     def _pytest(self, *words: str, seconds: float) -> "subprocess.CompletedProcess[str]":
         usual = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
@@ -295,7 +306,8 @@ class Bench:
 class Covering:
     """Which tests come by a line after its module was imported."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, took: dict[str, float]) -> None:
+        self._took = took
         data = CoverageData(str(folder / ".coverage"))
         data.read()
         self._lines: dict[tuple[str, int], list[str]] = {}
@@ -305,9 +317,10 @@ class Covering:
                 self._lines[str(Path(path).relative_to(folder)), line] = sorted(tests)
 
     def of(self, mutant: Mutant) -> list[str]:
-        """In a random order: tests of one table stand together, and most of them say the same."""
+        """The quick ones first, and those in a random order: tests of one table stand together, and say the same."""
         tests = self._lines.get((mutant.path, mutant.line), [])
-        return random.Random(mutant.line).sample(tests, len(tests))
+        mixed = random.Random(mutant.line).sample(tests, len(tests))
+        return sorted(mixed, key=lambda test: self._took.get(test, 0.0))
 
 
 def tests_of(module: str) -> tuple[list[str], list[str]]:
@@ -324,7 +337,7 @@ def tests_of(module: str) -> tuple[list[str], list[str]]:
 def sample(seed: int, only: str) -> list[Mutant]:
     """All mutants there are, in a random order."""
     found: list[Mutant] = []
-    for path in sorted((ROOT / MUTATED).rglob("*.py")):
+    for path in sorted(path for each in MUTATED for path in (ROOT / each).rglob("*.py")):
         name = str(path.relative_to(ROOT))
         if only in name:
             found += mutants(name)
@@ -333,7 +346,7 @@ def sample(seed: int, only: str) -> list[Mutant]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Mutation testing of src/callgate/policy.")
+    parser = argparse.ArgumentParser(description="Mutation testing of policy/ and shell/.")
     parser.add_argument("--minutes", type=float, default=30.0, help="stop then (default 30)")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are tried first")
     parser.add_argument("--only", default="", metavar="TEXT", help="only files with this in their path")

@@ -64,8 +64,8 @@ def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
     ("command", "expected"),
     [
         ("grep -r x .", [Sweep("grep -r")]),
-        ("grep -inR x", [Sweep("grep -r")]),
-        ("egrep --recursive x", [Sweep("grep -r")]),
+        ("grep -inR x", [Sweep("grep -R")]),
+        ("egrep --recursive x", [Sweep("egrep --recursive")]),
         ("diff -r a b", [Sweep("diff -r")]),
         ("rg x", [Sweep("rg", hidden=False)]),
         ("rg -uu x", [Sweep("rg")]),
@@ -166,3 +166,10 @@ def test_two_stars_stand_for_folders_below_as_well() -> None:
 def test_a_pattern_that_stands_for_too_much_is_not_filled_in() -> None:
     assert filled("*", lambda path: [f"f{number}" for number in range(5_000)]) is None
     assert filled("*/*", lambda path: [f"f{number}" for number in range(40)]) is None
+
+
+def test_a_reader_of_whole_folders_beside_a_rule_is_judged_as_without_one() -> None:
+    secret = rules(allow=["Bash(npm test:*)"], deny=["Read(secret.txt)"])
+    assert outcome(shell("npm test | grep -r x ."), rules(allow=["Bash(npm test:*)"])) == "allow"
+    assert outcome(shell("npm test | grep -r x ."), secret) == "ask"
+    assert outcome(shell("npm test | grep x"), secret) == "allow"

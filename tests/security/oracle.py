@@ -21,6 +21,8 @@ from tests.crash.tracing import missing
 GRANTED = ("cat", "echo", "find", "git", "rg", "sed", "sort", "wc", "timeout", "nice", "ionice", "stdbuf")
 """The real programs in the jail: those of the rules, and those that only run what has a rule."""
 SECRET = "canary-5f1c9e"
+OUTSIDE = "canary-outside-77ab"
+"""The content of a file outside of the workspace, to which links in it lead."""
 WORKSPACE = "/box/ws"
 BATCH = 100
 
@@ -80,7 +82,10 @@ _FILES = {
     "ws/odd/sort/-onew.txt": "z\n",
     "ws/odd/sort/a.txt": "b\na\n",
     "home/.profile": "pwn\n",
-    "outside/kept.txt": "outside\n",
+    "outside/kept.txt": f"{OUTSIDE}\n",
+    "ws/d1/x.txt": "one\n",
+    "ws/d1/kept.txt": "two\n",
+    "ws/d2/x.txt": "three\n",
     "outside/pwn": "pwn\n",
     "tmp/kept": "tmp\n",
 }
@@ -99,13 +104,14 @@ class Finding(NamedTuple):
 class Jail:
     """A place to run commands in, below ``folder``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Sequence[str] = GRANTED) -> None:
         self._folder = folder
+        self._programs = programs
         self._world = folder / "world"
         self._fresh = folder / "fresh"
         self._log = folder / "log"
         _make_world(self._fresh)
-        _make_programs(folder / "bin", folder / "canary")
+        _make_programs(folder / "bin", folder / "canary", programs)
         self._renew()
 
     def findings(self, commands: Sequence[str]) -> list[Finding]:
@@ -141,8 +147,11 @@ class Jail:
 
     def _leaks(self) -> Iterable[str]:
         for output in self._log.glob("out.*"):
-            if SECRET.encode() in output.read_bytes():
+            shown = output.read_bytes()
+            if SECRET.encode() in shown:
                 yield "showed a secret of the environment"
+            if OUTSIDE.encode() in shown:
+                yield "showed a file outside of the workspace"
 
     def _renew(self) -> None:
         shutil.rmtree(self._world, ignore_errors=True)
@@ -170,7 +179,7 @@ class Jail:
             str(at / "canary"),
             "/oracle/canary",
         ]
-        for name in ("bash", "dash", *GRANTED):
+        for name in ("bash", "dash", *self._programs):
             words += ["--ro-bind", _real(name), f"/oracle/{name}"]
         environment = {"PATH": "/usr/bin", "HOME": "/box/home", "LANG": "C.UTF-8", "SECRET": SECRET, "X": SECRET}
         for name, value in environment.items():
@@ -199,13 +208,13 @@ def _real(name: str) -> str:
     return os.path.realpath(str(shutil.which(name)))
 
 
-def _make_programs(folder: Path, canary: Path) -> None:
+def _make_programs(folder: Path, canary: Path, programs: Sequence[str]) -> None:
     canary.write_text(_CANARY)
     canary.chmod(0o755)
     folder.mkdir()
     names = {name for place in ("/usr/bin", "/bin", "/usr/sbin") for name in os.listdir(place)}
-    for name in names.union(_COMMON, GRANTED):
-        (folder / name).symlink_to(f"/oracle/{name}" if name in GRANTED else "/oracle/canary")
+    for name in names.union(_COMMON, programs):
+        (folder / name).symlink_to(f"/oracle/{name}" if name in programs else "/oracle/canary")
 
 
 def _make_world(folder: Path) -> None:
@@ -216,6 +225,8 @@ def _make_world(folder: Path) -> None:
     (folder / "ws/pwn.sh").chmod(0o755)
     (folder / "outside/pwn").chmod(0o755)
     (folder / "ws/link").symlink_to("/box/outside/kept.txt")
+    (folder / "ws/d2/kept.txt").symlink_to("/box/outside/kept.txt")
+    (folder / "ws/away").symlink_to("/box/outside")
     git = ["git", "-C", str(folder / "ws"), "-c", "user.name=T", "-c", "user.email=t@example.com"]
     clean = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(folder / "home")}
     for words in (["init", "-q", "-b", "main", "--template="], ["add", "a.txt", "src"], ["commit", "-qm", "One"]):

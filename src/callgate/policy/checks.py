@@ -275,7 +275,13 @@ class Judge:
     def grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
         doubt = self._doubt(case)
         guarded = None if doubt is None else doubt.why
-        return Grants(self.subject(case), rules, edits=MODES[case.mode].allows_edits, guarded=guarded)
+        return Grants(
+            subject=self.subject(case),
+            rules=rules,
+            edits=MODES[case.mode].allows_edits,
+            guarded=guarded,
+            swept=self._swept(case) is not None,
+        )
 
     def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
         book = self.rulebook

@@ -18,12 +18,14 @@ _WAYS: dict[str, frozenset[Way]] = {"writes": WRITES, "reads": READS}
 @noun
 class Grants:
     """The allow rules that count for one call. ``edits``: mode accept_edits stands in for Edit rules inside the
-    workspace. ``guarded`` is why a rule on the whole shell does not cover this command."""
+    workspace. ``guarded`` is why a rule on the whole shell does not cover this command. ``swept``: a command in it
+    reads whole folders in which there may be something that a deny or ask rule names."""
 
     subject: Subject
     rules: Sequence[Rule]
     edits: bool = False
     guarded: str | None = None
+    swept: bool = False
 
     def by(self) -> Rule | None:
         """The rule to be named as the one that allows the call, or None."""
@@ -42,7 +44,7 @@ class Grants:
         """The first of the rules that together cover every simple command."""
         rules = self._command_rules()
         answer = self._granted(rules)
-        if not isinstance(answer, shell.Granted):
+        if not isinstance(answer, shell.Granted) or (answer.free and self.swept):
             return None
         return rules[answer.used[0]] if answer.used else None
 

@@ -1,16 +1,10 @@
 """Finds commands that read whole folders without naming the files in them."""
 
-import re
-
 from callgate.shell.command import Analysis, Script
+from callgate.shell.programs.entries import scan
 from callgate.shell.programs.inner import Run, inside
-from callgate.shell.programs.uses import text_of
+from callgate.shell.programs.table import entry_of, grammar_of
 from callgate.words.noun import noun
-
-_GREPS = frozenset(("grep", "egrep", "fgrep", "zgrep"))
-_RECURSIVE = re.compile(r"-[a-zA-Z]*[rR][a-zA-Z]*|--(?:dereference-)?recursive|--directories=recurse")
-_ALL_FILES = re.compile(r"-[a-zA-Z]*[u.][a-zA-Z]*|--hidden|--unrestricted")
-_FINDS = frozenset(("find", "gfind", "fd", "fdfind"))
 
 
 @noun
@@ -25,15 +19,20 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
     """Commands that read whole folders without naming what is in them."""
     found: list[Sweep] = []
     for run in inside(analysis).runs:
-        texts = [text_of(word) for word in run.words[1:]]
-        if run.name in _GREPS and any(map(_RECURSIVE.fullmatch, texts)):
-            found.append(Sweep("grep -r"))
-        elif run.name == "diff" and any(map(_RECURSIVE.fullmatch, texts)):
-            found.append(Sweep("diff -r"))
-        elif run.name == "rg" and not _reads_a_pipe(run, analysis.script):
-            found.append(Sweep("rg", any(map(_ALL_FILES.fullmatch, texts))))
-        elif run.name in _FINDS and any(use.role == "argv" for use in run.uses):
-            found.append(Sweep(f"{run.name} with a command"))
+        name = run.name or ""
+        entry = entry_of(name)
+        if entry is None or not entry.sweeps:
+            continue
+        if entry.sweeps == "argv":
+            if any(use.role == "argv" for use in run.uses):
+                found.append(Sweep(f"{name} with a command"))
+            continue
+        given = {each.name for each in scan(grammar_of(name), run.words)}
+        always = entry.sweeps == "*" and not _reads_a_pipe(run, analysis.script)
+        option = next((each for each in entry.sweeps.split() if each in given), None)
+        if always or option:
+            hidden = entry.hidden == "*" or not given.isdisjoint(entry.hidden.split())
+            found.append(Sweep(f"{name} {option}" if option else name, hidden))
     return found
 
 

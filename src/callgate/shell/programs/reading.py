@@ -140,7 +140,7 @@ READING = (
         instead="-e -f --regexp --file",
         free=True,
         tame=True,
-        sweeps="-r --recursive",
+        sweeps="-r -R --recursive --dereference-recursive",
         hidden="*",
     ),
     Entry(
@@ -156,7 +156,7 @@ READING = (
     Entry("fd,fdfind", exactly=True, sweeps="argv", hidden="*", code=fd),
     Entry("stat", "read", "-ft -c= --file-system --format= --printf= --terse", free=True, tame=True),
     Entry("file", "read", "-bhikNn0 -F= --brief --no-dereference --mime --mime-type --mime-encoding", free=True),
-    Entry("diff", "flat", _DIFF, free=True),
+    Entry("diff", "flat", _DIFF, free=True, sweeps="-r --recursive", hidden="*"),
     Entry("cmp", "read read text", "-bls -i= -n= --print-bytes --verbose --bytes= --quiet --silent", free=True),
     Entry("comm", "read", "-123z --check-order --nocheck-order --output-delimiter= --total", free=True),
     Entry("sort", "read", _SORT, free=True),
