@@ -85,3 +85,4 @@ class Workspace:
             (root / name).write_text("x")
         for name in _LINKS:
             (root / name).symlink_to(outside / "kept.txt")
+        (root / "away").symlink_to(outside)

@@ -54,7 +54,7 @@ _PIP = "-qv --quiet --verbose --no-input --disable-pip-version-check --no-color 
 BUILDERS = (
     # npm and the like
     Entry("npm", "text", _NPM, steps=True),
-    Entry("npm run|run-script", "name unknown", behind=_SWITCHES, named=1),
+    Entry("npm run|run-script", "script-name unknown", behind=_SWITCHES, named=1),
     Entry("npm test|t|start|stop|restart", behind=_SWITCHES),
     Entry("npm install|i|add|ci|uninstall|remove|rm|update", "name", _NPM_INSTALL),
     Entry(
@@ -65,12 +65,12 @@ BUILDERS = (
     Entry("npm audit", "unknown", "--production --omit= --audit-level= --package-lock-only"),
     Entry("npm root|prefix|bin|version|ping|whoami"),
     Entry("pnpm", "text", _PNPM, steps=True),
-    Entry("pnpm run", "name unknown", behind=_SWITCHES, named=1),
+    Entry("pnpm run", "script-name unknown", behind=_SWITCHES, named=1),
     Entry(f"pnpm {_SCRIPTS}", options=_SWITCHES, behind=_SWITCHES),
     Entry("pnpm install|i|add|remove|update|up", "name", _NPM_INSTALL),
     Entry("pnpm ls|list|outdated|why|audit", "name", "--depth= --json --long --prod --dev"),
     Entry("yarn", "text", "--cwd=enter -s --silent --verbose --json --offline", steps=True),
-    Entry("yarn run", "name unknown", behind=_SWITCHES, named=1),
+    Entry("yarn run", "script-name unknown", behind=_SWITCHES, named=1),
     Entry(f"yarn {_SCRIPTS}", options=_SWITCHES, behind=_SWITCHES),
     Entry(
         "yarn install|add|remove|up|upgrade",
@@ -80,7 +80,7 @@ BUILDERS = (
     Entry("yarn why|list|info|outdated|audit", "name", "--depth= --pattern="),
     Entry("yarn workspace", "name script unknown"),
     Entry("bun", steps=True),
-    Entry("bun run", "name unknown", behind=_SWITCHES, named=1),
+    Entry("bun run", "script-name unknown", behind=_SWITCHES, named=1),
     Entry(
         "bun test",
         "word",

@@ -43,9 +43,12 @@ def copy(entry: Entry, words: Words, start: int) -> list[Use]:
         if name == "mv":
             uses.append(Use("move", each.text, each.at, each.on, granted=True))
         inner = basename(each.text.rstrip("/"))
-        if whole and (inner in ("", ".", "..") or {"-T", "--no-target-directory"} & given.keys()):
+        globs = each.on < len(words) and words[each.on].globs
+        hides = inner in ("", ".", "..") or globs or bool({"-T", "--no-target-directory"} & given.keys())
+        if (whole and hides) or (globs and inner[:1] in (".", "[", "?")):
             uses.append(unknown(each, f"{name} of all that is in {each.text} writes names that are not seen"))
-        uses.append(Use("write", join(target.text, inner), each.at, target.on, granted=True, flat=whole))
+        on = each.on if globs else target.on  # a pattern is filled in there, too
+        uses.append(Use("write", join(target.text, inner), each.at, on, granted=True, flat=whole))
     uses.append(Use("write", target.text, target.at, target.on, granted=True))
     return uses + _lost(name, sources, target)
 

@@ -21,6 +21,8 @@ _GRANTED: dict[str, Role] = {"change": "write", "drop": "remove", "moves": "move
 CHECKED: dict[str, re.Pattern[str]] = {
     # A plain name of a goal, a script, a package, a test; no assignment, no option, no text with blanks.
     "name": re.compile(r"[\w@.%+:/][\w@.%+:/,~^\[\]-]*"),
+    # A script of a package; ``env`` is one that every package has, and it prints the environment.
+    "script-name": re.compile(r"(?!env$)[\w@.][\w@.:/-]*"),
     # A script of a package that is usually there: any other word may be a program.
     "script": re.compile(r"(?:test|build|lint|dev|start|typecheck|format|check|ci|e2e)(?::[\w-]+)*"),
     "requirement": re.compile(r"[\w.+:/@-]+(?:\[[\w,.-]+\])?(?: ?[=<>!~]=? ?[\w.*+!-]+,? ?)*"),
