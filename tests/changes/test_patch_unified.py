@@ -155,66 +155,69 @@ def test_a_new_file_loses_the_prefix_of_git() -> None:
 GIT = "diff --git a/f b/f\n"
 
 
-@pytest.mark.parametrize(
-    ("patch", "told"),
-    [
-        ("", "The patch is empty"),
-        ("hello\n", "No change was found"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: A hunk without a file"),
-        (GIT + "index 1..2 100644\nGIT binary patch\nliteral 1\nIcmZ\n", "f, line 3 of the patch: A binary patch"),
-        (
-            GIT + "index 1..2 100644\nBinary files a/f and b/f differ\n",
-            "line 3 of the patch: A binary patch, `Binary files a/f and",
-        ),
-        ("Binary files x and y differ\n", "line 1 of the patch: A binary patch, `Binary files x and y differ`"),
-        (GIT + "new file mode 120000\n", "line 2 of the patch: A symbolic link"),
-        (GIT + "index 1..2 120000\n", "line 2 of the patch: A symbolic link"),
-        (GIT + "new file mode 160000\n", "A submodule"),
-        (GIT + "new file mode 40000\n", "A folder"),
-        (GIT + "old mode 100644\nnew mode 12\n", "line 3 of the patch: `12` is not the mode of a file"),
-        (GIT, "f, line 1 of the patch: The section changes nothing"),
-        (GIT + "rename from f\n", "One of the two names is missing"),
-        (GIT + "rename from f\nrename to f\n", "used twice"),
-        (GIT + "rename from f\nrename to there\n", "there, line 1 of the patch: The file exists already"),
-        (GIT + "copy from none\ncopy to new\n", "f, line 2 of the patch: A copy of a file"),
-        (GIT + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "The headers do not agree on whether this is to update"),
-        (GIT + "new file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "whether this is to create the file"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="none"), "none, line 1 of the patch: There is no such file"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="/etc/f"), "An absolute path"),
-        (
-            "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n--- /two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
-            "/two, line 6 of the patch: An",
-        ),
-        ("--- a/f\n+++ b/f.py\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/f.py`"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="x/../../f"), "A path with `.` or `..`"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name=".git/config"), "Git's own files are not patched"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="x/"), "cannot be the name of a file"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="./"), "An empty path"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", name="x/./f"), "A path with `.` or `..`"),
-        (hunk("@@ -1 +1 @@", "-a", "+b") * 2, "f, line 6 of the patch: The file is used twice: line 1 of the patch"),
-        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "Both sides are /dev/null"),
-        ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file exists already"),
-        ("--- /dev/null\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "g, line 3 of the patch: A new file has no old lines"),
-        ("--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "f, line 3 of the patch: A deleted file has no new lines"),
-        ("--- a/two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "not all its lines are in the patch"),
-        ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/g`"),
-        ('--- "a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n', "line 1 of the patch: The quotes around the name are not right"),
-        (hunk("@@ ... @@", "-a", "+b"), "f, line 3 of the patch: No hunk with line numbers"),
-        (hunk("@@ -x +1 @@", "-a", "+b"), "line 3 of the patch: `@@ -x +1 @@` is not the header of a hunk"),
-        (hunk("@@ -1,2 +1,2 @@", "-a", "+b"), "does not fit the lines below it"),
-        (hunk("@@ -1,2 +1,2 @@", "-a", "+b", "c"), "does not fit the lines below it"),
-        (hunk("@@ -1,1 +1,2 @@", "-a", "-b", "+c"), "does not fit the lines below it"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", "+c"), "line 6 of the patch: `+c` belongs to no hunk"),
-        (hunk("@@ -1 +1 @@", "-a", "+b", "", "+c"), "line 7 of the patch: `+c` belongs to no hunk"),
-        (hunk("@@ -1 +1 @@", " a"), "line 3 of the patch: The hunk changes nothing"),
-        (hunk("@@ -1 +1 @@", "\\ No newline at end of file", "-a", "+b"), "does not fit the lines below it"),
-        (hunk("@@ -1,1 +1,2 @@", " a", "\\ No newline at end of file", "+b"), "a line that is not the last one"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\ud800\n+b\n", "line 4 of the patch: Half a character"),
-    ],
-    ids=lambda value: value.replace("\n", "/")[:60].encode("ascii", "backslashreplace").decode(),
-)
-def test_it_is_refused_in_clear_words(patch: str, told: str) -> None:
-    assert told in refused(patch, {"f": b"a\n", "two": b"a\nb\n", "there": b""})
+REFUSED = [
+    ("", "The patch is empty"),
+    ("hello\n", "No change was found"),
+    ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: A hunk without a file"),
+    (GIT + "index 1..2 100644\nGIT binary patch\nliteral 1\nIcmZ\n", "f, line 3 of the patch: A binary patch"),
+    (
+        GIT + "index 1..2 100644\nBinary files a/f and b/f differ\n",
+        "line 3 of the patch: A binary patch, `Binary files a/f and",
+    ),
+    ("Binary files x and y differ\n", "line 1 of the patch: A binary patch, `Binary files x and y differ`"),
+    (GIT + "new file mode 120000\n", "line 2 of the patch: A symbolic link"),
+    (GIT + "index 1..2 120000\n", "line 2 of the patch: A symbolic link"),
+    (GIT + "new file mode 160000\n", "A submodule"),
+    (GIT + "new file mode 40000\n", "A folder"),
+    (GIT + "old mode 100644\nnew mode 12\n", "line 3 of the patch: `12` is not the mode of a file"),
+    (GIT, "f, line 1 of the patch: The section changes nothing"),
+    (GIT + "rename from f\n", "One of the two names is missing"),
+    (GIT + "rename from f\nrename to f\n", "used twice"),
+    (GIT + "rename from f\nrename to there\n", "there, line 1 of the patch: The file exists already"),
+    (GIT + "copy from none\ncopy to new\n", "f, line 2 of the patch: A copy of a file"),
+    (GIT + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "The headers do not agree on whether this is to update"),
+    (GIT + "new file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "whether this is to create the file"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="none"), "none, line 1 of the patch: There is no such file"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="/etc/f"), "An absolute path"),
+    (
+        "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n--- /two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+        "/two, line 6 of the patch: An",
+    ),
+    ("--- a/f\n+++ b/f.py\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/f.py`"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/../../f"), "A path with `.` or `..`"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name=".git/config"), "Git's own files are not patched"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/"), "cannot be the name of a file"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="./"), "An empty path"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/./f"), "A path with `.` or `..`"),
+    (hunk("@@ -1 +1 @@", "-a", "+b") * 2, "f, line 6 of the patch: The file is used twice: line 1 of the patch"),
+    ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "Both sides are /dev/null"),
+    ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file exists already"),
+    ("--- /dev/null\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "g, line 3 of the patch: A new file has no old lines"),
+    ("--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "f, line 3 of the patch: A deleted file has no new lines"),
+    ("--- a/two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "not all its lines are in the patch"),
+    ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/g`"),
+    ('--- "a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n', "line 1 of the patch: The quotes around the name are not right"),
+    (hunk("@@ ... @@", "-a", "+b"), "f, line 3 of the patch: No hunk with line numbers"),
+    (hunk("@@ -x +1 @@", "-a", "+b"), "line 3 of the patch: `@@ -x +1 @@` is not the header of a hunk"),
+    (hunk("@@ -1,2 +1,2 @@", "-a", "+b"), "does not fit the lines below it"),
+    (hunk("@@ -1,2 +1,2 @@", "-a", "+b", "c"), "does not fit the lines below it"),
+    (hunk("@@ -1,1 +1,2 @@", "-a", "-b", "+c"), "does not fit the lines below it"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", "+c"), "line 6 of the patch: `+c` belongs to no hunk"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", "", "+c"), "line 7 of the patch: `+c` belongs to no hunk"),
+    (hunk("@@ -1 +1 @@", " a"), "line 3 of the patch: The hunk changes nothing"),
+    (hunk("@@ -1 +1 @@", "\\ No newline at end of file", "-a", "+b"), "does not fit the lines below it"),
+    (hunk("@@ -1,1 +1,2 @@", " a", "\\ No newline at end of file", "+b"), "a line that is not the last one"),
+    ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\ud800\n+b\n", "line 4 of the patch: Half a character"),
+]
+
+
+def test_it_is_refused_in_clear_words() -> None:
+    bad = [
+        (patch, told)
+        for patch, told in REFUSED
+        if told not in refused(patch, {"f": b"a\n", "two": b"a\nb\n", "there": b""})
+    ]
+    assert not bad
 
 
 def test_a_deletion_names_every_line_or_none() -> None:
