@@ -107,19 +107,15 @@ def test_an_interrupt_and_a_pause_after_denials_end_the_run_by_name() -> None:
 @pytest.mark.spec("TRN-8")
 def test_a_run_that_paused_is_listed_as_unfinished_and_goes_on_after_a_restart(tmp_path: Path) -> None:
     async def main() -> None:
-        store = Store(tmp_path / "kept")
+        store, tools = Store(tmp_path / "kept"), [PlainTool("change", traits=Traits())]
         options: dict[str, Any] = {"root": tmp_path, "mode": "plan", "limits": LoopLimits(denials_in_a_row=1)}
         model = ScriptedModel(turn(call("change")))
-        async with Session(
-            model, [PlainTool("change", traits=Traits())], journal=await store.create(), **options
-        ) as session:
+        async with Session(model, tools, journal=await store.create(), **options) as session:
             assert ends(await session.send(Prompt("go")))[-1].reason == "paused"
         (about,) = [each.about for each in store.list()]
         assert about.unfinished
         model = ScriptedModel(turn(say("Then not.")))
-        async with Session(
-            model, [PlainTool("change", traits=Traits())], journal=await store.open(), **options
-        ) as session:
+        async with Session(model, tools, journal=await store.open(), **options) as session:
             assert session.status == "paused"
             assert ends(await session.send(Continue()))[-1].reason == "done"
 
