@@ -454,3 +454,19 @@ def test_an_event_that_closes_a_branch_one_left_says_the_same_with_and_without_t
     drop_index(store.find(SESSION))
     assert state() == with_index
     assert not with_index[0]
+
+
+@pytest.mark.spec("TRS-5", "CMP-1")
+@pytest.mark.parametrize("lost", ["u2", "a2", "u3"])
+def test_a_bad_bit_in_a_kept_message_costs_that_message_alone(store: Store, lost: str) -> None:
+    log = talk(4)
+    counted = {"messages": 4, "turns": 4}
+    log.add("compacted", None, "a4", {"summary": "earlier", "kept": "u2", "counted": counted})
+    log.says("u5", "a4", "prompt 5")
+    start = f'"type":"message_added","id":"{lost}"'.encode()
+    damaged = [line[:-40] + b"#" + line[-39:] if start in line else line for line in log.lines]
+    put_log(store, b"".join(damaged))
+    ledger = Ledger(store.read(SESSION).events)
+    kept = ["u2", "a2", "u3", "a3", "u4", "a4", "u5"]
+    assert [message.id for message in ledger.messages] == [each for each in kept if each != lost]
+    run(check_resumes(store))

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from json import dumps
 from os import PathLike
@@ -43,7 +44,7 @@ from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import Fault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
-from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, PromptQueued, SessionOpened
+from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, Noted, PromptQueued, SessionOpened
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 
@@ -103,6 +104,10 @@ class Shown:
     def written_as(self, shape: Shape) -> str:
         """The text of a file to be shared."""
         exported = self._exported()
+        if self.unknown:
+            note = f"{self.unknown} lines of a newer version of Callgate are left out"
+            events = (*exported.events, Noted(self.about.updated_at, note, "warning"))
+            exported = replace(exported, events=events)
         if shape == "ai-sdk":
             return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
         return to_html(exported) if shape == "html" else to_markdown(exported)
@@ -259,19 +264,19 @@ class Archive:
         head: list[Durable] = [SessionOpened(now, __version__, str(self._store.workspace), source)]
         if read.title:
             head.append(MetadataSet(now, "title", read.title))
-        session = self._store.write([*head, *read.events])
-        log = self._store.folder / f"{session}{_SUFFIX}"
-        try:
+        log = self._store.new_log()
+        try:  # agents first: the session is listed once everything that belongs to it is there
             for agent, events in read.agents.items():
                 opened = SessionOpened(now, __version__, str(self._store.workspace), f"{source}, agent {agent}")
                 self._write_agent(log, agent, [opened, *events])
+            write_log(log, self._store.masker, [*head, *read.events])
         except BaseException:
             remove_session(log)
             raise
         kept = sum(1 for event in read.events if isinstance(event, EntryKept))
         calls = sum(len(message.calls) for message in said)
         agents = tuple(read.agents)
-        return TakenIn(session, read.title, read.workspace, len(said), calls, kept, agents, read.skipped)
+        return TakenIn(log.stem, read.title, read.workspace, len(said), calls, kept, agents, read.skipped)
 
     def _write_agent(self, log: Path, agent: str, events: Sequence[Durable]) -> None:
         # The id comes from a stranger's file: as a name it must not lead anywhere else.

@@ -177,7 +177,7 @@ class Session(Conversation):
                 summarize=summarize,
                 hooks=hooks,
                 remembered=None if policy is None else policy.remembered,
-                notes=() if config is None else tuple(map(str, config.notes)),
+                notes=(*(() if config is None else map(str, config.notes)), *getattr(journal, "notes", ())),
             )
         )
 

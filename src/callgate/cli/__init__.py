@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         _let_go_of_stdout()
-        return FAILED
+        return DONE  # the reader had enough, as ``head`` has
     except Exception as error:
         if debug:
             traceback.print_exc()

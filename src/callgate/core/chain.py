@@ -45,6 +45,7 @@ class Chain:
         self._segments: list[_Segment] = []
         self._turn: str | None = None
         self._calls: dict[str, str | None] = {}
+        self._heirs: dict[str, str] = {}  # a message that is lost → the first that followed it
 
     def __contains__(self, message_id: str) -> bool:
         return message_id in self._parents
@@ -69,6 +70,8 @@ class Chain:
             self.leaf = line.target if line.target in self._parents else leaf
         else:
             if line.parent is not None and line.parent not in self._parents:
+                if kind == "message" and line.id is not None:
+                    self._heirs.setdefault(line.parent, line.id)
                 line = line._replace(parent=leaf)  # lost: the history goes on from what is there
             if kind == "message":
                 assert line.id is not None
@@ -164,6 +167,8 @@ class Chain:
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
         """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
         kept = boundary.line.target
+        if kept is not None and kept not in line:
+            kept = self._heirs.get(kept)
         first = kept if kept in line else boundary.line.parent
         if first is None:
             return set()

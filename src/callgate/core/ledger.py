@@ -38,6 +38,7 @@ from callgate.words.events import (
     ResultReplaced,
     Rewound,
     RunEnded,
+    SessionOpened,
     Snipped,
     TurnEnded,
     TurnStarted,
@@ -48,6 +49,7 @@ from callgate.words.modes import MODES, Mode
 
 LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
+LONGEST_NUMBER = 12
 
 
 class Entry:
@@ -162,8 +164,11 @@ class Ledger:
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
+        self.copying = False  # all so far was copied from the session this one was forked from
         for event in events:
             self._restore(event)
+        if self.copying:  # the copy is cut off before its end
+            self.inherited = set(self.calls)
 
     def _restore(self, event: Durable) -> None:
         """Lines before it may be lost. That a call has started or settled counts all the same."""
@@ -220,7 +225,8 @@ class Ledger:
 def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     message = event.message
     ledger.view.add(message)
-    ledger.added += 1
+    number = message.id[1:] if message.id[:1] == "u" else ""
+    ledger.added = max(ledger.added + 1, int(number) if number.isdecimal() and len(number) < LONGEST_NUMBER else 0)
     if event.about is not None:
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
@@ -395,9 +401,13 @@ def _metadata(ledger: Ledger, event: MetadataSet) -> None:
 
 
 def _forked(ledger: Ledger, event: Forked) -> None:
-    ledger.inherited = set(ledger.calls)
+    ledger.inherited, ledger.copying = set(ledger.calls), False
     ledger.waiting.clear()  # they are delivered there
     _count(ledger, event.counted)
+
+
+def _opened(ledger: Ledger, event: SessionOpened) -> None:
+    ledger.copying = event.forked
 
 
 def _quarantined(ledger: Ledger, event: LinesQuarantined) -> None:
@@ -435,6 +445,7 @@ FOLD = cast(
         Snipped: _snipped,
         ResultReplaced: _replaced,
         MetadataSet: _metadata,
+        SessionOpened: _opened,
         Forked: _forked,
         LinesQuarantined: _quarantined,
     },

@@ -109,8 +109,9 @@ class View:
             self._look_closely()
 
     def compact(self, summary: Message, kept: str | None) -> None:
-        """From now on: the summary, then the messages from ``kept`` on; none if it is None or not known."""
-        at = None if kept is None else self._at.get(kept)
+        """From now on: the summary, then the messages from ``kept`` on; none if it is None. If it is not known, its
+        line is lost, and all messages that the log still gives stood behind it."""
+        at = None if kept is None else self._at.get(kept, 0)
         tail = [] if at is None else self.messages[at:]
         self.messages = []
         self._begin_anew(summary)

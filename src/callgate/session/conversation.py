@@ -45,6 +45,7 @@ from callgate.words.inputs import (
     Undo,
     WithdrawPrompt,
 )
+from callgate.words.jsonable import misfit
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class Conversation(SessionView):
             raise StateError("the session is closed")
         sent = Prompt(sent) if isinstance(sent, str) else sent
         known = isinstance(sent, Input)
-        refusal = self._take(sent) if known else f"there is no input {type(sent).__name__}"
+        refusal = misfit(type(sent), sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))

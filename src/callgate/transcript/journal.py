@@ -58,6 +58,10 @@ class DiskJournal:
         self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
         self._closed = False
         self.number = 0 if loaded is None else loaded.n
+        self.notes: tuple[str, ...] = ()
+        """What a person should know who resumes the session."""
+        if loaded is not None and loaded.unknown:
+            self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
 
     @property
     def session(self) -> str:
@@ -259,14 +263,6 @@ class _Lines:
         drop_name(self.path)
         os.close(fd)
 
-    def discard(self) -> None:
-        """As if it had never been."""
-        if self._fd >= 0:
-            drop_name(self.path)
-            self.path.unlink(missing_ok=True)
-            os.close(self._fd)
-            self._fd = -1
-
     def read_live(self) -> Sequence[Durable]:
         if self._moved and not self._complete:
             self._know_all()
@@ -302,10 +298,12 @@ class _Lines:
 
 
 def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
-    """A whole new log at once, all of it on disk or none. Blocks."""
-    lines = _Lines(log, masker, None, -1)
+    """A whole new log, written under another name and renamed once all of it is on disk. Blocks."""
+    part, fd = log.with_name(f"{log.name}.{os.getpid()}.tmp"), -1
     try:
-        tape = lines.open()
+        make_folders(log.parent, 0o700)
+        fd = open_log(part, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        lines, tape = _Lines(log, masker, None, fd), Tape(fd, 0, part)
         for event in events:
             tape.put(lines.line(event, tape.end))
             if tape.crowded:
@@ -313,11 +311,14 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
                 tape.sync()
         tape.write()
         tape.sync()
-    except OSError as error:
-        lines.discard()
-        raise JournalError(f"{log} cannot be written: {error.strerror or error}") from error
-    except BaseException:
-        lines.discard()
+        os.rename(part, log)
+        sync_folder(log.parent)
+    except BaseException as error:
+        if fd >= 0:
+            os.close(fd)
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise JournalError(f"{log} cannot be written: {error.strerror or error}") from error
         raise
     lines.close()
 

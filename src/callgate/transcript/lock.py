@@ -28,6 +28,27 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
+_held: dict[int, tuple[int, int]] = {}
+"""Descriptors that were locked, with the file each was of; a number may be that of another file by now."""
+
+
+def _let_go_in_child() -> None:
+    """A child process made by fork shares the lock, which would outlive its holder: the child's descriptors lead
+    nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd, file in _held.items():
+        with suppress(OSError):
+            status = os.fstat(fd)
+            if (status.st_dev, status.st_ino) == file:
+                os.dup2(nowhere, fd, inheritable=False)
+    os.close(nowhere)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
+
+
 @noun
 class Holder:
     """Who has a session open. Nothing is known of one that did not say."""
@@ -64,6 +85,8 @@ def take_lock(fd: int, log: Path, now: float) -> None:
             pid=holder.pid,
             since=holder.since,
         )
+    status = os.fstat(fd)
+    _held[fd] = (status.st_dev, status.st_ino)
     name = dumps({"pid": os.getpid(), "since": now, "host": os.uname().nodename})
     with suppress(OSError):  # only for people
         file = open_beside(lock_path(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

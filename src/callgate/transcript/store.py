@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from time import time
 
 from callgate._version import __version__
+from callgate.core.ledger import Ledger
 from callgate.host.threads import in_thread
 from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
 from callgate.transcript.answers import tidy_answers
@@ -23,19 +23,7 @@ from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError
-from callgate.words.events import (
-    Branched,
-    Compacted,
-    Counted,
-    Durable,
-    Forked,
-    LinesQuarantined,
-    MessageAdded,
-    Rewound,
-    SessionOpened,
-    TurnStarted,
-)
-from callgate.words.messages import Usage
+from callgate.words.events import Branched, Counted, Durable, Forked, LinesQuarantined, Noted, Rewound, SessionOpened
 
 
 class Store:
@@ -116,17 +104,23 @@ class Store:
         """Write a new session with these events; calls that are open there are not taken over. Gives its id."""
         now = time()
         events: list[Durable] = [
-            SessionOpened(now, __version__, str(self.workspace), source or f"session {original.session}"),
+            SessionOpened(now, __version__, str(self.workspace), source or f"session {original.session}", forked=True),
             *(event for event in original.events if not isinstance(event, _OF_THE_FILE)),
-            Forked(now, original.session, _counted(original.events)),
         ]
-        return self.write(events)
+        if original.unknown:
+            left_out = f"{original.unknown} lines of a newer version of Callgate were left out of this copy"
+            events.append(Noted(now, left_out, "warning"))
+        return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)])
 
     def write(self, events: Iterable[Durable]) -> str:
         """A new session with these events. Gives its id."""
-        log = self.folder / f"{new_session_id(time())}.jsonl"
+        log = self.new_log()
         write_log(log, self.masker, events)
         return log.stem
+
+    def new_log(self) -> Path:
+        """The place of a new session."""
+        return self.folder / f"{new_session_id(time())}.jsonl"
 
     def _open(self, which: str) -> DiskJournal:
         log = self.find(which)
@@ -148,6 +142,11 @@ class Store:
         # Those whose questions are closed stayed because a program died before it could remove them.
         tidy_answers(log, {asked.key for asked in Questions(loaded.events).open.values()})
         journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
+        if loaded.unknown and quarantined is None:  # those lines may have messages: their ids are not given again
+            (messages, turns), ledger = loaded.chain.counted, Ledger(loaded.events)
+            if messages > ledger.added or turns > ledger.turn:
+                loaded.events.append(LinesQuarantined(time(), (), "", Counted(messages, turns)))
+                journal.append(loaded.events[-1])
         if quarantined is not None:
             journal.append(quarantined)
         return journal
@@ -155,17 +154,3 @@ class Store:
 
 _OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined)
 """What is about the original's lines, which are others here. Its moves have been made."""
-
-
-def _counted(events: Iterable[Durable]) -> Counted:
-    """What the counts of the original were."""
-    found = Counted()
-    for event in events:
-        if isinstance(event, Rewound | Branched | Compacted | Forked):
-            found = event.counted
-        elif isinstance(event, MessageAdded):
-            usage = event.message.usage or Usage()
-            found = replace(found, messages=found.messages + 1, usage=found.usage + usage)
-        elif isinstance(event, TurnStarted):
-            found = replace(found, turns=max(found.turns, event.turn))
-    return found

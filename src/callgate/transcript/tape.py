@@ -77,7 +77,7 @@ class Tape:
         """Hand everything to the system. OSError: nothing of it counts, try again."""
         if not self._pending:
             return
-        size = os.fstat(self.fd).st_size
+        size = self._checked_size()
         if size != self._written:
             if not self._dirty or size < self._written:
                 raise JournalError(
@@ -98,6 +98,19 @@ class Tape:
         self._written += done
         self._unsynced += self._pending
         self._pending = []
+
+    def _checked_size(self) -> int:
+        status = os.fstat(self.fd)
+        try:
+            same = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise JournalError(
+                f"another program removed or replaced {self.path} while this session had it open: what is said from "
+                "now on cannot be kept there. Close this session; one that is resumed reads what is in that place now."
+            )
+        return status.st_size
 
     def sync(self) -> None:
         """Wait until everything written is on disk. OSError: it is all to be written again."""

@@ -12,7 +12,7 @@ from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
 
-from callgate.transcript.codec import START, BadLine, checked
+from callgate.transcript.codec import START, TYPES, VERSION, BadLine, checked
 from callgate.transcript.lock import open_log
 from callgate.transcript.reader import Damage, Raw, Reader, raw_lines
 from callgate.words.noun import noun
@@ -40,7 +40,8 @@ class Fault:
 @noun
 class Verified:
     """``lines`` are intact, ``head`` is the sum of the last of them. ``noted_at`` is the line whose sum is the one that
-    was asked for. ``cut``: bytes of torn ends that were cut off and noted. ``more``: faults that are not listed."""
+    was asked for. ``cut``: bytes of torn ends that were cut off and noted. ``more``: faults that are not listed.
+    ``unknown``: intact lines of a newer version, which this one does not read."""
 
     session: str
     lines: int
@@ -50,6 +51,7 @@ class Verified:
     noted_at: int | None = None
     cut: int = 0
     more: int = 0
+    unknown: int = 0
 
     @property
     def sound(self) -> bool:
@@ -84,7 +86,9 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
     check.name_repeated(source, size)
     faults = tuple(sorted(check.faults, key=lambda fault: (fault.line, fault.offset)))
     cut = sum(length for _, length in check.recorded)
-    return Verified(check.session or "", check.lines, check.last.sum, faults, size, check.noted_at, cut, check.more)
+    return Verified(
+        check.session or "", check.lines, check.last.sum, faults, size, check.noted_at, cut, check.more, check.unknown
+    )
 
 
 class _Place(NamedTuple):
@@ -113,7 +117,7 @@ class _Check:
         self.lines = 0
         self.session = session
         self.faults: list[Fault] = []
-        self.more = 0
+        self.more = self.unknown = 0
         self.noted_at: int | None = None
         self.recorded: set[tuple[int, int]] = set()  # damage on record that is not in the file any more
         self.front = self.last = _Place(0, START, 0, 0)
@@ -151,6 +155,7 @@ class _Check:
             return
         here = _Place(read.n, raw.sum, self.number, raw.start)
         self.lines += 1
+        self.unknown += not read.known
         if raw.sum == self._head and self.noted_at is None:
             self.noted_at = self.number
         if not ended:
@@ -260,6 +265,7 @@ class _Read(NamedTuple):
     session: str
     prev: str
     quarantined: tuple[tuple[int, int], ...]
+    known: bool
 
 
 def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage]:
@@ -290,7 +296,8 @@ def _read(data: bytes) -> _Read:
     quarantined: tuple[tuple[int, int], ...] = ()
     if found.get("type") == "lines_quarantined":
         quarantined = tuple(_ranges(found.get("data")))
-    return _Read(n, float(at), session, prev, quarantined)
+    known = found.get("v") == VERSION and found.get("type") in TYPES
+    return _Read(n, float(at), session, prev, quarantined, known)
 
 
 def _ranges(data: Any) -> Iterator[tuple[int, int]]:

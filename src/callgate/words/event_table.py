@@ -104,7 +104,7 @@ EVENTS: Mapping[type[Event], Row] = {
     Snipped: Row("message", "message_ids"),
     ResultReplaced: Row("message", "message_id"),
     MetadataSet: Row(),
-    SessionOpened: Row(folds=False),
+    SessionOpened: Row(),
     Forked: Row("leaf"),
     LinesQuarantined: Row(),
     EntryKept: Row("leaf", folds=False),

@@ -355,12 +355,14 @@ class MetadataSet:
 
 @noun
 class SessionOpened:
-    """The first line of a session. ``source`` says where its first entries were copied from, if they were."""
+    """The first line of a session. ``source`` says where its first entries were copied from, if they were; ``forked``:
+    all up to Forked are those of another session."""
 
     at: float
     version: str
     workspace: str = ""
     source: str = ""
+    forked: bool = False
 
 
 @noun

@@ -17,7 +17,7 @@ class Prompt:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Text(self.content),) if isinstance(self.content, str) else self.content
+        return (Text(self.content),) if isinstance(self.content, str) else tuple(self.content)
 
 
 @noun

@@ -343,6 +343,36 @@ class _Plan:
                 self.turns.append((index, self.defaults.get(field.name, _NO_DEFAULT), turn))
 
 
+def misfit(kind: Any, value: Any, name: str = "") -> str | None:
+    """The reason why a value is not what an annotation says, so that it might not come back from JSON; None if it is. A
+    list may stand for a tuple."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        reasons = [misfit(each, value, name) for each in inner]
+        return None if None in reasons else next((each for each in reasons if each and "of " in each), reasons[0])
+    if origin is tuple and isinstance(value, tuple | list):
+        items = cast(tuple[Any, ...], value)
+        kinds = [inner[0]] * len(items) if inner[1:] == (...,) else list(inner)
+        if len(kinds) != len(items):
+            return f"{name or 'it'} has {len(items)} items, not {len(kinds)}"
+        found = (
+            misfit(each, item, f"item {n} of {name}")
+            for n, (each, item) in enumerate(zip(kinds, items, strict=True), 1)
+        )
+        return next(filter(None, found), None)
+    if _is_noun(kind) and isinstance(value, kind):
+        hints = get_type_hints(kind)
+        found = (misfit(hints[each.name], getattr(value, each.name), each.name) for each in fields(kind))
+        return next(filter(None, found), None)
+    if origin is Literal:
+        known = isinstance(value, str) and value in inner
+        return None if known else f"there is no {name} {value!r:.80}; there are {', '.join(map(str, inner))}"
+    wanted = (int, float) if kind is float else origin or kind
+    if kind is Any or (wanted is NoneType and value is None) or (kind is not NoneType and isinstance(value, wanted)):
+        return None
+    return f"{name} is to be {getattr(kind, '__name__', kind)}, not {type(value).__name__}"
+
+
 def _is_noun(kind: Any) -> bool:
     return isinstance(kind, type) and is_dataclass(kind)
 

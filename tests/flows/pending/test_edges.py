@@ -116,11 +116,12 @@ async def test_plan_tools_need_a_session_and_say_when_there_is_nothing_to_do(tmp
 @really
 async def test_inputs_that_are_none_are_refused(bench: Bench) -> None:
     async with bench.session(model_of()) as session:
-        wrong: list[Any] = [Resolve("apply", 3), Resolve("aply", "x"), 3]  # pyright: ignore[reportArgumentType]
+        wrong: list[Any] = [Resolve("apply", 3), Resolve("apply", " "), Resolve("aply", "x"), 3]  # pyright: ignore[reportArgumentType]
         said = [text for each in wrong for text in refusals(await sent(session, each))]
     assert said == [
+        "reason is to be str, not int",
         "the reason must not be blank: say why",
-        "there is no action 'aply'; there are apply and discard",
+        "there is no action 'aply'; there are apply, discard",
         "there is no input int",
     ]
 

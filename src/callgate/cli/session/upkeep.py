@@ -51,6 +51,10 @@ def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterato
                 f"  {counted(verified.cut, 'byte')} of a torn end cut off earlier, on record, kept in {log.name}.broken"
             ),
         )
+    if verified.unknown:
+        yield (
+            Span(f"  {counted(verified.unknown, 'line')} of a newer version of Callgate, which this one leaves out"),
+        )
     facts = f"{counted(verified.lines, 'line')} checked, {counted(verified.size, 'byte')}"
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 

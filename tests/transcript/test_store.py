@@ -1,0 +1,197 @@
+"""Forks, copies, newer versions, a log that others take away: what a Store makes of them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from callgate import Continue, Prompt
+from callgate.admin.sessions import Archive
+from callgate.core.ledger import Ledger
+from callgate.transcript import journal as journals
+from callgate.transcript.lock import holder_of
+from callgate.transcript.store import Store
+from callgate.transcript.tape import Tape
+from callgate.transcript.verify import verify
+from callgate.words.errors import JournalError
+from callgate.words.events import CallStarted, Noted
+from tests.transcript.kit import SESSION, drop_index, one_call, put_log, run, said, session_on, store_in, talk
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_in(tmp_path)
+
+
+def texts(store: Store, which: str) -> list[str]:
+    ledger = Ledger(store.read(which).events)
+    return [message.text for message in ledger.messages if message.role == "user"]
+
+
+async def say_twice(store: Store, which: str) -> None:
+    for prompt in ("one", "two"):
+        async with session_on(await store.open(which)) as session:
+            await session.send(Prompt(prompt))
+
+
+TORN: dict[str, Callable[[], bytes]] = {
+    "inside the last line": lambda: talk(2).says("u3", "a2", "prompt 3").image[:-20],
+    "two prompts in a row": lambda: talk(2).says("u3", "a2", "three").says("u4", "u3", "four").image[:-20],
+    "a number that was skipped": lambda: talk(2).says("u9", "a2", "nine").says("u10", "u9", "ten").image[:-20],
+    "not torn": lambda: talk(2).says("u9", "a2", "nine").image,
+}
+
+
+@pytest.mark.spec("TRS-9")
+@pytest.mark.parametrize("image", TORN.values(), ids=TORN.keys())
+def test_prompts_in_a_fork_of_a_torn_session_get_ids_that_are_free(store: Store, image: Callable[[], bytes]) -> None:
+    put_log(store, image())
+
+    async def main() -> None:
+        async with session_on(await store.open(SESSION)) as session:  # mends it
+            assert session.messages
+        forked = await store.fork(SESSION)
+        name = forked.session
+        await forked.aclose()
+        before = texts(store, name)
+        await say_twice(store, name)
+        assert texts(store, name) == [*before, "one", "two"]
+        ids = said(store.read(name).events)
+        assert len(ids) == len(set(ids))
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-9")
+def test_a_fork_that_is_cut_off_in_the_middle_is_not_listed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_log(store, talk(3).image)
+    before = [each.session for each in store.list()]
+
+    class Killed(BaseException):
+        pass
+
+    def dies(self: Tape) -> None:
+        raise Killed
+
+    monkeypatch.setattr(journals, "sync_folder", lambda folder: None)
+    monkeypatch.setattr(Tape, "sync", dies)
+    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok=False: None)  # nobody cleans up behind a kill
+    with pytest.raises(Killed):
+        store.copy(store.read(SESSION))
+    monkeypatch.undo()
+    assert [each.session for each in store.list()] == before
+    (left,) = [path for path in store.folder.iterdir() if path.suffix == ".tmp"]
+    os.utime(left, (0, 0))
+    Archive(store.workspace, store.data).clean(None, everywhere=True, dry_run=False)
+    assert not left.exists()
+
+
+@pytest.mark.spec("TRS-8", "TRS-9")
+def test_every_prefix_of_a_fork_leaves_open_calls_to_the_original(store: Store) -> None:
+    put_log(store, one_call().image)
+    name = store.copy(store.read(SESSION))
+    lines = store.find(name).read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines) + 1):
+        put_log(store, b"".join(lines[:count]), name)
+        drop_index(store.find(name))
+
+        async def main() -> None:
+            async with session_on(await store.open(name)) as session:
+                if session.status == "paused":
+                    await session.send(Continue())
+
+        started = sum(isinstance(event, CallStarted) for event in store.read(name).events)
+        run(main())
+        after = sum(isinstance(event, CallStarted) for event in store.read(name).events)
+        assert after == started, f"the call runs again after {count} lines"
+
+
+# ---- a newer version ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("TRS-1")
+@pytest.mark.parametrize("kind", ["message_added", "from_tomorrow"])
+def test_what_is_said_behind_lines_of_a_newer_version_is_there_at_the_next_resume(store: Store, kind: str) -> None:
+    own = "u3" if kind == "message_added" else None
+    log = talk(2).add(kind, own, "a2", {"new": "shape"}, v=2)
+    if own is not None:
+        log.says("a3", "u3", "answer", "assistant")
+    put_log(store, log.image)
+    run(say_twice(store, SESSION))
+    assert texts(store, SESSION)[-2:] == ["one", "two"]
+    assert store.read(SESSION).damages == []
+
+
+@pytest.mark.spec("TRS-12")
+def test_a_person_hears_of_lines_of_a_newer_version_everywhere(store: Store) -> None:
+    put_log(store, talk(2).add("from_tomorrow", None, "a2", {"x": 1}).image)
+    shown = Archive(store.workspace, store.data).show(SESSION)
+    assert all("newer version" in shown.written_as(shape) for shape in ("markdown", "html"))
+    assert verify(store.find(SESSION)).unknown == 1
+    name = store.copy(store.read(SESSION))
+    assert any(isinstance(event, Noted) and "newer version" in event.text for event in store.read(name).events)
+
+    async def main() -> None:
+        async with session_on(await store.open(SESSION)) as session:
+            heard = await session.send(Prompt("hello"))
+            assert any(isinstance(event, Noted) and "newer version" in event.text for event in heard)
+
+    run(main())
+
+
+# ---- others at the file -------------------------------------------------------------------------------------------
+
+
+def _remove(log: Path) -> None:
+    log.unlink()
+
+
+def _replace(log: Path) -> None:
+    copy = log.with_suffix(".copy")
+    copy.write_bytes(log.read_bytes())
+    copy.replace(log)
+
+
+def _move_away(log: Path) -> None:
+    log.rename(log.with_suffix(".moved"))
+
+
+@pytest.mark.spec("TRS-4")
+@pytest.mark.parametrize("take_away", [_remove, _replace, _move_away])
+def test_a_log_that_is_taken_away_stops_the_session_in_words(store: Store, take_away: Callable[[Path], None]) -> None:
+    put_log(store, talk(1).image)
+
+    async def main() -> None:
+        session = session_on(await store.open(SESSION))
+        await session.send(Prompt("kept"))
+        take_away(store.folder / f"{SESSION}.jsonl")
+        with pytest.raises(JournalError, match="removed or replaced"):
+            await session.send(Prompt("not kept"))
+        with pytest.raises(JournalError):
+            await session.aclose()
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-6")
+def test_a_child_process_made_by_fork_does_not_keep_the_lock(store: Store) -> None:
+    put_log(store, talk(1).image)
+
+    journal = run(store.open(SESSION))
+    ready, stop = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:  # lives on until it is told to end
+        os.write(ready[1], b"x")
+        os.close(stop[1])
+        os.read(stop[0], 1)
+        os._exit(0)
+    try:
+        os.read(ready[0], 1)
+        assert holder_of(store.find(SESSION)) is not None, "the parent still has it"
+        run(journal.aclose())
+        assert holder_of(store.find(SESSION)) is None
+    finally:
+        for fd in (*ready, *stop):
+            os.close(fd)
+        os.waitpid(child, 0)
