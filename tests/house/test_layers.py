@@ -23,7 +23,7 @@ ROOMS = {
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),
-    "transcript": (*ROOM, "core.chain", "host"),
+    "transcript": (*ROOM, "core.chain", "core.ledger", "host"),  # a copy goes on from the numbers of the fold
     "mcp": (*ROOM, "tools", "host"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),
