@@ -243,13 +243,20 @@ def test_after_a_boundary_the_summary_comes_first_then_the_kept_tail() -> None:
 
 
 @pytest.mark.spec("CMP-1")
-@pytest.mark.parametrize("kept", [None, "unknown", "s0"])
-def test_nothing_is_kept_without_a_known_message(kept: str | None) -> None:
+def test_nothing_is_kept_without_a_message_to_begin_with() -> None:
     view = view_of(*HEALTHY)
     view.compact(user("s0"), "u3")
-    view.compact(user("s1"), kept)
+    view.compact(user("s1"), None)
     assert view.messages == []
     assert ids(legal(view)) == ["s1"]
+
+
+@pytest.mark.spec("CMP-1")
+def test_where_the_first_kept_message_is_lost_the_others_stay() -> None:
+    view = view_of(*HEALTHY)
+    before = list(view.messages)
+    view.compact(user("s1"), "lost")
+    assert view.messages == before
 
 
 @pytest.mark.spec("CMP-1")
