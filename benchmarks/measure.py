@@ -35,6 +35,7 @@ class Size:
 
 
 FULL = Size()
+USUAL = Size(rounds=9, gaps=20, latency_rounds=1, turns=600, turn_rounds=3, imports=5, messages=40)
 QUICK = Size(
     calls=300,
     rounds=7,

@@ -22,9 +22,12 @@ TINY = Size(
     imports=1,
     messages=3,
     calls_a_message=5,
+    growth=200,
 )
+GROWN = ("growth_executors", "growth_writers", "growth_edited")
 LIMITED: dict[str, set[str]] = {
-    "calls": {"calls"},
+    "calls": {"calls", "calls_shared"},
+    "growth": {*GROWN, *(f"{name}_memory" for name in GROWN)},
     "gap": {"gap_iterations"},
     "latency": {"latency", "latency_tail", "latency_slow"},
     "turns": {"turns"},

@@ -314,6 +314,13 @@ def test_other_arguments_are_another_call() -> None:
 
 
 @pytest.mark.spec("EXE-26")
+def test_a_tool_that_is_meant_to_repeat_is_not_held_up() -> None:
+    case = case_of(recent=trail("a", "a"), command="a")
+    assert loop_guard(case) is not None
+    assert loop_guard(replace(case, traits=replace(case.traits, repeats=True))) is None
+
+
+@pytest.mark.spec("EXE-26")
 def test_the_guard_says_what_repeats() -> None:
     verdict = loop_guard(case_of(recent=trail("a", "a"), command="a"))
     assert isinstance(verdict, Ask)

@@ -37,7 +37,7 @@ RANK = {"discarded": 3, "sibling": 2, "user": 1}
 
 
 class Planned(Slot):
-    __slots__ = ("cascade", "fails", "label", "stubborn", "yields")
+    __slots__ = ("fails", "label", "stubborn")
 
     def __init__(self, number: int, random: Random) -> None:
         super().__init__(f"c{number}")

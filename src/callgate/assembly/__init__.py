@@ -30,7 +30,6 @@ from callgate.session.tree import TreeNode
 from callgate.staging.room import Room
 from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
-from callgate.tools.staging import lineage_here
 from callgate.tools.toolbox import Toolbox as ToolList
 from callgate.words.decisions import Allow, Choice, Confirmation
 from callgate.words.errors import UsageError
@@ -129,7 +128,7 @@ class Session(Conversation):
         hooks = None if policy is None else policy.session_hooks
         if parent is not None:
             hooks = hooks or parent.hooks_for(node, record)
-            lineage = lineage or lineage_here() or parent.running_call()
+            lineage = lineage or parent.running_call()
             deps = parent.deps if deps is None else deps
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
         lineage = (*lineage, journal.session or f"~{token_hex(8)}")

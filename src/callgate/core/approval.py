@@ -57,7 +57,7 @@ class Approval:
             if isinstance(read, Result):
                 refused = read
             else:
-                arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.known.arguments_hash
+                arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
                 raw = raw if repairs else None
         if given.id not in self._ledger.calls:  # otherwise resumed: on record already
             if given.edited is not None:
@@ -97,7 +97,7 @@ class Approval:
 
     def _decided_before(self, call: Call) -> Decision | None:
         """The decision about a resumed call, or one of a batch that runs on, if it was about these arguments."""
-        before, question, case = call.given.decision, call.given.question, call.known
+        before, question, case = call.given.decision, call.given.question, call.case
         if before is None or isinstance(before, Deny):
             return before
         if self._ledger.calls[call.id].hashed != case.arguments_hash:
@@ -108,7 +108,7 @@ class Approval:
     def _ask_gate(self, call: Call, judge: Callable[..., Any], before: Decision | None) -> None:
         """Go on with the verdict, now or when it comes; None leaves what was decided before."""
         try:
-            verdict = judge(call.known)
+            verdict = judge(call.case)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -127,7 +127,7 @@ class Approval:
         decision = verdict if isinstance(verdict, Allow) else questions.weighed(call, verdict, before)
         if isinstance(decision, Ask) and MODES[self._ledger.mode].never_asks:
             decision = unasked(decision, self._ledger.mode)
-        case = call.known
+        case = call.case
         if not isinstance(decision, Deny) and decision.arguments not in (None, case.arguments):
             self._change_arguments(call, decision)
             return
@@ -192,7 +192,7 @@ class Approval:
         if not call.requested:
             call.requested = True  # hooks run once
             try:
-                pending = self._gate.requested(call.known, ask)
+                pending = self._gate.requested(call.case, ask)
             except Exception as error:
                 self._answered_for(call, refused("gate", error), None)
                 return
@@ -258,7 +258,7 @@ class Approval:
 
     def _show(self, call: Call) -> None:
         """Everything a person has to see: the preview first, if there is one."""
-        if call.known.tool.previews:
+        if call.case.tool.previews:
             self._driver.follow(call, self._preview(call), self._previewed)
         else:
             self._put(call)
@@ -273,7 +273,7 @@ class Approval:
 
     def _put(self, call: Call) -> None:
         """Ask. The question is on record before anybody sees it."""
-        ask, case = call.decision, call.known
+        ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
         choices = () if ask.standing else questions.choices_of(self._gate, case)
         now, patience = self._clock.now(), self._patience
@@ -346,10 +346,10 @@ class Approval:
     def _allow(self, call: Call, allow: Allow) -> None:
         """A person or a hook says yes. What a mode that was set meanwhile forbids stays forbidden."""
         mode = self._ledger.mode
-        if mode == call.known.mode:
+        if mode == call.case.mode:
             self._decide(call, allow, None)
         else:
-            call.case = replace(call.known, mode=mode)
+            call.case = replace(call.case, mode=mode)
             self._ask_gate(call, self._gate.judge_again, allow)
 
     def release(self) -> bool:
@@ -362,7 +362,7 @@ class Approval:
         if not isinstance(ask, Ask) or ask.standing or not ledger.policies:
             return False
         try:
-            now = replace(call.known, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())
+            now = replace(call.case, policies=ledger.policies, mode=ledger.mode, now=self._clock.now())
             allow = self._gate.remembered(now)
         except Exception:  # then a person is asked, which is what was decided
             return False

@@ -105,13 +105,24 @@ class Do(StrEnum):
 class Slot:
     """A call on the board. ``index`` is its place among the calls of the message."""
 
-    __slots__ = ("asks", "because", "early", "held", "id", "index", "locks", "reason", "result", "stage", "takes_slot")
+    __slots__ = (
+        "asks",
+        "because",
+        "cascade",
+        "early",
+        "held",
+        "id",
+        "index",
+        "locks",
+        "reason",
+        "result",
+        "stage",
+        "takes_slot",
+        "yields",
+    )
 
     label: str
     """Names the call for people and for the model."""
-    cascade: bool
-    yields: bool
-    """It gives way to a message of the user."""
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
@@ -119,6 +130,8 @@ class Slot:
         self.stage: Stage = JUDGING
         self.locks: Placed = EXCLUSIVE
         self.early = False  # it has no effects
+        self.cascade = False  # its failure cancels the others
+        self.yields = False  # it gives way to a message of the user
         self.asks = False  # a person has to say yes
         self.reason: str | None = None  # why it is being cancelled
         self.because = ""
@@ -164,7 +177,7 @@ class Board(Generic[S]):
             self.settled(slot, refused)
             return
         self._lanes.enter(slot.index, slot.locks)
-        self._queue(Do.JUDGE, slot)
+        self.actions.append((Do.JUDGE, slot, None))
 
     def recalled(self, slot: S, result: Result) -> None:
         """It had settled before the message was taken up again; it only keeps its place."""
@@ -207,12 +220,12 @@ class Board(Generic[S]):
         """It holds its locks."""
         if not self._lanes.free(slot.index):
             self._free_slot(slot)
-            self._queue(Do.UNLOCK, slot)
+            self.actions.append((Do.UNLOCK, slot, None))
             self._move(slot, Move.BLOCKED)
         elif slot.takes_slot or self._taken < self._most:
             self._begin(slot)
         else:  # locks are never held while waiting for a slot, which one may have that waits for them
-            self._queue(Do.DEFER, slot)
+            self.actions.append((Do.DEFER, slot, None))
             self._move(slot, Move.DEFERRED)
             heappush(self._ready, slot.index)
         self._fill()
@@ -239,7 +252,7 @@ class Board(Generic[S]):
 
     def ended(self, slot: S) -> None:
         """A stray is through."""
-        self._queue(Do.UNLOCK, slot)
+        self.actions.append((Do.UNLOCK, slot, None))
         self._move(slot, Move.ENDED)
         self._unshare(slot)
         self._fill()
@@ -279,7 +292,7 @@ class Board(Generic[S]):
             if slot.stage in ACTIVE:
                 self._cancel(slot, "user", because)
             elif slot.result is None:
-                self._queue(Do.WITHDRAW, slot)
+                self.actions.append((Do.WITHDRAW, slot, None))
                 self._free_slot(slot)
                 self._move(slot, Move.HALTED)
 
@@ -305,9 +318,6 @@ class Board(Generic[S]):
 
     # ---- moves --------------------------------------------------------------------------------------------------
 
-    def _queue(self, do: Do, slot: S, result: Result | None = None) -> None:
-        self.actions.append((do, slot, result))
-
     def _move(self, slot: S, move: Move) -> None:
         before = slot.stage
         after = MOVES[before].get(move)
@@ -331,7 +341,7 @@ class Board(Generic[S]):
         if slot.asks:
             if self._lanes.free(slot.index):
                 self._move(slot, Move.CLEARED)
-                self._queue(Do.ASK, slot)
+                self.actions.append((Do.ASK, slot, None))
         elif self._may_start(slot) and self._lanes.free(slot.index):
             self._move(slot, Move.QUEUED)
             heappush(self._ready, slot.index)
@@ -353,16 +363,16 @@ class Board(Generic[S]):
             elif slot.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
                 self._move(slot, Move.LOCKED)
                 self._parked.append(slot)
-                self._queue(Do.WAIT, slot)
+                self.actions.append((Do.WAIT, slot, None))
             else:
                 self._take_slot(slot)
                 self._move(slot, Move.LOCKED)
-                self._queue(Do.LOCK, slot)
+                self.actions.append((Do.LOCK, slot, None))
 
     def _begin(self, slot: S) -> None:
         self._take_slot(slot)
         self._move(slot, Move.BEGUN)
-        self._queue(Do.START, slot)
+        self.actions.append((Do.START, slot, None))
 
     def _take_slot(self, slot: S) -> None:
         if not slot.takes_slot:
@@ -387,13 +397,13 @@ class Board(Generic[S]):
 
     def _settle(self, slot: S, result: Result, move: Move = Move.SETTLED) -> None:
         if move is Move.SETTLED and slot.stage in ACTIVE:
-            self._queue(Do.UNLOCK, slot)
+            self.actions.append((Do.UNLOCK, slot, None))
             self._unshare(slot)
         self._free_slot(slot)
         self._move(slot, move)
         slot.result = result
         slot.held = slot.index > self.front
-        self._queue(Do.SETTLE, slot, result)
+        self.actions.append((Do.SETTLE, slot, result))
         if result.code in ("tool_error", "timed_out") and slot.cascade and self.fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
         if HOOK_STOP in result.details:
@@ -405,7 +415,7 @@ class Board(Generic[S]):
         """Results leave in arrival order."""
         slots = self.slots
         while self.front < len(slots) and slots[self.front].result is not None:
-            self._queue(Do.RELEASE, slots[self.front])
+            self.actions.append((Do.RELEASE, slots[self.front], None))
             self.front += 1
 
     # ---- cancel -------------------------------------------------------------------------------------------------
@@ -423,11 +433,11 @@ class Board(Generic[S]):
             slot.reason, slot.because = reason, because
         if slot.stage is RUNNING:
             self._move(slot, Move.CANCELLED)
-            self._queue(Do.CANCEL, slot)
+            self.actions.append((Do.CANCEL, slot, None))
         elif slot.stage is not STOPPING:
             self._withdraw(slot, outcomes.not_started(reason, because))
 
     def _withdraw(self, slot: S, result: Result) -> None:
         """Settle a call that has not started."""
-        self._queue(Do.WITHDRAW, slot)
+        self.actions.append((Do.WITHDRAW, slot, None))
         self._settle(slot, result)

@@ -41,13 +41,15 @@ class Call(Slot):
         "update",
     )
 
+    case: Case
+    """Unset while the call got no further than its name or its arguments."""
+
     def __init__(self, given: ToolCall, attempt: int = 1) -> None:
         super().__init__(given.id)
         self.given = given
         self.name = given.name
         self.attempt = attempt
         self.note = ""  # for people, once the call is on record
-        self.case: Case | None = None  # None: it got no further than its name or its arguments
         self.bound = 0  # how many calls with effects had begun when its locks were bound to places
         self.decision: Decision | None = None
         self.question: Question | None = None
@@ -63,31 +65,18 @@ class Call(Slot):
         self.update: ContextUpdate | None = None
 
     @property
-    def known(self) -> Case:
-        """The case of a call that was read."""
-        assert self.case is not None
-        return self.case
-
-    @property
     def label(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """``Bash(mkdir build…)``: enough for a person to recognise the call."""
-        if self.case is None:
+        case = getattr(self, "case", None)
+        if case is None:
             return label_of(self.name, UNDECLARED, self.given.arguments)
-        return label_of(self.name, self.case.traits.declared, self.case.arguments)
-
-    @property
-    def cascade(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.case is not None and self.case.traits.cascade
-
-    @property
-    def yields(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.case is not None and self.case.traits.interrupt == "cancel"
+        return label_of(self.name, case.traits.declared, case.arguments)
 
     @property
     def had_effects(self) -> bool:
         """Or may have had some."""
         result = self.result
-        if result is None or self.started is None or self.known.traits.effects == "none":
+        if result is None or self.started is None or self.case.traits.effects == "none":
             return False
         return not result.is_error or result.effects in ("done", "unknown")
 

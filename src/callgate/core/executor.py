@@ -117,7 +117,7 @@ class Executor:
         taken = Call(call, attempt)
         refused = self._approval.arrive(taken, refused)
         if refused is None and self._skip is not None and self._board.fallen is None:
-            refused = self._skip(taken.name, taken.known.traits)
+            refused = self._skip(taken.name, taken.case.traits)
         self._driver.calls[call.id] = taken
         self._board.arrived(taken, refused)
         self._driver.perform()

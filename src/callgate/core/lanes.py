@@ -171,7 +171,10 @@ class Claims:
 
     def put(self, number: int, locks: Placed) -> None:
         self._locks[number] = locks
-        _add(self._all, number)
+        if not self._all or self._all[-1] < number:
+            self._all.append(number)
+        else:
+            _add(self._all, number)
         if locks.scope == "exclusive":
             _add(self._exclusive, number)
         if locks.reads:
@@ -194,7 +197,7 @@ class Claims:
         """The highest number below ``before`` whose claim conflicts; -1 when there is none."""
         if locks.scope == "exclusive":
             return _latest(self._all, before)
-        found = _latest(self._exclusive, before)
+        found = _latest(self._exclusive, before) if self._exclusive else -1
         if self._written.at:
             for path in locks.reads:
                 found = max(found, self._written.latest(path, before))
@@ -235,6 +238,9 @@ class Watched(Generic[K]):
     def watch(self, waiting: K, blocker: K) -> None:
         self._waits[waiting] = blocker
         self._watchers.setdefault(blocker, {})[waiting] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._waits)
 
     def stop(self, waiting: K) -> None:
         blocker = self._waits.pop(waiting, None)
@@ -279,6 +285,8 @@ class Lanes:
         if number not in self._claims:
             return []
         self._claims.drop(number)
+        if not self._watched:
+            return []
         self._watched.stop(number)
         return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
 

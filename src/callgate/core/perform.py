@@ -72,7 +72,7 @@ class Performer:
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
         """Read arguments that somebody else than the model gave."""
-        case = call.known
+        case = call.case
         title = f"{call.name} (changed by {decision.by})"
         try:
             return self._read(call, case.tool, decision.arguments or {}, title, case.recent)
@@ -87,7 +87,7 @@ class Performer:
             return outcomes.invalid_arguments(title, read.errors)
         hashed = arguments_hash(call.name, read.arguments)
         traits = self._traits(call, tool, read.arguments)
-        call.early = traits.effects == "none"
+        call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
         call.case = Case(
             call.id,
@@ -122,7 +122,7 @@ class Performer:
 
     def places(self, call: Call) -> Placed:
         """Where the paths of its locks lead now."""
-        return call.locks if call.locks.scope != "paths" else place(call.known.traits.locks, self._normal)
+        return call.locks if call.locks.scope != "paths" else place(call.case.traits.locks, self._normal)
 
     # ---- run ----------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Performer:
 
     async def _previewed(self, call: Call, run: CallRun) -> ChangeSet:
         """ToolFailure if its locks do not cover it."""
-        case = call.known
+        case = call.case
         changes = await case.tool.preview(case.arguments, run)
         check_covered(changes, call.locks, run.host.normal)
         named = "/".join(name for name in run.lineage[-2:] if not name.startswith("~"))
@@ -145,7 +145,7 @@ class Performer:
 
     async def run(self, call: Call, run: CallRun) -> Result:
         """Apply its change, if it has a preview, and run the tool."""
-        case = call.known
+        case = call.case
         effects = case.traits.effects
         try:
             refused = await self._apply(call, run) if case.tool.previews else None
@@ -183,17 +183,17 @@ class Performer:
         try:
             run.changes = await self._host.apply(changes)
         except ToolFailure as failure:
-            tool = call.known.tool
+            tool = call.case.tool
             refused = getattr(tool, "refused", None)
             if refused is not None:
-                return _sound(call.name, refused(call.known.arguments, failure))
+                return _sound(call.name, refused(call.case.arguments, failure))
             return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")
         return None
 
     async def _against(self, call: Call, changes: ChangeSet) -> Result | None:
         """A change that nobody was shown, to files that the tool did not declare, is judged by the paths it really
         writes. It is too late to ask: what would have to be asked about is refused."""
-        case = call.known
+        case = call.case
         if case.traits.locks.scope == "paths":
             return None
         traits = replace(case.traits, declared_locks=writes(*changes.paths))
@@ -209,7 +209,7 @@ class Performer:
     def finish(self, call: Call, result: Result) -> Result | Awaitable[Result]:
         """Post hooks, then the size limit; awaitable only where there is something to wait for."""
         try:
-            after = self._gate.after(call.known, result)
+            after = self._gate.after(call.case, result)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -243,7 +243,7 @@ class Performer:
         edited = self._ledger.calls[call.id].edited
         notes: list[str] = []
         if edited is not None:
-            changed = dumps(call.known.arguments, ensure_ascii=False)
+            changed = dumps(call.case.arguments, ensure_ascii=False)
             notes.append(f"[{edited.by} changed the arguments to {changed}]")
         if isinstance(call.decision, Allow):
             notes += [f"[hook: {text}]" for text in call.decision.context]
@@ -259,7 +259,7 @@ class Performer:
         return not result.is_error and size_of(result) > self._limit_of(call)
 
     def _limit_of(self, call: Call) -> int:
-        return call.known.traits.max_result_chars or self._driver.settings.max_result_chars
+        return call.case.traits.max_result_chars or self._driver.settings.max_result_chars
 
     async def _spilled(self, call: Call, result: Result) -> Result:
         return await spilled(call.name, call.id, result, self._limit_of(call), self._host)
@@ -294,7 +294,7 @@ def unrecorded(error: BaseException) -> Result:
 def broken_off(call: Call) -> Result:
     """The program is being stopped while the call runs: it still gets its one result."""
     reason = call.reason or "user"
-    return call.finished or outcomes.stopped(reason, "The program stopped.", call.known.traits.effects)
+    return call.finished or outcomes.stopped(reason, "The program stopped.", call.case.traits.effects)
 
 
 def _broken(error: BaseException) -> Result:
@@ -307,7 +307,7 @@ def _broken(error: BaseException) -> Result:
 def _late(call: Call, result: Result) -> Result:
     """It ended although it was being cancelled: what it says of itself is the truth, if it says anything."""
     assert call.reason is not None
-    effects = call.known.traits.effects
+    effects = call.case.traits.effects
     if call.reason == "discarded":
         done = effects != "none" and not result.is_error
         stopped = outcomes.stopped("discarded", call.because, effects)

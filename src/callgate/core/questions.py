@@ -33,7 +33,7 @@ UNDECIDED = Deny("gate", "no check decided about this call")
 def question_about(
     call: Call, ask: Ask, choices: tuple[Choice, ...], *, now: float, patience: float | None, path: tuple[str, ...]
 ) -> Question:
-    case = call.known
+    case = call.case
     return Question(
         call_id=call.id,
         tool=case.name,
@@ -62,7 +62,7 @@ def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
 
 def answer_fault(call: Call, answer: Confirmation) -> str | None:
     """Why an answer cannot be taken."""
-    case = call.known
+    case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
         return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
     if answer.arguments_hash != case.arguments_hash:
@@ -100,7 +100,7 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
     ask = call.decision
     if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.standing:
         return None
-    case, policy = call.known, answer.always
+    case, policy = call.case, answer.always
     if answer.arguments is not None:  # it covers what the person wanted, not what the model wanted
         read = case.tool.read(answer.arguments)
         given = answer.arguments if isinstance(read, Rejected) else read.arguments
@@ -132,7 +132,7 @@ def _answered_before(call: Call, ask: Ask) -> bool:
     question = call.question or call.given.question
     return (
         question is not None
-        and question.arguments_hash == call.known.arguments_hash
+        and question.arguments_hash == call.case.arguments_hash
         and (question.by, question.reason) == (ask.by, ask.reason)
     )
 

@@ -72,7 +72,7 @@ class Runs:
             call.timer = self._clock.call_later(self._patience_of(call), lambda: self._overdue(call))
 
     def _patience_of(self, call: Call) -> float:
-        return call.known.traits.timeout or self._settings.lock_wait
+        return call.case.traits.timeout or self._settings.lock_wait
 
     def _granted(self, call: Call) -> None:
         """From any thread."""
@@ -121,7 +121,7 @@ class Runs:
         """None when the call has settled before anything of it ran."""
         if call.stage is not STARTING:
             return None
-        traits = call.known.traits
+        traits = call.case.traits
         try:
             event = CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
             if call.early:
@@ -187,7 +187,7 @@ class Runs:
             return
         assert call.reason is not None
         self._record.write(StrayFound(self._clock.now(), call.id, call.name))
-        late = outcomes.unstoppable(call.reason, call.because, call.known.traits.effects)
+        late = outcomes.unstoppable(call.reason, call.because, call.case.traits.effects)
         self._board.overdue(call, late if call.finished is None else self._performer.cut(call, call.finished))
         self._driver.forget(call.task)
         self._driver.perform()

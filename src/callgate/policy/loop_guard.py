@@ -5,9 +5,10 @@ from callgate.words.decisions import Ask
 
 
 def loop_guard(case: Case) -> Verdict:
-    """The same call for the third time in a row, or a cycle of calls coming round for the third time."""
+    """The same call for the third time in a row, or a cycle of calls coming round for the third time. A tool that is
+    meant to be called again and again says so."""
     recent = case.recent
-    if not recent or case.arguments_hash not in recent:
+    if not recent or case.traits.repeats or case.arguments_hash not in recent:
         return None
     trail = [*recent, case.arguments_hash]
     for period in range(1, len(trail) // 3 + 1):

@@ -76,18 +76,6 @@ def serving(tool: str, run: Run, store: PendingStore | None = None) -> Generator
         _call.reset(token)
 
 
-def serve(tool: str, run: Run) -> None:
-    """The rest of this task belongs to this call."""
-    around = _call.get()
-    _call.set(_Call(tool, tuple(run.lineage), around and around.store))
-
-
-def lineage_here() -> tuple[str, ...]:
-    """The lineage of the call that this code runs in; empty outside of any."""
-    call = _call.get()
-    return () if call is None else call.lineage
-
-
 def outside_calls() -> Context:
     """A context for the tasks of a session, which belong to no call: not even to one that the session was made in."""
     context = copy_context()

@@ -20,7 +20,6 @@ from callgate.tools.names import check_aliases, check_name
 from callgate.tools.preview import Preview
 from callgate.tools.schema import fresh, read_parameters
 from callgate.tools.signature import Signature, caller_scope, inside_partials, read_signature
-from callgate.tools.staging import serve
 from callgate.tools.traits import DeclaredTraits, TraitOptions
 from callgate.tools.undeclared import undeclared
 from callgate.tools.values import applied, to_result
@@ -144,7 +143,6 @@ class FunctionTool(Generic[P, R]):
         values = self._values(arguments)
         if self._run_parameter is not None:
             values[self._run_parameter] = run
-        serve(self.spec.name, run)
         value = await self._call(values, run)
         if value is None and self._preview is not None and run.changes is not None:
             value = applied(run.changes)

@@ -37,6 +37,7 @@ class TraitOptions(TypedDict, total=False):
     requires_interaction: bool | Callable[[Any], bool]
     own_state: bool | Callable[[Any], bool]
     needs_no_question: bool | Callable[[Any], bool]
+    repeats: bool | Callable[[Any], bool]
     choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice] | None] | None
     server: str
     command: PartOption
@@ -70,6 +71,7 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "requires_interaction": ("requires_interaction", lambda it: isinstance(it, bool), "true or false"),
     "own_state": ("own_state", lambda it: isinstance(it, bool), "true or false"),
     "needs_no_question": ("needs_no_question", lambda it: isinstance(it, bool), "true or false"),
+    "repeats": ("repeats", lambda it: isinstance(it, bool), "true or false"),
     "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
     "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }

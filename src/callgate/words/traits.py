@@ -61,6 +61,8 @@ class Traits:
     """It changes the session's own state alone, such as its to-do list; plan mode allows that."""
     needs_no_question: bool = False
     """With these arguments it runs without a rule, where no deny or ask rule, no mode and no hard safety objects."""
+    repeats: bool = False
+    """It is meant to be called again with the same arguments, as a poller is: the loop guard lets it."""
     judged_as: str = ""
     """The name by which rules, modes, hooks and people know the call, where that is not the tool's own."""
     declared: Declared = UNDECLARED
