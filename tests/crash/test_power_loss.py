@@ -37,13 +37,16 @@ class Cut:
         self.new = seen(self.world / "root")
         self._patch = monkeypatch
 
-    def sweep(self, model: Model, each: int, part: slice = slice(None)) -> tuple[Counter[str], list[str]]:
+    def sweep(
+        self, model: Model, each: int, part: slice = slice(None), recorder: Recorder | None = None
+    ) -> tuple[Counter[str], list[str]]:
         """How many images came out old and new, and what is bad."""
+        recorder = recorder or self.recorder
         found: Counter[str] = Counter()
         bad: list[str] = []
-        for name, names, time in [*self.recorder.images(model, 1, each)][part]:
+        for name, names, time in [*recorder.images(model, 1, each)][part]:
             shutil.rmtree(self.world)
-            self.recorder.write(names, time, self.world)
+            recorder.write(names, time, self.world)
             outcome = self._recovered(self.world)
             found[outcome] += 1
             bad += [f"{name}: {outcome}"[:300]] if outcome not in ("old", "new") else []
@@ -97,6 +100,28 @@ def test_a_power_cut_leaves_no_folder_of_a_deletion_half_removed(
     for model in ("strict", "ext4"):
         found, bad = cut.sweep(model, 6)
         assert not bad, "\n".join([f"{len(bad)} of {found.total()} images are bad", *bad[:20]])
+
+
+@pytest.mark.spec("CHG-1")
+@pytest.mark.parametrize("model", ["strict", "ext4"])
+def test_a_power_cut_while_a_change_is_recovered_is_recovered_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model
+) -> None:
+    cut = Cut(tmp_path, change(6), 6, monkeypatch)
+    images = [*cut.recorder.images(model, 1, 2)]
+    bad: list[str] = []
+    tried = 0
+    for name, names, time in images[5 :: max(len(images) // 6, 1)]:
+        shutil.rmtree(cut.world)
+        cut.recorder.write(names, time, cut.world)
+        again = Recorder(cut.world)
+        with again.recording(monkeypatch):
+            asyncio.run(kept_host(cut.world).recover())
+        found, wrong = cut.sweep(model, 2, recorder=again)
+        bad += [f"{name}, then {each}" for each in wrong]
+        tried += found.total()
+    assert not bad, "\n".join([f"{len(bad)} of {tried} images are bad", *bad[:20]])
+    assert tried > 20
 
 
 @pytest.mark.slow

@@ -323,3 +323,42 @@ def test_a_change_that_failed_half_way_has_unknown_effects_and_is_put_back_at_th
         assert [kept.state for kept in desk.history.all()] == ["discarded"]
 
     run(main())
+
+
+@pytest.mark.spec("CHG-1")
+def test_a_change_that_cannot_be_finished_is_said_at_every_start_until_it_can(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    async def start() -> list[str]:
+        session, _ = await desk.session(turn(say("hello")), turn(say("again")), journal=await desk.store.open())
+        async with session:
+            told: list[Noted] = []
+            for _ in range(2):
+                told += [event async for event in session.send(Prompt("go on")) if isinstance(event, Noted)]
+        return [event.text for event in told]
+
+    async def main() -> None:
+        session, _ = await desk.session(turn(say("hello")))
+        async with session:
+            await session.send(Prompt("go"))
+        for name in "ab":
+            (desk.root / name).write_text("0")
+        with dies_after(1, monkeypatch):
+            await desk.host(session.id).apply(ChangeSet("both", tuple(FileChange(name, b"0", b"1") for name in "ab")))
+        for _ in range(2):
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", refuses)
+                (told,) = await start()
+            assert told == (
+                "both was cut short when a program ended and is half applied; it cannot be finished yet: "
+                "Read-only file system"
+            )
+            assert [kept.state for kept in desk.history.all()] == ["applying"]
+        assert await start() == ["both was cut short when a program ended; it is finished now"]
+        assert desk.files() == {"a": "1", "b": "1"}
+        assert [kept.state for kept in desk.history.all()] == ["applied"]
+
+    run(main())
