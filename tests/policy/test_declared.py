@@ -12,7 +12,7 @@ from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
 from callgate.policy.entries import RuleLine
 from callgate.policy.rules import Rulebook
-from callgate.tools.tool import tool
+from callgate.tools.tool import schema_tool, tool
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Effect, Origin, arguments_hash
 from callgate.words.modes import Mode
@@ -260,7 +260,7 @@ SERVERS: list[tuple[str, str, str, bool, bool]] = [
 def test_a_rule_on_a_server_is_about_the_server_the_tool_says_it_belongs_to(judged: Desk) -> None:
     wrong: list[str] = []
     for rule, name, server, denied, allowed in SERVERS:
-        made = tool(name=name, server=server)(peek.__wrapped__)  # pyright: ignore[reportFunctionMemberAccess]
+        made = schema_tool(name, "", peek.spec.parameters, lambda given: given, server=server)
         found = judged(made, {"fn": "x"}, deny=[rule]) == "deny", judged(made, {"fn": "x"}, allow=[rule]) == "allow"
         if found != (denied, allowed):
             wrong.append(f"{rule} on {name} of {server or '?'}: {found}")

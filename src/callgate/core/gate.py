@@ -109,8 +109,9 @@ class DecisionGate:
             if answer.arguments is not None:
                 changed_by, at = answer.by, 0
             case = taken
-        for left in () if trace is None else checks[at:]:
-            trace(Judged(left.name, None, case, "skipped"))
+        if trace is not None:
+            for left in checks[at:]:
+                trace(Judged(left.name, None, case, "skipped"))
         return self._final(case, decision or _UNDECIDED, trace)
 
     def _judged_again(self, case: Case) -> _Steps[Deny | Ask | None]:

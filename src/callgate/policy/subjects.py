@@ -72,7 +72,7 @@ class Subject:
         """True if the tool declares this part and no other that a rule on it would say nothing of: for allow rules on
         every tool of a kind."""
         kinds = self.declared.kinds & {"command", "address", "agent"}
-        return kinds == {kind} and (kind != "address" or self.case.traits.effects == "none")
+        return kinds == frozenset((kind,)) and (kind != "address" or self.case.traits.effects == "none")
 
     # ---- the command ----------------------------------------------------------------------------------------------
 

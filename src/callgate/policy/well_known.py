@@ -51,8 +51,9 @@ def paths(given: Given) -> list[str]:
     """Paths under the names that arguments of file tools have."""
     values = vars(given)
     listed = values.get("paths")
-    named = [values.get(name) for name in ("file_path", "path", "notebook_path")]
-    return [each for each in (*named, *(listed if isinstance(listed, list) else ())) if isinstance(each, str)]
+    found: list[object] = [values.get(name) for name in ("file_path", "path", "notebook_path")]
+    found += cast("list[object]", listed) if isinstance(listed, list) else []
+    return [each for each in found if isinstance(each, str)]
 
 
 def searched(given: Given) -> list[str]:

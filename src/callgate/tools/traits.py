@@ -139,7 +139,8 @@ def _part(tool: str, kind: str, value: Any, arguments: Collection[str]) -> Part:
         return None
     if callable(value):
         return _one_argument(cast("Callable[..., Any]", value), kind, tool)
-    names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
+    listed = cast("Sequence[Any]", value) if isinstance(value, Sequence) else ()
+    names: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(listed)
     unknown = [name for name in names if name not in arguments]
     if not names or unknown or (len(names) > 1 and kind not in ("reads", "writes")):
         named = "arguments" if kind in ("reads", "writes") else "one argument"

@@ -107,7 +107,7 @@ def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str | PathLike):
         return (str(fspath(cast("str | PathLike[str]", value))),)
     if isinstance(value, Mapping | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{type(value).__name__}, wanted text")
+        raise TypeError(f"{type(cast(object, value)).__name__}, wanted text")
     return tuple(text for each in cast("Iterable[object]", value) for text in _texts(each))
 
 
@@ -120,8 +120,10 @@ def _text(value: object) -> str | None:
 
 def _only(value: object) -> object:
     """What a single name found; a function's value as it is."""
-    found = cast("list[object]", value) if isinstance(value, list) else None
-    return found[0] if found is not None and len(found) == 1 else value
+    if not isinstance(value, list):
+        return value
+    found = cast("list[object]", value)
+    return found[0] if len(found) == 1 else found
 
 
 def _command(value: object) -> str | None:
