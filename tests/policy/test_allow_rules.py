@@ -11,6 +11,7 @@ from callgate.policy.entries import Layer
 from callgate.words.decisions import Allow, Effect, Origin
 from callgate.words.traits import Traits, exclusive, reads, writes
 from tests.policy.gate_kit import ROOT, book, case_of, decided, hooked, line, outcome, rules, shell
+from tests.rows import rows
 
 
 def test_an_allow_rule_allows_and_is_named() -> None:
@@ -19,7 +20,7 @@ def test_an_allow_rule_allows_and_is_named() -> None:
     assert outcome(case_of("Deploy", to="prod"), rules(allow=["Deploy(to=test)"])) == "ask"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("allow", "case", "expected"),
     [
         (["Edit(/src/**)"], case_of("Edit", file_path="src/a.py"), "allow"),
@@ -59,7 +60,7 @@ def test_what_allow_rules_cover(allow: Sequence[str], case: Case, expected: str)
     assert outcome(case, rules(allow=allow)) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("allow", "command", "expected"),
     [
         (["Bash(git commit:*)"], "git commit -m x", "allow"),
@@ -93,7 +94,7 @@ def test_a_redirection_may_go_where_edits_are_accepted() -> None:
     assert outcome(shell("echo x > .git/config", mode="accept_edits"), rulebook) == "ask"
 
 
-@pytest.mark.parametrize("effect", ["deny", "ask"])
+@rows("effect", ["deny", "ask"])
 def test_a_rule_on_the_whole_shell_does_not_cover_what_narrow_rules_cannot_see_into(effect: Effect) -> None:
     narrow = book(line(effect, "Bash(rm:*)"), line("allow", "Bash"))
     assert outcome(shell("python x.py"), narrow) == "ask"
@@ -108,10 +109,8 @@ def test_a_rule_on_the_whole_shell_does_not_cover_what_narrow_rules_cannot_see_i
 
 
 @pytest.mark.spec("GATE-3")
-@pytest.mark.parametrize(
-    ("layer", "expected"), [("managed", "allow"), ("user", "allow"), ("command line", "allow"), ("session", "ask")]
-)
-@pytest.mark.parametrize(
+@rows(("layer", "expected"), [("managed", "allow"), ("user", "allow"), ("command line", "allow"), ("session", "ask")])
+@rows(
     ("text", "case"),
     [
         ("Read(//etc/**)", case_of("Read", file_path="/etc/hosts")),

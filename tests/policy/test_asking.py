@@ -9,12 +9,13 @@ from callgate.words.decisions import Allow, Ask, Effect, Origin, Pattern
 from callgate.words.modes import Mode
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import NOW, book, case_of, decided, hooked, line, outcome, policy, rules, shell
+from tests.rows import rows
 
 # ---- the loop guard ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.spec("EXE-26")
-@pytest.mark.parametrize("mode", ["default", "bypass"])
+@rows("mode", ["default", "bypass"])
 def test_the_same_call_for_the_third_time_asks(mode: Mode) -> None:
     case = case_of("Look", traits=Traits("none"), mode=mode)
     same = case.arguments_hash
@@ -42,7 +43,7 @@ def test_the_same_call_for_the_third_time_asks(mode: Mode) -> None:
 # ---- ask rules, and what guards like them -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["default", "accept_edits", "bypass"])
+@rows("mode", ["default", "accept_edits", "bypass"])
 def test_an_ask_rule_asks_in_every_mode_and_every_time(mode: Mode) -> None:
     rulebook = rules(ask=["Deploy(to=prod)"], allow=["Deploy"])
     case = case_of("Deploy", to="prod", mode=mode, policies=[policy("allow", "Deploy")])
@@ -69,8 +70,8 @@ def test_a_hook_that_asks_is_heard_even_in_bypass() -> None:
 UNREAD = "git status $'\\"
 
 
-@pytest.mark.parametrize("effect", ["deny", "ask"])
-@pytest.mark.parametrize("text", ["Bash(rm:*)", "Read(.env)"])
+@rows("effect", ["deny", "ask"])
+@rows("text", ["Bash(rm:*)", "Read(.env)"])
 def test_a_command_nobody_can_read_asks_even_in_bypass_where_narrow_rules_stand(effect: Effect, text: str) -> None:
     rulebook = book(line(effect, text), line("allow", "Bash"))
     decision = decided(shell(UNREAD, mode="bypass"), rulebook)
@@ -82,7 +83,7 @@ def test_a_command_nobody_can_read_asks_even_in_bypass_where_narrow_rules_stand(
     assert outcome(shell("git status", mode="bypass"), rulebook) == "allow"
 
 
-@pytest.mark.parametrize("text", ["Bash(rm:*)", "Read(.env)", "Edit(x)"])
+@rows("text", ["Bash(rm:*)", "Read(.env)", "Edit(x)"])
 def test_without_narrow_rules_on_the_shell_an_unread_command_is_like_any_other(text: str) -> None:
     assert outcome(shell(UNREAD, mode="bypass"), rules(allow=[text])) == "allow"
     assert outcome(shell(UNREAD, mode="bypass"), rules(deny=["Deploy(a=1)"])) == "allow"
@@ -100,13 +101,13 @@ def test_a_narrow_answer_guards_like_a_narrow_rule() -> None:
 # ---- interaction ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["default", "bypass"])
+@rows("mode", ["default", "bypass"])
 def test_a_tool_that_needs_a_person_asks_in_every_mode(mode: Mode) -> None:
     decision = decided(case_of("AskUserQuestion", mode=mode), rules(allow=["AskUserQuestion"]))
     assert decision == Ask("interaction", "AskUserQuestion needs a person", standing=True)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "note"),
     [
         (shell("gіt push"), "і is cyrillic small letter byelorussian-ukrainian i (U+0456)"),

@@ -1,14 +1,13 @@
 """What nobody spoke of: the tool itself decides, and a question says what is risky."""
 
-import pytest
-
 from callgate.core.ports import Case
 from callgate.words.decisions import Ask
 from callgate.words.traits import Traits, reads, shared, writes
 from tests.policy.gate_kit import case_of, decided, shell
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "expected", "why"),
     [
         (case_of("Look", traits=Traits("none")), "allow", "it only reads"),
@@ -46,7 +45,7 @@ def test_what_nobody_spoke_of_is_decided_by_the_tool_itself(case: Case, expected
     assert why in decision.reason
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "risk"),
     [
         (case_of("Deploy"), None),

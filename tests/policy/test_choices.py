@@ -9,6 +9,7 @@ from callgate.policy.choices import choices_for
 from callgate.words.decisions import Choice, Pattern, Question
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import ROOT, case_of, outcome, policy, shell
+from tests.rows import rows
 
 
 def offered(case: Case) -> list[Pattern | None]:
@@ -25,7 +26,7 @@ def test_what_the_tool_proposes_goes_before_what_its_kind_suggests() -> None:
     assert choices_for(case_of("Write", file_path="a", traits=Traits(choices_for_always=(own,))))[1:] == (own,)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "prefix"),
     [
         ("git commit -m x", "git commit"),
@@ -83,7 +84,7 @@ def test_for_what_is_no_command_nothing_is_offered() -> None:
     assert offered(case_of("Bash", {"command": 3})) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "patterns"),
     [
         (case_of("Write", file_path="src/a.py"), ["./src/a.py", "./src/**"]),

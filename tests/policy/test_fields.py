@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from callgate.policy.fields import Wild, example, parse_fields
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "fits"),
     [
         ("users", "users", True),
@@ -49,7 +50,7 @@ def touches(content: str, arguments: dict[str, Any]) -> bool:
 
 
 @pytest.mark.spec("GATE-1")
-@pytest.mark.parametrize(
+@rows(
     ("content", "arguments", "fits"),
     [
         ("table=users", {"table": "users"}, True),
@@ -91,7 +92,7 @@ def test_a_field_is_compared_with_the_value_of_the_argument_of_that_name(
     assert touches(content, arguments) is fits
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
     [
         {"query": "table=users"},
@@ -117,7 +118,7 @@ def test_a_list_is_stopped_by_a_value_in_it_and_allowed_by_none() -> None:
     assert not covers("table=users", {"table": ["users"]})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "why"),
     [
         ("users", "name=value, at character 1"),

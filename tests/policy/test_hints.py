@@ -1,18 +1,17 @@
 """Rules that can be read and are hardly meant that way."""
 
-import pytest
-
 from callgate.policy.hints import hint
 from callgate.policy.rules import make_rule
 from callgate.policy.well_known import TABLE, meant_by
 from callgate.words.decisions import Effect, Origin
+from tests.rows import rows
 
 
 def said(effect: Effect, text: str) -> str | None:
     return hint(make_rule(effect, text, Origin(), root="/srv/app", home="/home/me"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "says"),
     [
         ("Bash(* --version)", "allows nothing: write the program, or Bash alone for every command"),
@@ -36,7 +35,7 @@ def test_what_is_hardly_meant_is_told_with_what_to_write(text: str, says: str) -
     assert says in str(said("allow", text))
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         *("Bash", "Bash(git log:*)", "Bash(git log)", "Bash(npm run *)", "Bash(bash -c :)", "Bash(log:)"),
@@ -49,7 +48,7 @@ def test_what_looks_meant_is_left_alone(text: str) -> None:
     assert said("allow", text) is None
 
 
-@pytest.mark.parametrize("effect", ["deny", "ask"])
+@rows("effect", ["deny", "ask"])
 def test_a_star_for_the_program_is_a_wide_net_in_a_deny_rule(effect: Effect) -> None:
     assert said(effect, "Bash(*)") is None
     assert said(effect, "Bash(* --force)") is None
@@ -57,7 +56,7 @@ def test_a_star_for_the_program_is_a_wide_net_in_a_deny_rule(effect: Effect) -> 
     assert said(effect, "Bash(git*)") == "the star stands for any program: write Bash(git:*)"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "meant"),
     [
         *(("bash", "Bash"), ("Bsh", "Bash"), ("webfetch", "WebFetch"), ("NoteBookEdit", "NotebookEdit")),
@@ -68,7 +67,7 @@ def test_a_name_that_is_nearly_well_known_was_meant_to_be(name: str, meant: str 
     assert meant_by(name) == meant
 
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+@rows("name", sorted(TABLE))
 def test_a_well_known_name_is_meant(name: str) -> None:
     assert meant_by(name) is None
     assert meant_by(name.lower()) == name

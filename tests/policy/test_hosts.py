@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.policy.hosts import HostPattern, host_of, host_pattern, is_private, is_public_suffix, normal_host
+from tests.rows import rows
 
 LONG = ".".join(["a" * 63] * 3 + ["b" * 61])  # 253 characters
 NAMES = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,5}[a-z0-9])?(\.[a-z]([a-z-]{0,5}[a-z])?){1,3}", fullmatch=True)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "normal"),
     [
         ("example.com", "example.com"),
@@ -49,7 +50,7 @@ def test_a_host_has_one_normal_form(text: str, normal: str | None) -> None:
     assert normal_host(text) == normal
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         *("", ".", "..", "a..b", ".example.com"),
@@ -85,7 +86,7 @@ def test_what_is_in_doubt_is_no_host(text: str) -> None:
         assert pattern.touches(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "host"),
     [
         ("http://example.com", "example.com"),
@@ -110,7 +111,7 @@ def test_the_host_of_a_plain_address(url: str, host: str) -> None:
     assert host_of(url) == host
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     [
         *("", "example.com", "//example.com", "https:example.com"),
@@ -142,7 +143,7 @@ def test_an_address_in_doubt_has_no_host(url: str) -> None:
     assert host_of(url) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "covered", "not_covered"),
     [
         (
@@ -208,7 +209,7 @@ def test_a_deny_touches_every_port_and_only_the_hosts_it_names() -> None:
     assert not below.touches("evil.org")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "why"),
     [
         ("", "write a name"),
@@ -240,16 +241,12 @@ def test_a_pattern_that_is_wrong_says_why(rule: str, why: str) -> None:
         host_pattern(rule)
 
 
-@pytest.mark.parametrize(
-    "name", ["com", "co.uk", "com.br", "or.jp", "gov.au", "s3.amazonaws.com", "pages.dev", "net.de"]
-)
+@rows("name", ["com", "co.uk", "com.br", "or.jp", "gov.au", "s3.amazonaws.com", "pages.dev", "net.de"])
 def test_a_suffix_for_everybody_is_known(name: str) -> None:
     assert is_public_suffix(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["example.com", "a.co.uk", "uk.co", "example.uk", "a.github.io", "com.example", "co.info", "amazon.de"]
-)
+@rows("name", ["example.com", "a.co.uk", "uk.co", "example.uk", "a.github.io", "com.example", "co.info", "amazon.de"])
 def test_a_name_of_somebody_is_no_suffix(name: str) -> None:
     assert not is_public_suffix(name)
 
@@ -288,7 +285,7 @@ def test_every_entry_of_the_tables_is_there_and_in_use() -> None:
         assert not is_private(f"a{name}.com")
 
 
-@pytest.mark.parametrize(
+@rows(
     "host",
     [
         *("localhost", "LOCALHOST.", "a.localhost", "localhost:3000"),
@@ -310,7 +307,7 @@ def test_hosts_of_the_own_machine_network_and_cloud_are_private(host: str) -> No
     assert is_private(host)
 
 
-@pytest.mark.parametrize(
+@rows(
     "host",
     [
         *("example.com", "evil.test", "local.example.com"),

@@ -7,6 +7,7 @@ import pytest
 
 from callgate.policy.keys import DEFAULTS, EVENTS, KINDS, READERS, SETTINGS, keys_of, read_moment
 from callgate.words.limits import ExecutorSettings, LoopLimits
+from tests.rows import rows
 
 
 def test_every_key_is_explained_and_named_once() -> None:
@@ -26,7 +27,7 @@ def test_the_events_are_those_of_the_specification() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("section", "names"),
     [
         ("", ["mode"]),
@@ -90,14 +91,14 @@ REFUSED: list[tuple[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "read"), TAKEN, ids=lambda value: repr(value)[:30])
+@rows(("kind", "value", "read"), TAKEN, ids=lambda value: repr(value)[:30])
 def test_a_kind_takes_what_it_says(kind: str, value: object, read: object) -> None:
     found = READERS[kind](value)
     assert found == read
     assert type(found) is type(read)
 
 
-@pytest.mark.parametrize(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
+@rows(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
 def test_a_kind_refuses_what_it_does_not_say(kind: str, value: object) -> None:
     with pytest.raises(ValueError):
         READERS[kind](value)
@@ -111,7 +112,7 @@ def test_a_bad_expression_is_explained() -> None:
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "moment"),
     [
         (date(2027, 1, 1), NEW_YEAR),
@@ -125,7 +126,7 @@ def test_a_moment_is_a_date_a_time_or_a_while_from_now_on(value: object, moment:
     assert read_moment(value, 1_000.0) == moment
 
 
-@pytest.mark.parametrize("value", [time(7), 5, "soon", True, "2027-01-01"], ids=repr)
+@rows("value", [time(7), 5, "soon", True, "2027-01-01"], ids=repr)
 def test_what_is_no_moment_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         read_moment(value, 0.0)

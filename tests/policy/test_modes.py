@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 
-import pytest
-
 from callgate.core.ports import Case
 from callgate.words.decisions import Allow, Deny
 from callgate.words.traits import Traits, exclusive, reads, writes
 from tests.policy.gate_kit import ROOT, case_of, decided, hooked, outcome, policy, rules, shell
+from tests.rows import rows
 
 # ---- plan -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "expected"),
     [
         (case_of("Read", file_path="a.py"), "allow"),
@@ -53,7 +52,7 @@ def test_bypass_allows_the_rest() -> None:
         assert decided(replace(case, mode="bypass")) == Allow("mode bypass")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "expected"),
     [
         (case_of("Edit", file_path="a.py"), "allow"),

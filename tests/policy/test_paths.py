@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from callgate.policy.paths import MOST_CHARACTERS, MOST_PARTS, PathPattern, loose_name, parse_path_pattern
 from callgate.words.places import Place, PlaceKind
+from tests.rows import rows
 
 ROOT, HOME = "/srv/proj", "/home/me"
 
@@ -146,7 +147,7 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "path", "covered"), MEANINGS, ids=ascii)
+@rows(("rule", "path", "covered"), MEANINGS, ids=ascii)
 def test_what_a_pattern_covers(rule: str, path: str, covered: bool) -> None:
     assert pattern(rule).covers(at(path)) == covered
     if covered:
@@ -186,7 +187,7 @@ def test_a_fault_is_never_covered_and_still_touched() -> None:
     assert pattern("**").touches(at("a", fault="odd"))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "path"),
     [
         (".env", ".ENV"),
@@ -216,7 +217,7 @@ def test_for_denying_other_spellings_count_and_for_allowing_they_do_not(rule: st
     assert pattern(rule).covers(at(path)) == (rule == "[!A].txt")
 
 
-@pytest.mark.parametrize(("rule", "path"), [(".env", ".env.local"), (".env", "env"), ("a.b*", "ab"), ("[a-c]", "D")])
+@rows(("rule", "path"), [(".env", ".env.local"), (".env", "env"), ("a.b*", "ab"), ("[a-c]", "D")])
 def test_for_denying_other_names_do_not_count(rule: str, path: str) -> None:
     assert not pattern(rule).touches(at(path))
 
@@ -247,7 +248,7 @@ def test_denying_reaches_where_the_links_of_the_rule_lead(tmp_path: Path) -> Non
     assert not bound.touches(Place("x", (f"{top}/real/x",), f"{top}/real/x", False))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "words"),
     [
         ("", "empty: write \\*\\*"),
@@ -310,7 +311,7 @@ BOMBS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "path"), BOMBS, ids=lambda text: ascii(text)[:12])
+@rows(("rule", "path"), BOMBS, ids=lambda text: ascii(text)[:12])
 def test_no_pattern_is_slow(rule: str, path: str) -> None:
     found, place = pattern(rule), at(path.rstrip("/"))
     found.covers(place)

@@ -3,11 +3,10 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from callgate.host.paths import Resolver
 from callgate.policy.protected import What, danger
 from callgate.words.places import Place, PlaceKind
+from tests.rows import rows
 
 ROOT, HOME = "/srv/proj", "/home/me"
 
@@ -120,7 +119,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("path", "words"), WRITTEN)
+@rows(("path", "words"), WRITTEN)
 def test_protected_places_are_not_written_and_may_be_read(path: str, words: str) -> None:
     for what in ("write", "remove"):
         why = said(path, what)
@@ -129,7 +128,7 @@ def test_protected_places_are_not_written_and_may_be_read(path: str, words: str)
     assert said(path, "read") is None
 
 
-@pytest.mark.parametrize("path", [*SECRET, *SYSTEM_SECRET])
+@rows("path", [*SECRET, *SYSTEM_SECRET])
 def test_secrets_are_not_even_read(path: str) -> None:
     for what in ("read", "write", "remove"):
         why = said(path, what)
@@ -145,7 +144,7 @@ def test_tokens_of_tools_are_secrets_at_home_only() -> None:
         assert words in str(said(f"{HOME}/{name}", "write"))
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     texts(
         """
@@ -164,7 +163,7 @@ def test_ordinary_files_stay_ordinary(path: str) -> None:
         assert said(path, what) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     [
         *(".GIT/config", ".Git/hooks/x", ".git./config", ".git /config", ".git . ./x", ".git::$INDEX_ALLOCATION/x"),
@@ -213,7 +212,7 @@ def test_the_sentence_names_where_a_link_leads() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "words"),
     [
         (ROOT, "workspace"),
@@ -241,9 +240,7 @@ def test_what_holds_everything_is_not_removed(path: str, words: str) -> None:
     assert "removing" not in str(said(place, "write"))
 
 
-@pytest.mark.parametrize(
-    "path", ["build", "build/*", f"{ROOT}/src", "/tmp/x", f"{HOME}/x", f"{ROOT}x/y", "/srv/other", "C:/a/b"]
-)
+@rows("path", ["build", "build/*", f"{ROOT}/src", "/tmp/x", f"{HOME}/x", f"{ROOT}x/y", "/srv/other", "C:/a/b"])
 def test_anything_else_may_be_removed(path: str) -> None:
     hop = path if path.startswith(("/", "C:")) else f"{ROOT}/{path}"
     assert said(Place(path, (hop,), hop, hop.startswith(ROOT + "/")), "remove") is None
@@ -264,7 +261,7 @@ def test_devices_need_a_yes_but_for_nothing() -> None:
     assert said(at("/dev/shm/file", kind="file"), "write") is None
 
 
-@pytest.mark.parametrize("what", ["read", "write", "remove"])
+@rows("what", ["read", "write", "remove"])
 def test_escapes_need_a_yes(what: What) -> None:
     assert "a link leads out" in str(said(at("link/x", "/opt/x"), what))
     assert "a link leads out" in str(said(at("a", "/opt/back", "b"), what))
@@ -316,7 +313,7 @@ def test_a_name_is_shown_as_far_as_it_says_something() -> None:
     assert len(said) < 300
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "what", "words"),
     [
         (".gi?/config", "write", "records"),
@@ -341,7 +338,7 @@ def test_a_pattern_of_the_shell_is_about_the_protected_names_it_fits(path: str, 
     assert words in str(said(path, what))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "what"),
     [
         ("*", "read"),

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from callgate.policy.shorten import brief, sentence
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
 from callgate.words.traits import Traits, writes
 from tests.policy.gate_kit import book, case_of, decided, line, rules, shell
+from tests.rows import rows
 
 WOULD = re.compile(r"; (?:the rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow it)?\Z")
 
@@ -54,7 +54,7 @@ COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "allow", "says"), COMMANDS, ids=[each[0] for each in COMMANDS])
+@rows(("command", "allow", "says"), COMMANDS, ids=[each[0] for each in COMMANDS])
 def test_a_question_about_a_command_names_rules_that_would_allow_it(
     command: str, allow: Sequence[str], says: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_a_question_about_a_command_names_rules_that_would_allow_it(
     assert isinstance(decided(shell(command), rules(allow=[*allow, *offered(reason)])), Allow)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "says"),
     [
         ("touch $x", "rules on commands do not cover an expansion (at character 8)"),
@@ -104,7 +104,7 @@ def test_a_rule_that_covers_the_words_and_ends_at_the_workspace_says_so() -> Non
     assert asked(shell("touch /tmp/x"), whole).startswith("Bash does not cover this: /tmp/x is outside the workspace")
 
 
-@pytest.mark.parametrize(("effect", "says"), [("deny", "Bash(rm:*) is denied"), ("ask", "Bash(rm:*) asks")])
+@rows(("effect", "says"), [("deny", "Bash(rm:*) is denied"), ("ask", "Bash(rm:*) asks")])
 def test_a_command_in_doubt_names_the_rule_it_may_slip_past(effect: Effect, says: str) -> None:
     def guarded(*allow: str) -> Rulebook:
         kept = [line(effect, "Read(x)"), line(effect, "Bash(rm:*)")]
@@ -139,7 +139,7 @@ FILES: Sequence[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "says"), FILES, ids=[each[0] for each in FILES])
+@rows(("path", "says"), FILES, ids=[each[0] for each in FILES])
 def test_a_question_about_a_file_names_the_rule_on_it(path: str, says: str) -> None:
     case = case_of("Write", file_path=path)
     reason = asked(case)
@@ -183,7 +183,7 @@ def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way(
 # ---- other tools ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "allow", "says"),
     [
         (case_of("Deploy"), (), "Deploy may change something, and no rule covers it; the rule Deploy would"),
@@ -209,7 +209,7 @@ def test_a_question_about_another_tool_names_the_rule_on_it(case: Case, allow: S
 # ---- length -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("case", "rulebook"),
     [
         (shell(f"touch {'a' * 3_000}"), rules()),
@@ -254,7 +254,7 @@ def test_a_remembered_answer_is_named_as_one() -> None:
     assert reason.startswith("policy allow Deploy(to=b) [session] does not cover this")
 
 
-@pytest.mark.parametrize(("words", "named"), [(200, True), (201, False)])
+@rows(("words", "named"), [(200, True), (201, False)])
 def test_of_a_command_that_nobody_reads_no_rule_is_named(words: int, named: bool) -> None:
     command = " ".join(["git", "log", "--output=x", *["a"] * (words - 3)])
     assert (f"{'git log'}" in asked(shell(command), rules(allow=["Bash(git log:*)"]))) is named

@@ -9,6 +9,7 @@ from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule, parse_rule
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Effect, Origin
 from tests.policy.gate_kit import HOME, NOW, ROOT, book, case_of, line
+from tests.rows import rows
 
 HERE = Origin("user", "user.toml", 3)
 
@@ -24,7 +25,7 @@ def subject(name: str, /, **arguments: Any) -> Subject:
 # ---- grammar ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "parts"),
     [
         ("Bash", ("Bash", None)),
@@ -49,7 +50,7 @@ def test_a_rule_is_a_tool_with_or_without_content(text: str, parts: tuple[str, s
 
 
 @pytest.mark.spec("GATE-1")
-@pytest.mark.parametrize(
+@rows(
     ("text", "why"),
     [
         ("", "starts with the name of a tool, at character 1"),
@@ -82,7 +83,7 @@ def test_what_is_no_rule_is_refused_with_its_position(text: str, why: str) -> No
     assert why in str(error.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "why"),
     [
         ("mcp__db__query(users)", "name=value, at character 16"),
@@ -108,7 +109,7 @@ def test_a_fault_in_the_content_has_its_position_in_the_rule(text: str, why: str
     assert why in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["*", "mcp__*"])
+@rows("text", ["*", "mcp__*"])
 def test_no_allow_rule_is_about_any_tool_at_all(text: str) -> None:
     with pytest.raises(ValueError):
         rule(text, "allow")
@@ -118,7 +119,7 @@ def test_no_allow_rule_is_about_any_tool_at_all(text: str) -> None:
 # ---- which calls a rule is about --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "tool", "named"),
     [
         ("Bash", "Bash", True),
@@ -144,7 +145,7 @@ def test_a_rule_names_a_tool_or_the_tools_of_a_server(text: str, tool: str, name
     assert (rule(text).against(subject(tool)) is not None) is named
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "tool", "arguments", "applies"),
     [
         ("Read(/.env)", "Read", {"file_path": ".env"}, True),
@@ -207,7 +208,7 @@ def test_a_deny_rule_applies_to_what_the_call_is_about(
     assert (rule(text, "ask").against(subject(tool, **arguments)) is not None) is applies
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "tool", "arguments", "covered"),
     [
         ("Edit", "Edit", {"file_path": "a"}, True),
@@ -241,7 +242,7 @@ def test_a_deny_rule_knows_a_tool_by_its_aliases_and_an_allow_rule_does_not() ->
     assert not rule("Terminal", "allow").covers(about)
 
 
-@pytest.mark.parametrize(("expires_at", "counts"), [(None, True), (NOW + 1, True), (NOW, False), (NOW - 1, False)])
+@rows(("expires_at", "counts"), [(None, True), (NOW + 1, True), (NOW, False), (NOW - 1, False)])
 def test_a_rule_counts_until_it_expires(expires_at: float | None, counts: bool) -> None:
     about = subject("Deploy")
     assert (rule("Deploy", expires_at=expires_at).against(about) is not None) is counts
@@ -249,7 +250,7 @@ def test_a_rule_counts_until_it_expires(expires_at: float | None, counts: bool) 
     assert rule("Deploy", expires_at=expires_at).lives(NOW) is counts
 
 
-@pytest.mark.parametrize(
+@rows(
     ("layer", "reaches"),
     [
         ("managed", True),
@@ -298,7 +299,7 @@ def test_a_rule_keeps_what_its_line_says() -> None:
 
 
 @pytest.mark.spec("GATE-3")
-@pytest.mark.parametrize("layer", ["project", "local"])
+@rows("layer", ["project", "local"])
 def test_a_file_inside_the_repository_can_only_tighten(layer: str) -> None:
     made = book(line("allow", "Bash", layer), line("deny", "Read(/.env)", layer), line("ask", "Deploy", layer))
     assert [each.text for each in made.rules] == ["Read(/.env)", "Deploy"]
@@ -362,7 +363,7 @@ PASSING: list[tuple[Effect, str, tuple[str, ...], tuple[str, ...]]] = [
 
 
 @pytest.mark.spec("GATE-1")
-@pytest.mark.parametrize(("effect", "text", "match", "not_match"), PASSING, ids=[each[1] for each in PASSING])
+@rows(("effect", "text", "match", "not_match"), PASSING, ids=[each[1] for each in PASSING])
 def test_self_tests_that_hold_leave_no_fault(
     effect: Effect, text: str, match: tuple[str, ...], not_match: tuple[str, ...]
 ) -> None:
@@ -370,7 +371,7 @@ def test_self_tests_that_hold_leave_no_fault(
 
 
 @pytest.mark.spec("GATE-1")
-@pytest.mark.parametrize(("effect", "text", "match", "not_match"), PASSING, ids=[each[1] for each in PASSING])
+@rows(("effect", "text", "match", "not_match"), PASSING, ids=[each[1] for each in PASSING])
 def test_self_tests_that_fail_are_faults(
     effect: Effect, text: str, match: tuple[str, ...], not_match: tuple[str, ...]
 ) -> None:

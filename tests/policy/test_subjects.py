@@ -3,12 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from callgate.policy.subjects import Subject
 from callgate.words.places import Place
 from callgate.words.traits import Traits, exclusive, reads, shared, writes
 from tests.policy.gate_kit import HOME, ROOT, case_of, place, shell
+from tests.rows import rows
 
 
 def subject(name: str, /, traits: Traits | None = None, **arguments: Any) -> Subject:
@@ -63,7 +62,7 @@ def test_a_command_is_in_doubt_when_nobody_can_say_what_it_does() -> None:
     assert subject("Other", command=3).doubt is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "why"),
     [
         ("cat a b", None),
@@ -91,7 +90,7 @@ def test_a_call_of_another_tool_hides_nothing() -> None:
     assert subject("Bash", command=3).hidden is not None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("traits", "expected"),
     [
         (Traits(declared_locks=reads("a") | writes("b")), {("read", f"{ROOT}/a"), ("write", f"{ROOT}/b")}),
@@ -105,7 +104,7 @@ def test_places_are_those_the_tool_declares(traits: Traits, expected: set[tuple[
     assert seen(subject("Other", traits, n=3)) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "expected"),
     [
         ("cat a", {("read", f"{ROOT}/a")}),

@@ -10,6 +10,7 @@ from callgate.words.arguments import Accepted, Rejected
 from callgate.words.declared import KINDS, Declared
 from callgate.words.errors import ToolFailure
 from callgate.words.traits import Locks, Traits, exclusive, reads, writes
+from tests.rows import rows
 
 
 def declared(name: str, arguments: dict[str, Any]) -> Declared:
@@ -95,7 +96,7 @@ def test_only_a_patch_is_looked_into_for_paths() -> None:
     assert declared("ApplyPatch", {"patch": 3}).writes == ()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "paths"),
     [
         (
@@ -117,7 +118,7 @@ def test_a_patch_names_its_paths(text: str, paths: tuple[str, ...]) -> None:
     assert patched(text) == paths
 
 
-@pytest.mark.parametrize("name", ["mcp__db__query", "Whatever", "Deploy"])
+@rows("name", ["mcp__db__query", "Whatever", "Deploy"])
 def test_a_name_that_is_not_in_the_table_has_the_most_careful_traits(name: str) -> None:
     assert StandIn(name).traits({"path": "x", "command": "ls"}) == Traits()
     assert StandIn(name).traits({}).locks == Locks("exclusive")

@@ -1,11 +1,10 @@
 """Hooks inherit the environment, but not what looks like a secret in it."""
 
-import pytest
-
 from callgate.policy.hooks.environment import scrubbed
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     "name",
     """
     ANTHROPIC_API_KEY OPENAI_API_KEY AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SESSION_TOKEN GITHUB_TOKEN GH_PAT
@@ -19,7 +18,7 @@ def test_a_variable_that_sounds_like_a_secret_is_left_out(name: str) -> None:
     assert scrubbed({name: "value", "PATH": "/bin"}) == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "name",
     """
     PATH HOME LANG LC_ALL TERM USER SHELL TMPDIR PWD OLDPWD SSH_AUTH_SOCK VIRTUAL_ENV NODE_ENV KEYBOARD MONKEY
@@ -30,7 +29,7 @@ def test_other_variables_stay(name: str) -> None:
     assert scrubbed({name: "value"}) == {name: "value"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "stays"),
     [
         ("postgres://ann:hush@db/x", False),

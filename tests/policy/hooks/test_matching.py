@@ -11,6 +11,7 @@ from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS
 from callgate.policy.keys import EVENTS
 from callgate.words.decisions import Deny
 from tests.policy.hooks.kit import Bench, case_of, command, hook, origin, saying
+from tests.rows import rows
 
 
 def runs(matcher: str, name: str) -> bool:
@@ -19,7 +20,7 @@ def runs(matcher: str, name: str) -> bool:
 
 
 @pytest.mark.spec("HOOK-4")
-@pytest.mark.parametrize(
+@rows(
     ("matcher", "names", "others"),
     [
         ("", ("Edit", "Bash"), ()),
@@ -72,8 +73,8 @@ def test_an_event_that_does_not_exist_is_a_fault() -> None:
     assert bench.hooks.faults == (Fault("there is no event 'PreTooluse' for hooks", origin(line=4)),)
 
 
-@pytest.mark.parametrize("matcher", ["(", "a{99999999999}", "[[a]", "**", "(?i", "a" + "(" * 5000])
-@pytest.mark.parametrize("event", CALL_EVENTS)
+@rows("matcher", ["(", "a{99999999999}", "[[a]", "**", "(?i", "a" + "(" * 5000])
+@rows("event", CALL_EVENTS)
 def test_a_matcher_that_cannot_be_read_is_a_fault_and_denies_all(matcher: str, event: str) -> None:
     bench = Bench(hook("f", event, matcher=matcher, line=7), f=saying())
     (fault,) = bench.hooks.faults
@@ -95,7 +96,7 @@ def test_a_broken_matcher_denies_although_the_same_hook_is_there_in_good_order_a
     assert hooked.decision.by == "hook PreToolUse f, hook PreToolUse f"
 
 
-@pytest.mark.parametrize("event", sorted(set(EVENTS) - set(SUBJECTS)))
+@rows("event", sorted(set(EVENTS) - set(SUBJECTS)))
 def test_a_matcher_where_there_is_nothing_to_match_is_a_fault_and_the_hook_runs(event: str) -> None:
     bench = Bench(hook("f", event, matcher="Edit"), f=saying(decision="block", reason="no"))
     assert [fault.text for fault in bench.hooks.faults] == [
@@ -116,7 +117,7 @@ def test_a_condition_about_something_else_than_a_call_is_a_fault_and_the_hook_ru
     assert asyncio.run(bench.hooks.happened("Stop")).blocked == "no"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "why"),
     [
         (hook("nothing"), "a Python hook is written module:function, not 'nothing'"),
@@ -136,7 +137,7 @@ def test_a_condition_about_something_else_than_a_call_is_a_fault_and_the_hook_ru
         (command("true", timeout=float("nan")), "its timeout must be a number of seconds above 0"),
     ],
 )
-@pytest.mark.parametrize("fail_closed", [False, True])
+@rows("fail_closed", [False, True])
 def test_a_hook_that_can_never_be_asked_is_a_fault_and_fails_every_time(line: Any, why: str, fail_closed: bool) -> None:
     line = hook(line.target, kind=line.kind, timeout=line.timeout, fail_closed=fail_closed)
     bench = Bench(line)
@@ -153,7 +154,7 @@ def test_an_address_without_use_is_not_shown() -> None:
     assert fault.text.startswith("hook PreToolUse (an address that cannot be used): ")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("line", "name"),
     [
         (command("x" * 60), "x" * 60),
@@ -185,7 +186,7 @@ def test_a_condition_must_cover_the_call() -> None:
     assert asked == [("Bash(git push:*)", "Bash"), ("Bash(rm:*)", "Bash")]
 
 
-@pytest.mark.parametrize("fail_closed", [False, True])
+@rows("fail_closed", [False, True])
 def test_a_condition_that_fails_is_reported_and_covers_for_those_that_must_not_fail(fail_closed: bool) -> None:
     def covers(rule: str, case: Case) -> bool:
         raise ValueError("no such rule")
@@ -221,13 +222,13 @@ def test_a_target_of_another_kind_is_another_hook(tmp_path: Any) -> None:
     assert ["settings.toml:2" in bench.warnings[0], "settings.toml:3" in bench.warnings[1]] == [True, True]
 
 
-@pytest.mark.parametrize("order", [(False, True), (True, False)])
+@rows("order", [(False, True), (True, False)])
 def test_of_twins_the_one_that_must_not_fail_counts(order: tuple[bool, bool]) -> None:
     bench = Bench(*(hook("f", fail_closed=closed) for closed in order), f=saying(decision=1))
     assert isinstance(asyncio.run(bench.before()).decision, Deny)
 
 
-@pytest.mark.parametrize("layers", [("project", "user"), ("user", "local"), ("managed", "project")])
+@rows("layers", [("project", "user"), ("user", "local"), ("managed", "project")])
 def test_of_twins_the_one_from_outside_the_repository_may_allow(layers: Any) -> None:
     twins = Bench(*(hook("f", layer=layer) for layer in layers), f=saying(decision="approve"))
     assert asyncio.run(twins.before()).decision is not None

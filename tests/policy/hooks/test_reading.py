@@ -11,6 +11,7 @@ from callgate.host.processes import Finished
 from callgate.policy.hooks.protocol import SILENT, SUBJECTS, TAKES_TEXT, Answer, Failure
 from callgate.policy.hooks.reading import LARGEST, LONGEST, cut_text, read_answer, read_exit, read_json, read_text
 from callgate.policy.keys import EVENTS
+from tests.rows import rows
 
 PRE, ASKED, POST, PROMPT = "PreToolUse", "PermissionRequest", "PostToolUse", "UserPromptSubmit"
 ALLOWING = b'{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}'
@@ -25,9 +26,9 @@ def own(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spec("HOOK-1")
-@pytest.mark.parametrize("stdout", [b"", b"text", ALLOWING, b"{broken", b'{"continue": true}'])
-@pytest.mark.parametrize("cut", [False, True])
-@pytest.mark.parametrize("event", EVENTS)
+@rows("stdout", [b"", b"text", ALLOWING, b"{broken", b'{"continue": true}'])
+@rows("cut", [False, True])
+@rows("event", EVENTS)
 def test_exit_2_blocks_whatever_is_on_stdout(stdout: bytes, cut: bool, event: str) -> None:
     assert read_exit(event, Finished(2, stdout, b" not on Friday\n", cut=cut)) == Answer("deny", "not on Friday")
 
@@ -37,7 +38,7 @@ def test_exit_2_without_a_word_blocks_too() -> None:
     assert read_exit(PRE, Finished(2, b"", b"\xff")) == Answer("deny", "\N{REPLACEMENT CHARACTER}")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("code", "why"),
     [
         (1, "ended with exit code 1"),
@@ -64,7 +65,7 @@ def test_more_output_than_anybody_reads_is_a_failure() -> None:
 # ---- text ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@rows("event", EVENTS)
 def test_plain_text_is_context_where_there_is_a_place_for_it_and_shown_elsewhere(event: str) -> None:
     expected = Answer(context="mind the gap") if event in TAKES_TEXT else Answer(shown=("mind the gap",))
     assert read_text(event, b"\n mind the gap \n") == expected
@@ -75,7 +76,7 @@ def test_text_takers_are_those_of_the_protocol() -> None:
     assert TAKES_TEXT == ("UserPromptSubmit", "SessionStart")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("stdout", "why"),
     [
         (b"\xff\xfe", "wrote something that is not UTF-8"),
@@ -94,7 +95,7 @@ def test_output_that_may_mean_something_but_cannot_be_read_is_a_failure(stdout: 
     assert read_text(PRE, stdout) == Failure(why)
 
 
-@pytest.mark.parametrize("stdout", [b"[1]", b'"text"', b"42", b"null", b"a {b}", b'a\n{"b": 1}', b"a\n{b", b"\n\n["])
+@rows("stdout", [b"[1]", b'"text"', b"42", b"null", b"a {b}", b'a\n{"b": 1}', b"a\n{b", b"\n\n["])
 def test_text_that_only_looks_a_little_like_json_is_text(stdout: bytes) -> None:
     assert read_text(PRE, stdout) == Answer(shown=(stdout.decode().strip(),))
 
@@ -120,7 +121,7 @@ def test_long_texts_are_cut_and_say_so() -> None:
 # ---- fields -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@rows(
     ("event", "said", "answer"),
     [
         (PRE, {}, SILENT),
@@ -178,7 +179,7 @@ def test_null_is_the_same_as_nothing() -> None:
     assert read_answer(PRE, own(**dict.fromkeys((*inner, "decision")))) == SILENT
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "unknown"),
     [
         ({"desicion": "block"}, "desicion"),
@@ -199,7 +200,7 @@ def test_unknown_fields_of_a_choice_are_named_and_never_at_length() -> None:
     assert long.shown == ("m", f"said what nobody here understands: {'x' * 200}")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("event", "said", "why"),
     [
         (PRE, [], "it must be an object, not a list"),
@@ -297,7 +298,7 @@ def test_every_subject_belongs_to_an_event() -> None:
 BLOCKING = b'{"decision": "block", "reason": "no"}'
 
 
-@pytest.mark.parametrize("rest", [b"\ndone", b" {}", b'\n{"decision": "approve"}', b"}"])
+@rows("rest", [b"\ndone", b" {}", b'\n{"decision": "approve"}', b"}"])
 def test_a_block_counts_whatever_is_written_after_it(rest: bytes) -> None:
     assert read_text(PRE, BLOCKING + rest) == Answer("deny", "no")
     stops = read_text(PRE, b'{"continue": false, "stopReason": "enough"}' + rest)
