@@ -152,7 +152,7 @@ class Loop:
         return self._ended(reason, ended.detail, turn.error.kind, retryable=turn.error.retryable)
 
     async def _goes_on(self) -> bool:
-        """Whether a hook has something for the agent to do before it ends; so often and no more."""
+        """Asks the hooks before a run ends; True if one of them gives the agent more to do, or a person has steered."""
         because = None if self._ending is None else await self._ending(self._held_up > 0)
         if self._interrupt is not None or self._left:
             return False

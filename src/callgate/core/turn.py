@@ -53,7 +53,7 @@ from callgate.words.traits import Effects
 
 @noun
 class Equipment:
-    """What every turn of a session works with."""
+    """The collaborators and settings of every turn of a session."""
 
     model: Model
     toolbox: Toolbox
@@ -66,7 +66,7 @@ class Equipment:
     cache: CacheHints = field(default_factory=CacheHints)
     lineage: tuple[str, ...] = ()
     deps: Any = None
-    """What tools get as ``run.deps``."""
+    """Given to tools as ``run.deps``."""
     path: tuple[str, ...] = ()
     """Labels the nested agents that lead here; questions carry it."""
     rerun_safe: bool = True
@@ -151,7 +151,7 @@ class Turn:
             self._reader.cancel()
 
     def leave(self, because: str) -> None:
-        """Stop here. A message that is still arriving is cut off; calls that wait for a person go on waiting."""
+        """Stops here. A message that is still arriving is cut off; calls that wait for a person stay open on record."""
         arriving = not self.resumed and (self._reader is None or not self._reader.done())
         if arriving:
             self.interrupt(because)
@@ -293,7 +293,7 @@ class Turn:
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 
     async def _resumed(self) -> StopReason:
-        """Take up the calls on record. Those that had settled keep their results."""
+        """Takes up the calls on record. Those that had settled keep their results."""
         ledger = self._ledger
         entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         for entry in entries:
@@ -312,7 +312,7 @@ class Turn:
         return ledger.open_message.stop_reason or "cut_off"
 
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
-        """What is known about a call that has no result; None when it may simply go on."""
+        """The result of a call that a crash left without one; None when it may simply go on."""
         ledger = self._ledger
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)
         if call.status is Status.EXECUTING:

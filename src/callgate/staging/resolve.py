@@ -106,7 +106,7 @@ class Over(Resolution):
 
 
 class Finishing(Protocol):
-    """What it takes to finish an action with callbacks; see Stack."""
+    """Finishes an action with callbacks; see Stack and Standing."""
 
     def resolving(self, staged: Staged, run: Run) -> AbstractContextManager[None]: ...
 

@@ -109,7 +109,7 @@ class Stack:
             if each.change is None:
                 self._acts[action_id] = action.act
             on_record = self._record.write_first(ActionStaged(self._host.clock.now(), each))
-            if on_record is not None:  # nobody sees what may still be lost
+            if on_record is not None:  # doors hear of it once it is durable
                 await on_record
         return staged
 
@@ -147,7 +147,7 @@ class Stack:
         return self._ended.get(action_id) or self._state.telling.get(action_id)
 
     def busy(self, action_id: str) -> bool:
-        """Whether it is being finished right now."""
+        """True while a call or a person is finishing it."""
         return action_id in self._busy or action_id in self._claims
 
     @contextmanager
@@ -268,7 +268,7 @@ class Stack:
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
                 ended, text = await self._became(staged)
-            except OSError:  # nobody can tell right now: the next who asks tries again
+            except OSError:  # it cannot be read right now: the next start of work tries again
                 self._reconciled = False
                 continue
             if ended is not None:

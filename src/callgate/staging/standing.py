@@ -40,7 +40,7 @@ class StandingHandler:
 
     @property
     def id(self) -> str:
-        """What a call's ``id`` says on record, so that a resumed call finds its handler in any mode."""
+        """The ``id`` of its calls on record, by which a resumed call finds its handler in any mode."""
         return f"{PREFIX}{self.label}"
 
 

@@ -21,7 +21,7 @@ from callgate.words.events import (
 from callgate.words.pending import RESOLVE, Staged
 
 WHOLE_TURN = ("answered", "calls")
-"""Reasons of turns that count: an interrupt or an error of the provider costs nobody an action."""
+"""Reasons of turns that count; an interrupt or an error of the provider does not."""
 
 
 class State:

@@ -43,7 +43,7 @@ class StagingToolbox:
         self._state = state
         self._standing = standing
         self._planning = planning
-        self._offers = offers
+        self._offers: bool | None = True if offers else None  # None until the first request
         self._listed = Resolution()
         self._stages = ""  # the last message with a call that may stage something
         self._bound: set[str] = set()  # actions named by calls of this program; a resumed call names its own
@@ -53,14 +53,11 @@ class StagingToolbox:
 
     def tools(self) -> Sequence[Tool]:
         """Lists ``resolve`` from the first request on if something can be resolved, and then for good: an array that
-        changes costs a provider's cache."""
+        changes costs a provider's cache. Later it is added only with a tool that can stage."""
         tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
-        self._offers = (
-            self._offers
-            or bool(self._state.actions)
-            or any(each.stands for each in self._standing)
-            or any(getattr(each, "stages", False) for each in tools)
-        )
+        if self._offers is None:
+            self._offers = bool(self._state.actions) or any(each.stands for each in self._standing)
+        self._offers = self._offers or any(getattr(each, "stages", False) for each in tools)
         return (*tools, self._listed) if self._offers else tools
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:

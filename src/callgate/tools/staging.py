@@ -84,7 +84,7 @@ def outside_calls() -> Context:
 
 
 def stages(store: PendingStore | None = None) -> bool:
-    """Whether an action pushed here has a store to go to."""
+    """True if there is a store for an action pushed here."""
     call = _call.get()
     return ((call and call.store) or store) is not None
 

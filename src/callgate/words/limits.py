@@ -45,7 +45,7 @@ class ExecutorSettings:
 
 @noun
 class Retries:
-    """How often a request is repeated that failed before anything took effect, and the seconds before it: ``first``,
+    """Repetitions of a request that failed before anything took effect, and the seconds before each: ``first``,
     then twice as many each time, up to ``longest``. What the provider asks for comes before that."""
 
     most: int = 3

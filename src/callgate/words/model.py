@@ -99,7 +99,7 @@ class RequestLimits:
 
 @noun
 class CacheHints:
-    """Where a provider may put cache breakpoints: after the tools, the system text, a number of messages."""
+    """Places for cache breakpoints: after the tools, the system text, a number of messages."""
 
     tools: bool = True
     system: bool = True
@@ -118,7 +118,7 @@ class Request:
 
 @noun
 class Abilities:
-    """What a model can do."""
+    """The abilities of a model. ``force``: the kinds of tool choice it can be held to."""
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
     streams: bool = True

@@ -10,7 +10,7 @@ RESOLVE = "resolve"
 ResolveAction = Literal["apply", "discard"]
 
 Ended = Literal["applied", "discarded", "lost"]
-"""How a pending action ends. ``lost``: with the program that had staged it."""
+"""Ends of a pending action. ``lost``: with the program that had staged it."""
 
 _LONGEST = 16
 

@@ -184,7 +184,7 @@ def test_resolve_is_listed_where_something_can_be_resolved_and_the_array_never_c
         model = ScriptedModel(turn(*calls, say("hm")), turn(say("so")), turn(say("bye")))
         async with Session(model, **options) as session:
             await session.send(Prompt("go"))
-            session.post(SetMode("default"))
+            session.post(SetMode("plan" if session.mode == "default" else "default"))
             await session.send(Prompt("on"))
         assert listed(model) == [there] * len(model.requests)
         assert all(request.tools == model.requests[0].tools for request in model.requests)
