@@ -2,7 +2,7 @@
 
 ``analyse`` reads a command twice and keeps what both readers agree on. ``grant`` says whether allow patterns cover it,
 ``reaches`` whether a deny or ask pattern applies, ``effects_of`` whether it only reads, ``touched`` which paths it
-names, ``inside`` which commands it starts, ``doubt`` why nobody can say what it does.
+names, ``inside`` which commands it starts, ``doubt`` why it is not known what it does.
 
 The readers and the table of programs are costly to load and most sessions never judge a command, so each name is
 imported from its module when it is first used.

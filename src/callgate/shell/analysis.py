@@ -11,7 +11,7 @@ from callgate.shell.rewriting import rewritten
 from callgate.shell.tree import read_widely
 
 LONGEST = 10_000
-"""How many characters a command may have that a rule allows."""
+"""The limit of characters of a command that a rule allows."""
 REMEMBERED = 512
 
 # Blank, or not to be seen at all, though Unicode counts them among the letters, marks and pictures.
@@ -34,16 +34,16 @@ def analyse(text: str) -> Analysis:
             return replace(same, text=text)
         script, unread = read_widely(text)
         # The grammar jumps over line continuations, and not always as bash does.
-        return Analysis(text, script, said(strict), whole=unread is None and "\\\n" not in text)
+        return Analysis(text, script, reason_of(strict), whole=unread is None and "\\\n" not in text)
     script, unread = read_widely(text, signs=LONGEST)
     if unread:
-        return Analysis(text, script, said(unread), whole=False)
+        return Analysis(text, script, reason_of(unread), whole=False)
     if difference := disagreement(strict, script):
         return Analysis(text, script, f"it can be read in two ways: {difference}", whole=False)
     return Analysis(text, script)
 
 
-def said(unread: Unread) -> str:
+def reason_of(unread: Unread) -> str:
     return f"{unread.reason} (at character {unread.at + 1})"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from callgate.words.noun import noun
 
 Within = Literal["plain", "pipe", "subshell", "group", "control", "function", "substitution", "background"]
-"""What a simple command stands in, innermost first; ``control`` is an if, for, while, case or select."""
+"""The forms that a simple command stands in, innermost first; ``control`` is an if, for, while, case or select."""
 
 
 @noun
@@ -77,7 +77,7 @@ class Unread:
 
 @noun
 class Analysis:
-    """What is known about a command. ``fault`` is why no rule may allow it: the readers disagree, one of them gave up,
+    """Both readings of a command. ``fault`` is why no rule may allow it: the readers disagree, one of them gave up,
     a character that is not to be seen, too long. ``script`` is the widest reading there is, for deny rules; with a
     fault it may be incomplete, and the text itself then counts.
 

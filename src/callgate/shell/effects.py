@@ -1,4 +1,4 @@
-"""Whether a command only reads, and which paths it names."""
+"""The effects of a command: whether it only reads, and the paths it names."""
 
 import re
 from urllib.parse import unquote

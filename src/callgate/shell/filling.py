@@ -11,9 +11,9 @@ from callgate.shell.programs.inner import inside
 from callgate.shell.programs.uses import text_of
 
 _MOST = 8
-"""How many words of a loop are looked at."""
+"""The limit of words of a loop that are looked at."""
 _ROUNDS = 3
-"""How often a value may be made of another."""
+"""The limit of values that are made of each other."""
 _LONGEST = 20_000
 
 _OR_ELSE = r"(?:%%?/|:?[?=-][^{}]*)?"
@@ -75,7 +75,7 @@ def _value(found: re.Match[str], values: dict[str, list[str]], number: int) -> s
 
 
 def _values(text: str) -> dict[str, list[str]]:
-    """What the text says about its variables, as far as it is literal and needs no quotes."""
+    """The values that the text gives its variables, as far as they are literal and need no quotes."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
         given = [(name, text_of(value)) for name, value in command.assignments]

@@ -1,4 +1,5 @@
-"""Where each command of a script may run: a ``cd`` before it may have worked, or not, or have stood in a subshell."""
+"""The folders in which each command of a script may run: a ``cd`` before it may have worked, or not, or have stood in a
+subshell."""
 
 from posixpath import join, normpath
 
@@ -49,7 +50,7 @@ def _known(simple: Simple) -> bool:
 
 
 def after_move(where: Where, words: tuple[Word, ...]) -> Where:
-    """Where a ``cd`` that works leads to. The shell takes ``..`` away by the letters, the system by the folders."""
+    """The folder that a ``cd`` leads to. The shell takes ``..`` away by the letters, the system by the folders."""
     target = next((text_of(word) for word in words[1:] if text_of(word)[:1] != "-"), "~" if len(words) == 1 else None)
     if target is None or target[:1] == "+":
         return Where(where.here, lost=True)

@@ -1,4 +1,4 @@
-"""The allow side: whether rules cover a command, all of it.
+"""The allow side: decides if rules cover all of a command.
 
 Every simple command needs a pattern that covers it, or needs no rule by itself: it reads files of the workspace, moves
 into a folder of it, or runs another command that is covered.
@@ -18,7 +18,7 @@ from callgate.shell.programs.uses import Use, names, text_of
 from callgate.words.noun import noun
 
 Permits = Callable[[str], bool]
-"""Whether a path, as spelled, may be read or written, or is of a certain kind."""
+"""Answers for a path, as spelled: it may be read or written, or is of a certain kind."""
 Fills = Callable[[str], Sequence[str] | None]
 """The paths that a shell makes of a pattern now; None when that is not known."""
 
@@ -93,7 +93,7 @@ def only_itself(path: str) -> Sequence[str] | None:
 
 
 def safe_assignments(simple: Simple, variables: str = "") -> str | None:
-    """Why the environment of a command is not harmless; None if it is. ``variables`` may name folders here."""
+    """Names the first assignment that is not harmless; None if all are. ``variables`` may be set to folders."""
     for name, value in simple.assignments:
         text = value.value
         if text is None or value.globs or value.tilde or value.braces:
@@ -140,7 +140,7 @@ class _Judge:
         return self.here != ("",) and not all(map(self.files.stays, self.here))
 
     def enters(self, path: str) -> bool:
-        """Whether it leads to another folder than the first one."""
+        """True if it leads to another folder than the first one."""
         return not all(self.files.stays(below(folder, path)) for folder in self.here)
 
     def reads(self, path: str, *, globs: bool = False) -> bool:
@@ -168,7 +168,7 @@ class _Judge:
 
 
 def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: Files = _BY_SPELLING) -> Granted | Refused:
-    """Whether the patterns cover every simple command, and nothing else happens on the way."""
+    """Decides if the patterns cover every simple command, and nothing else happens on the way."""
     if analysis.fault is not None:
         return Refused(analysis.fault)
     if analysis.script.expands:
@@ -206,7 +206,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | Refused:
 
 
 def duplicates(redirect: Redirect) -> bool:
-    """It is about another descriptor, or closes one."""
+    """True if it copies another descriptor, or closes one."""
     return redirect.operator in (">&", "<&") and _DUPLICATE.fullmatch(text_of(redirect.target)) is not None
 
 
@@ -303,7 +303,7 @@ def _objections(
 
 
 def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
-    """Why a use is not covered; None if it is."""
+    """The reason why a use is not covered; None if it is."""
     if use.role == "read" or (use.granted and use.role in _CHANGES):
         if use.flat and judge.is_folder(use.text):
             return f"{use.text} is a folder, and links in it would be followed"

@@ -1,4 +1,4 @@
-"""What of a syntax tree's nodes is used here, so that only one module needs the packages."""
+"""The part of tree-sitter's nodes that is used here, so that only one module needs the packages."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -70,7 +70,7 @@ class Parts(ABC):
 
     @abstractmethod
     def states(self, node: Node) -> bool:
-        """Whether it is a statement."""
+        """True for a statement."""
 
     def script(self) -> Script:
         return Script(tuple(draft.finished() for draft in self.drafts), tuple(self.operators), self.expands)
@@ -275,7 +275,7 @@ def together(first: list[Piece] | None, second: list[Piece] | None) -> list[Piec
 
 
 def substitutions_in(text: str) -> int:
-    """How many commands are substituted here at least, by the look of it."""
+    """The least number of commands that are substituted here, counted by their marks."""
     opened = text.count("$(") - text.count("$((") + text.count("<(") + text.count(">(")
     return opened + (text.count("`") + 1) // 2
 

@@ -1,4 +1,4 @@
-"""What stands between the brackets of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
+"""The text between the brackets of a shell rule: ``git status``, ``git log:*``, ``npm run *``.
 
 A pattern speaks of the words of one simple command, after quotes are resolved; it never sees an operator. A ``*`` that
 stands alone is one word or more, a ``*`` inside a word is any text within that word.
@@ -51,7 +51,7 @@ class ShellPattern:
         return self.pieces == (LONE,)
 
     def spelled(self, words: Sequence[str]) -> frozenset[int] | None:
-        """Which of the words the pattern itself writes out; None if it does not match them.
+        """The indices of the words that the pattern itself writes out; None if it does not match them.
 
         A pattern that begins with a star matches nothing here: it would allow every program there is.
         """
@@ -84,7 +84,7 @@ def matches(piece: Piece, word: str) -> bool:
 
 
 def stretch(pieces: Sequence[Piece], words: Sequence[str], *, least: int = 1) -> dict[int, int] | None:
-    """Which word each piece stands on, or None when they do not match. A lone star takes ``least`` words or more."""
+    """The word that each piece stands on, or None when they do not match. A lone star takes ``least`` words or more."""
     tokens: list[Piece | None] = []
     for piece in pieces:
         tokens += [LONE] * least + [None] if piece == LONE else [piece]
@@ -165,7 +165,7 @@ def parse_pattern(content: str) -> ShellPattern:
 
 
 def _check_program(program: str) -> None:
-    """What can be written in the place of a program and never is one."""
+    """Refuses text in the place of a program that never is one."""
     if found := _VARIABLE.match(program):
         raise ValueError(f"{found[0]} sets a variable, and a rule begins with the program: take it out, at character 1")
     if " " in program and "/" not in program:
@@ -186,7 +186,7 @@ def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
             assert parts is not None
             parts[-1] += char
         elif char in _FORBIDDEN:
-            raise ValueError(f"{char!r} {_FORBIDDEN[char]}; a pattern is about one command, at character {at}")
+            raise ValueError(f"{char!r} {_FORBIDDEN[char]}; a pattern covers one command, at character {at}")
         elif char == " ":
             if parts is not None:
                 pieces.append(tuple(parts))

@@ -1,4 +1,4 @@
-"""What stands in quotes, read strictly: single, double, ``$'…'``, and after a backslash."""
+"""Quoted text, read strictly: single, double, ``$'…'``, and after a backslash."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""The deny and ask side: whether a command could come to what a pattern is about.
+"""The deny and ask side: decides if a command could run something that a pattern names.
 
-When in doubt it does. Deny rules are a convenience, not a wall: a name can always be hidden from whoever only reads.
+In doubt it does. Deny rules are a convenience, not a wall: text that is only read can always hide a name.
 """
 
 import re
@@ -20,7 +20,7 @@ from callgate.words.noun import noun
 
 @noun
 class Doubt:
-    """The command may do anything at all. ``unread``: nobody could read it, or only the shell will know its program.
+    """The command may do anything at all. ``unread``: it could not be read, or only the shell will know its program.
     ``interpreter``: it runs code that is not in sight."""
 
     kind: Literal["unread", "interpreter"]
@@ -49,10 +49,10 @@ _DECODED = re.compile(r"\\x([0-9A-Fa-f]{1,2})|\\([0-7]{1,3})|\\u([0-9A-Fa-f]{1,4
 
 
 def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
-    """Why a deny or ask pattern applies to a command, in words; None if it does not."""
+    """The reason why a deny or ask pattern applies to a command; None if it does not."""
     seen = inside(analysis)
     if pattern.everything:
-        return "the pattern is about every command"
+        return "the pattern names every command"
     if seen.over:
         return "more commands in each other than can be followed"
     for run in seen.runs if pattern.program is None else (*seen.named.get(_base(pattern).casefold(), ()), *seen.open):
@@ -73,7 +73,7 @@ def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
 
 
 def doubt(analysis: Analysis) -> Doubt | None:
-    """Why nobody can say what a command does; None if one can."""
+    """The reason why it is not known what a command does; None if it is."""
     seen = inside(analysis)
     if seen.unread:
         return Doubt("unread", analysis.fault or "a part of it cannot be read")
@@ -95,7 +95,7 @@ def _base(pattern: ShellPattern) -> str:
 
 
 def _hit(run: Run, pattern: ShellPattern) -> str | None:
-    """Why one command is what the pattern is about."""
+    """The reason why one command is what the pattern names."""
     if not run.words:
         return None
     name, first = run.name, run.words[0]
@@ -108,8 +108,8 @@ def _hit(run: Run, pattern: ShellPattern) -> str | None:
         return f"{first.raw or name} may become {wanted}"
     if name.casefold() == wanted.casefold():
         words = (*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words
-        if said := _says(words, pattern, name):
-            return said
+        if same := _says(words, pattern, name):
+            return same
     unknown = run.anywhere or run.unclear or entry_of(known_as(name)) is None
     if unknown or run.starts:
         # Nobody knows whether it runs what it is given, or which of it.
@@ -142,7 +142,7 @@ def _subcommand(pattern: ShellPattern) -> bool:
 
 
 def _says(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
-    """Whether the words after the program are those of the pattern. Options may stand between them."""
+    """Compares the words after the program with those of the pattern. Options may stand between them."""
     rest = words[1:]
     if name == "git":
         sub = subcommand_at("git", words)
@@ -171,7 +171,7 @@ def _plain(pattern: ShellPattern) -> bool:
 
 
 def _open(pieces: Sequence[Piece], words: Sequence[str]) -> bool:
-    """Whether words that are not known could make it fit: those before them do."""
+    """True if words that are not known could make it fit: those before them do."""
     known = words[: words.index("\0")]
     return all(piece == LONE or matches(piece, word) for piece, word in zip(pieces, known, strict=False))
 
@@ -193,7 +193,7 @@ def _in_order(wanted: list[str], spoken: list[str | None], *, exact: bool) -> bo
 
 
 def _skipping(places: set[int], spoken: list[str | None]) -> set[int]:
-    """Where one may be after any number of options with or without a value."""
+    """The places after any number of options with or without a value."""
     reached = set(places)
     todo = list(places)
     while todo:

@@ -55,14 +55,14 @@ class Scanner(Quotes):
             self.skip_blanks()
 
     def ends(self) -> bool:
-        """Whether no further word can follow here."""
+        """True if no further word can follow here."""
         following = self.peek()
         return not following or following in ENDS_WORD
 
     # Words
 
     def word(self) -> tuple[Word, ...]:
-        """The words that the next one comes to."""
+        """The words that the next one becomes."""
         if simplest := self.taken(SIMPLEST):
             return (Word(simplest, simplest),)
         begun = self.at

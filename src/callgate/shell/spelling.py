@@ -1,4 +1,4 @@
-"""What a word comes to once it is known which of its characters are quoted: globs, tilde, and brace forms.
+"""Expands a word once it is known which of its characters are quoted: globs, tilde, and brace forms.
 
 A reader hands over the word in pieces, ``(text, bare)``, where bare means neither quoted nor escaped. Both readers use
 this; everything before it, they do each in their own way.
@@ -14,9 +14,9 @@ from callgate.words.noun import noun
 Piece = tuple[str, bool]
 
 MOST_WORDS = 256
-"""How many words one word may become."""
+"""The limit of words that one word may become."""
 MOST_LETTERS = 32_768
-"""How long these may be together."""
+"""The limit of their length together."""
 DEEPEST = 8
 
 GLOB = re.compile(r"[*?\[]")
@@ -30,7 +30,7 @@ class Doubtful(Exception):
 
 
 def spelled(pieces: list[Piece], raw: str) -> tuple[Word, ...]:
-    """The words this one comes to. Raises Doubtful."""
+    """The words that this one becomes. Raises Doubtful."""
     if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
         made = expanded(pieces)
         if made is not None:
@@ -85,7 +85,7 @@ class Form:
     marks: list[Piece]
 
     def parts(self, at: int, depth: int) -> tuple[list[list[list[Piece]]], int]:
-        """What stands side by side from ``at`` on, each a list of choices; and where it ends: at the end of the word,
+        """The parts side by side from ``at`` on, each a list of choices; and where they end: at the end of the word,
         at a ``}``, or inside braces at a comma."""
         found: list[list[list[Piece]]] = []
         while at < len(self.marks):
@@ -127,7 +127,7 @@ class Form:
 
 
 def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
-    """What braces without a comma come to: a sequence, or themselves."""
+    """The words that braces without a comma make: a sequence, or themselves."""
     text = "".join(letter for letter, _ in inside)
     if ".." in text and all(bare for _, bare in inside):
         return [[(member, True)] for member in sequence(text)]

@@ -44,7 +44,7 @@ def salvage(text: str) -> Script:
 
 
 def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
-    """What can be made out, and why that is not all. Nothing is read behind so many ``signs``."""
+    """The script as far as the grammar reads it, and why that is not all. Nothing is read behind so many ``signs``."""
     new_parser = bash_parsers()
     if new_parser is None:
         return NOTHING, NOT_INSTALLED
@@ -82,7 +82,7 @@ def bash_parsers() -> Callable[[], Parser] | None:
 
 
 def error_in(node: Node) -> Unread:
-    """Where the grammar first met something it does not know."""
+    """The first place at which the grammar met something it does not know."""
     while True:
         broken = next((child for child in node.children if child.has_error), None)
         if broken is None or broken.is_error or broken.is_missing:

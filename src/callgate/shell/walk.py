@@ -145,7 +145,7 @@ class Walk(Parts):
         return draft
 
     def behind(self, node: Node, within: tuple[Within, ...]) -> None:
-        """What goes on behind the announcement of a here-document, on the same line."""
+        """The rest of the line behind the announcement of a here-document."""
         for child in node.children:
             if child.type in ("&&", "||"):
                 self.operator = child.type

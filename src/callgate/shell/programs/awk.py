@@ -88,7 +88,7 @@ def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _ventures(text: str) -> str | None:
-    """What of the program goes beyond computing and printing."""
+    """The first part of the program that goes beyond computing and printing."""
     reaching = _REACHING.search(text)
     if reaching:
         return reaching.group()

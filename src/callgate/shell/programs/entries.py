@@ -91,7 +91,7 @@ class Entry:
     these options, or ``*`` always; ``hidden``: with one of these also files that begin with a dot. ``variables``:
     those that may be set for it besides the usual ones, to folders of the workspace. ``through``: it runs the command
     in its words with the same rights, so a rule for that command is enough. ``tame``: no
-    option of it, listed or not, runs or writes anything, so words that nobody sees do not matter. ``exactly``:
+    option of it, listed or not, runs or writes anything, so words that are not in sight do not matter. ``exactly``:
     "always" never offers a prefix of it. ``named``: how many operands belong to such a prefix. ``code`` reads what
     cannot be data."""
 

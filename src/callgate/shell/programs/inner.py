@@ -14,7 +14,7 @@ from callgate.words.noun import noun
 COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", "hash"))
 """Programs that can give another one a new name."""
 DEEPEST = 8
-"""How many commands may stand in each other."""
+"""The limit of commands that stand in each other."""
 _LONGEST = 1_000
 _WORDS = 3_000
 _TEXTS = 40
@@ -23,7 +23,7 @@ _PART = 4
 
 _LOADER = re.compile(r"ld(?:-linux|-musl)?[-\w.]*\.so(?:\.\d+)?")
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
-# Variables whose value is a command for whoever reads them.
+# Variables whose value programs run as a command.
 _COMMAND_VARIABLE = re.compile(
     r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
 )
@@ -44,7 +44,7 @@ _BUILDERS = frozenset(("make", "gmake"))
 @noun
 class Run:
     """One command: its words, and what it would do with them. ``depth`` says how many others it stands in, ``step``
-    which simple command of the script it belongs to. ``more``: it gets words that nobody sees here."""
+    which simple command of the script it belongs to. ``more``: it gets words that are not in sight."""
 
     words: tuple[Word, ...]
     uses: tuple[Use, ...] = ()
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def anywhere(self) -> bool:
-        """It runs one of its words, and nobody can say which."""
+        """It runs one of its words, and it is not known which."""
         return any(use.role == "argv" and use.on >= len(self.words) for use in self.uses)
 
     @property
@@ -77,7 +77,7 @@ class Run:
 
 @noun
 class Inside:
-    """``texts`` are programs in other languages, ``unread`` shell text that nobody could read to its end. ``blind``
+    """``texts`` are programs in other languages, ``unread`` shell text that could not be read to its end. ``blind``
     says what runs that is not in sight. ``over``: too many or too deep to follow. ``named`` are the runs by the name
     of their program, in small letters; ``open`` those that may come to another program than they are named after."""
 
@@ -106,7 +106,7 @@ def known_as(name: str) -> str:
 
 
 def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
-    """What these words would do; nothing is known when the program is not."""
+    """The uses of these words; none when the program is not known."""
     name = name_of(words[0]) if words else None
     uses = read(known_as(name), words) if name else ()
     if any(use.role == "unknown" and not use.guess for use in uses):
@@ -154,7 +154,7 @@ class _Walk:
     def started(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
     ) -> None:
-        """``unseen``: what it starts gets words that nobody sees."""
+        """``unseen``: what it starts gets words that are not in sight."""
         self.words += len(words) + 1
         if depth > DEEPEST or self.words > _WORDS or len(words) > _LONGEST:
             self.over = True
@@ -211,7 +211,7 @@ class _Walk:
 
 
 def _printed(script: Script) -> tuple[Word, ...]:
-    """What may be fed to a command of this script: words that another prints, and those of here-strings."""
+    """The words that may be fed to a command of this script: those that another prints, and those of here-strings."""
     if not any(command.words and name_of(command.words[0]) in _FED for command in script.commands):
         return ()
     found: list[Word] = []
@@ -274,7 +274,7 @@ def _remembered(text: str) -> list[tuple[Analysis, Inside]]:
 
 
 def inside(analysis: Analysis) -> Inside:
-    """What a command would start, as far as it can be seen, in a bounded time."""
+    """Follows a command through wrappers and shell text to everything it would start, in a bounded time."""
     place = _remembered(analysis.text)
     if place and place[0][0] is analysis:
         return place[0][1]

@@ -127,7 +127,7 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
 
 
 def _behind(entry: Entry, words: Words, start: int) -> int:
-    """Where the words that are handed to another program begin."""
+    """The index of the ``--`` behind which words are handed to another program; past the end if there is none."""
     if entry.behind is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
