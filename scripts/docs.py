@@ -4,10 +4,13 @@ A block stands between `<!-- generated:NAME -->` and `<!-- /generated -->`; the 
 """
 
 import argparse
+import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,8 +25,6 @@ def statuses() -> str:
 
 def events() -> str:
     """Every event with its fields, its row of the table and what its docstring says, durable ones first."""
-    from dataclasses import fields
-
     from callgate.words.event_table import EVENTS
 
     lines: list[str] = []
@@ -52,9 +53,98 @@ def endings() -> str:
     return "\n".join(lines)
 
 
+def api() -> str:
+    """Every public name with its signature, its docstring, its fields and its methods; then the nouns that they use."""
+    import callgate
+    from callgate.core.ports import Host
+    from callgate.words.errors import ModelError
+    from callgate.words.limits import ExecutorSettings, LoopLimits
+    from callgate.words.messages import CallPart, Image, Message, Resource, ResultPart, Text, Thinking, Usage
+    from callgate.words.model import Abilities, Request, RequestLimits, ToolSpec
+
+    public = [(name, getattr(callgate, name)) for name in callgate.__all__ if name != "__version__"]
+    used = (
+        *(Request, RequestLimits, ToolSpec, Abilities, Message, Text, Thinking, CallPart, ResultPart, Image, Resource),
+        *(Usage, ModelError, Host, ExecutorSettings, LoopLimits),
+    )
+    names = {name for name, _ in public}
+    lines = ["## `from callgate import …`", ""]
+    for name, value in public:
+        lines += _entry(name, value)
+    lines += ["## Nouns and ports that they use", ""]
+    for kind in sorted(used, key=lambda kind: kind.__name__):
+        if kind.__name__ not in names:
+            lines += _entry(kind.__name__, kind, home=kind.__module__)
+    return "\n".join(lines).strip()
+
+
+def _entry(name: str, value: Any, home: str = "") -> list[str]:
+    shown = "" if get_origin(value) else _signature(value)
+    lines = [f"### `{name}`", "", *([f"`from {home} import {name}`", ""] if home else [])]
+    if shown:
+        lines += ["```python", f"{name}{shown}", "```", ""]
+    if isinstance(value, type) or callable(value):
+        lines += ["```text", inspect.cleandoc(value.__doc__), "```", ""] if value.__doc__ else []
+    if not isinstance(value, type):
+        return lines
+    methods = [each for each in _members(value) if each is not None]
+    return [*lines, "| | |", "|---|---|", *methods, ""] if methods else lines
+
+
+def _members(kind: type) -> Iterator[str | None]:
+    own = {field.name for field in fields(kind)} if is_dataclass(kind) else set[str]()
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        if name.startswith("_") or name in own or not (inspect.isroutine(member) or isinstance(member, property)):
+            continue
+        if not any(home.__module__.startswith("callgate") for home in kind.__mro__ if name in vars(home)):
+            continue
+        said = " ".join((inspect.getdoc(member) or "").split()).replace("|", "\\|")
+        found = "" if isinstance(member, property) else _signature(getattr(kind, name))
+        call = " ".join(found.replace("|", "\\|").split()).replace("( ", "(").replace(", )", ")")
+        yield f"| `{name}{call}` | {said} |"
+
+
+def _signature(value: Any) -> str:
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    shown: list[str] = []
+    star = False
+    for each in found.parameters.values():
+        if each.kind is each.KEYWORD_ONLY and not star:
+            star = True
+            shown.append("*")
+        if each.name != "self":
+            shown.append(_parameter(each))
+    back = "" if found.return_annotation is found.empty else f" -> {_type(found.return_annotation)}"
+    short = f"({', '.join(shown)}){back}"
+    return short if len(short) <= 110 else f"(\n    {_LINE.join(shown)},\n){back}"
+
+
+_LINE = ",\n    "
+
+
+def _parameter(each: inspect.Parameter) -> str:
+    stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+    hint = "" if each.annotation is each.empty else f": {_type(each.annotation)}"
+    if each.default is each.empty:
+        return f"{stars}{each.name}{hint}"
+    default = getattr(each.default, "__name__", None) or repr(each.default)
+    return f"{each.name}{hint} = {'…' if ' at 0x' in default or default.startswith('<') else default}"
+
+
+def _type(hint: Any) -> str:
+    plain = isinstance(hint, type) and not get_args(hint)
+    text = hint if isinstance(hint, str) else hint.__name__ if plain else str(hint)
+    return re.sub(r"\bcallgate(?:\.\w+)*\.|\bcollections\.abc\.|\btyping\.", "", text)
+
+
 BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "statuses": (Path("docs/reference/statuses.md"), statuses),
     "endings": (Path("docs/reference/endings.md"), endings),
+    "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
 }
 

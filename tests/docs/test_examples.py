@@ -26,7 +26,7 @@ def test_an_example_runs_and_prints_what_its_comments_say(document: Path, code: 
     assert [line for line in printed if line in promised] == promised
 
 
-def test_the_readme_starts_with_the_runner() -> None:
+def test_the_first_example_of_the_readme_is_a_whole_run_in_a_dozen_lines() -> None:
     first = examples(ROOT / "README.md")["first"]
-    assert "ToolCallRunner" in first
-    assert first.count("@tool") == 2
+    assert "run_sync" in first
+    assert len(first.splitlines()) <= 12

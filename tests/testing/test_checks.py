@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +14,7 @@ from callgate.testing import (
     MemoryHost,
     PlainTool,
     PlainToolbox,
+    ScriptedModel,
     check_clock,
     check_events,
     check_gate,
@@ -30,6 +31,7 @@ from callgate.words.decisions import Allow, Choice
 from callgate.words.events import Durable
 from callgate.words.model import (
     Abilities,
+    ArgumentsDelta,
     MessageEnded,
     MessageStarted,
     ModelEvent,
@@ -40,6 +42,7 @@ from callgate.words.model import (
 )
 
 START, END = MessageStarted("m"), MessageEnded("end")
+CALL: list[Any] = [START, PartStarted(0, "tool_call", "a", "A"), PartEnded(0), MessageEnded("tool_calls")]
 
 
 def broken(check: Coroutine[Any, Any, None], match: str) -> None:
@@ -143,6 +146,40 @@ def test_a_model_whose_stream_cannot_be_closed_is_found() -> None:
             return Endless()
 
     broken(check_model(Model), "needs aclose")
+
+
+MODELS: list[tuple[list[Any], str]] = [
+    ([], "a stream gives MessageStarted, parts and MessageEnded, not nothing"),
+    ([START, MessageEnded(cast(Any, "stop"))], "the stop reason is one of end, tool_calls, .* not 'stop'"),
+    ([START, PartStarted(0, cast(Any, "function"), "a", "A")], "a part is text, .* not 'function'"),
+    ([START, "hello"], "a stream gives model events .*, not str"),
+    ([START, PartStarted(0, "text"), TextDelta(0, cast(Any, None))], "the text of TextDelta is a str, not None"),
+    ([*CALL[:2], ArgumentsDelta(0, '{"a": '), *CALL[2:]], "the arguments of the call A are JSON, but '{\"a\": '"),
+    ([*CALL[:2], ArgumentsDelta(0, "[1]"), *CALL[2:]], "are a JSON object, not '\\[1\\]'"),
+]
+
+
+def test_a_model_that_breaks_a_promise_is_found_in_words() -> None:
+    class Fixed(ScriptedModel):
+        events: list[Any]
+
+        async def stream(self, request: Request) -> Any:
+            for event in self.events:
+                yield event
+
+    for events, match in MODELS:
+        Fixed.events = events
+        broken(check_model(Fixed), match)
+    Fixed.events = CALL
+    asyncio.run(check_model(Fixed))
+
+
+def test_a_stream_that_has_to_be_awaited_is_found() -> None:
+    class Awaited(ScriptedModel):
+        async def stream(self, request: Request) -> Any:
+            return ()
+
+    broken(check_model(Awaited), "write it as an async generator")
 
 
 def test_a_tool_that_raises_on_garbage_is_found() -> None:

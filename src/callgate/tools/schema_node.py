@@ -103,6 +103,12 @@ class Node:
         """Every key that some part names, in the order of the schema."""
         return tuple(dict.fromkeys([*self.properties, *(key for part in self.parts() for key in part.known)]))
 
+    @cached_property
+    def known_required(self) -> frozenset[str]:
+        """Every key that must be there."""
+        parts = (*((self.ref(),) if self.ref else ()), *self.all_of)
+        return frozenset(self.required).union(*(part.known_required for part in parts))
+
 
 def unexpected(node: Node, value: dict[str, Any]) -> Collection[str]:
     """The keys that no part of a closed schema which holds for this value names."""
@@ -224,13 +230,51 @@ def _nearest(branches: tuple[Node, ...], value: Any, path: str) -> Iterator[str]
     """The faults of the branch that the value nearly fits; a value of no branch's type is told all types."""
     kinds = kinds_of(value)
     alike = [branch for branch in branches if kinds & branch.admits]
-    if type(value) not in (dict, list) and len(alike) != 1:
+    if isinstance(value, dict) and len(alike) > 1:
+        tagged = _tagged(alike, cast("dict[str, Any]", value), path)
+        if isinstance(tagged, str):
+            yield tagged
+            return
+        if len(tagged) < len(alike):
+            alike, branches = tagged, tuple(tagged)
+    if not isinstance(value, dict | list) and len(alike) != 1:
         alternatives = dict.fromkeys(wanted(branch) for branch in branches)
         yield f"{path}: got {quote(value)}, wanted {' or '.join(islice(alternatives, 8))}"
         return
     explained = [list(islice(faults(branch, value, path), 20)) for branch in alike or branches]
     lines = min(explained, key=len)
     yield from lines if len(alike) == 1 else (f"{line} (the nearest of {len(branches)} alternatives)" for line in lines)
+
+
+def _tagged(branches: list[Node], value: dict[str, Any], path: str) -> list[Node] | str:
+    """The branches that a tag of the value means: a key for which every branch lists the values that it takes. A text
+    where the tag is missing or means none of them."""
+    for key in branches[0].known:
+        tags = [_tag(branch, key) for branch in branches]
+        if any(tag is None for tag in tags):
+            continue
+        meant = [
+            branch for branch, tag in zip(branches, tags, strict=True) if tag and key in value and value[key] in tag
+        ]
+        if 0 < len(meant) < len(branches):
+            return meant
+        every = list(dict.fromkeys(quote(choice) for tag in tags for choice in tag or ()))
+        if not meant and len(every) > 1 and (key in value or all(key in branch.known_required for branch in branches)):
+            got = quote(value[key]) if key in value else "nothing"
+            required = "" if key in value else " (required)"
+            return f"{join(path, key)}: got {got}, wanted one of {', '.join(every[:12])}{required}"
+    return branches
+
+
+def _tag(node: Node, key: str) -> tuple[Any, ...] | None:
+    """The values that this key may have, where the schema lists them."""
+    child = node.properties.get(key)
+    if child is not None:
+        while child.choices is None and child.ref is not None:
+            child = child.ref()
+        return child.choices
+    parts = (*((node.ref(),) if node.ref else ()), *node.all_of)
+    return next((found for part in parts if (found := _tag(part, key)) is not None), None)
 
 
 def wanted(node: Node) -> str:

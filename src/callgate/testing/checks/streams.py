@@ -1,11 +1,14 @@
 """Promises of a Model."""
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from typing import cast, get_args
 
 from callgate.core.ports import Model
 from callgate.testing.checks.promise import promise, promise_kind
 from callgate.words.messages import Message, Text
 from callgate.words.model import (
+    WHOLE,
     Abilities,
     ArgumentsDelta,
     MessageEnded,
@@ -15,11 +18,14 @@ from callgate.words.model import (
     PartEnded,
     PartStarted,
     Request,
+    StopReason,
     TextDelta,
     ThinkingDelta,
 )
 
-_DELTAS = {TextDelta: "text", ThinkingDelta: "thinking", ArgumentsDelta: "tool_call"}
+_REASONS: tuple[str, ...] = get_args(StopReason)
+_KINDS = ("text", "thinking", "tool_call", "opaque")
+_DELTAS: dict[type, str] = {TextDelta: "text", ThinkingDelta: "thinking", ArgumentsDelta: "tool_call"}
 
 
 async def check_model(make: Callable[[], Model], request: Request | None = None) -> None:
@@ -28,14 +34,40 @@ async def check_model(make: Callable[[], Model], request: Request | None = None)
     model = make()
     promise(model.name, "a model has a name")
     promise_kind(model.abilities, Abilities, text="a model says what it can do with Abilities")
-    check_events([event async for event in model.stream(request)])
-    stream = make().stream(request)
-    await anext(stream)
+    events = [event async for event in _stream(model, request)]
+    check_events(events)
+    promise(events, "a stream gives MessageStarted, parts and MessageEnded, not nothing")
+    _check_arguments(events)
+    stream = _stream(make(), request)
+    promise(await anext(stream, None) is not None, "a stream gives the same message each time, not nothing")
     close = getattr(stream, "aclose", None)
     promise(close is not None, "a stream can be closed at any point: it needs aclose()")
     if close is not None:
         await close()
         promise(await anext(stream, None) is None, "a closed stream gives nothing more")
+
+
+def _stream(model: Model, request: Request) -> AsyncIterator[ModelEvent]:
+    stream = model.stream(request)
+    if isinstance(stream, Coroutine):
+        stream.close()
+    promise(hasattr(stream, "__aiter__"), "stream() gives an async iterator: write it as an async generator")
+    return aiter(stream)
+
+
+def _check_arguments(events: Sequence[ModelEvent]) -> None:
+    """The arguments of a complete call are the JSON text of an object, or nothing."""
+    ended = {each.index for each in events if isinstance(each, PartEnded)}
+    calls = [each for each in events if isinstance(each, PartStarted) and each.kind == "tool_call"]
+    for index, name in ((each.index, each.name) for each in calls if each.index in ended):
+        text = "".join(each.text for each in events if isinstance(each, ArgumentsDelta) and each.index == index)
+        try:
+            found = json.loads(text or "{}")
+        except ValueError as error:
+            raise AssertionError(
+                f"broken promise: the arguments of the call {name} are JSON, but {text[:80]!r}: {error}"
+            ) from error
+        promise(isinstance(found, dict), f"the arguments of the call {name} are a JSON object, not {text[:80]!r}")
 
 
 def check_events(events: Iterable[ModelEvent]) -> None:
@@ -50,6 +82,7 @@ def check_events(events: Iterable[ModelEvent]) -> None:
             case MessageStarted():
                 promise(last is None, "MessageStarted comes once")
             case PartStarted(index, kind, id, name):
+                promise(kind in _KINDS, f"a part is {', '.join(_KINDS)}, not {kind!r}")
                 promise(index not in parts, f"part {index} starts once")
                 promise(index == len(parts), f"parts are numbered from 0 without gaps, but after {len(parts)}: {index}")
                 parts[index] = kind
@@ -61,7 +94,8 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 promise(index in parts and index not in closed, f"part {index} ends once, after it started")
                 closed.add(index)
             case MessageEnded(reason):
-                whole = reason in ("end", "tool_calls")
+                promise(reason in _REASONS, f"the stop reason is one of {', '.join(_REASONS)}, not {reason!r}")
+                whole = reason in WHOLE
                 promise(not whole or closed == set(parts), f"all parts are closed before a message ends with {reason}")
                 promise(reason != "end" or not ids, "a message with calls ends with tool_calls")
             case OpaqueData(index):
@@ -69,7 +103,12 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 promise(kind in ("opaque", "tool_call"), f"{event} belongs to an open opaque or tool_call part")
                 promise(index not in closed, f"part {index} is closed before {event}")
             case _:
-                kind = _DELTAS[type(event)]
+                kind = _DELTAS.get(type(event), "")
+                promise(kind, f"a stream gives model events (callgate.words.model), not {type(event).__name__}")
+                promise(
+                    isinstance(cast(object, event.text), str),
+                    f"the text of {type(event).__name__} is a str, not {event.text!r}",
+                )
                 promise(parts.get(event.index) == kind, f"{event} belongs to an open {kind} part")
                 promise(event.index not in closed, f"part {event.index} is closed before {event}")
         promise(last is not None or isinstance(event, MessageStarted), f"MessageStarted comes first, not {event}")
