@@ -18,7 +18,6 @@ from callgate.policy.hooks.reading import LARGEST
 from callgate.testing import ManualClock
 from callgate.words.decisions import Allow, Deny
 from tests.policy.hooks.kit import Bench, as_json, hook, permission
-from tests.rows import rows
 
 
 class Server:
@@ -82,15 +81,15 @@ def test_the_event_is_posted_as_json_and_the_answer_counts(server: Server) -> No
     assert (told["tool_name"], told["tool_input"]) == ("Bash", {"command": "git push"})
 
 
-@rows("status", [200, 201, 204, 299])
+@pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_any_2xx_is_an_answer_and_an_empty_one_has_no_opinion(server: Server, status: int) -> None:
     server.status = status
     hooked, bench = judged(server.url, fail_closed=True)
     assert (hooked.decision, bench.noted) == (None, [])
 
 
-@rows("status", [300, 301, 302, 307, 308, 400, 404, 500, 503])
-@rows("fail_closed", [False, True])
+@pytest.mark.parametrize("status", [300, 301, 302, 307, 308, 400, 404, 500, 503])
+@pytest.mark.parametrize("fail_closed", [False, True])
 def test_any_other_status_is_a_failure_and_no_redirect_is_followed(
     server: Server, status: int, fail_closed: bool
 ) -> None:
@@ -103,7 +102,7 @@ def test_any_other_status_is_a_failure_and_no_redirect_is_followed(
     assert len(server.requests) == 1
 
 
-@rows("body", [b"fine", b"[]", b"{", b"\xff{}", b'{"decision": 3}'])
+@pytest.mark.parametrize("body", [b"fine", b"[]", b"{", b"\xff{}", b'{"decision": 3}'])
 def test_an_answer_that_is_not_the_json_of_an_answer_is_a_failure(server: Server, body: bytes) -> None:
     server.body = body
     hooked, bench = judged(server.url, fail_closed=True)
@@ -111,7 +110,7 @@ def test_an_answer_that_is_not_the_json_of_an_answer_is_a_failure(server: Server
     assert len(bench.warnings) == 1
 
 
-@rows(("size", "fails"), [(LARGEST, False), (LARGEST + 1, True)])
+@pytest.mark.parametrize(("size", "fails"), [(LARGEST, False), (LARGEST + 1, True)])
 def test_too_long_an_answer_is_a_failure(server: Server, size: int, fails: bool) -> None:
     server.body = b"{}".ljust(size)
     _, bench = judged(server.url)
@@ -142,7 +141,7 @@ def test_a_server_that_speaks_something_else_is_a_failure() -> None:
     assert bench.warnings[0].endswith("could not be reached: BadStatusLine")
 
 
-@rows("how", ["timeout", "cancel"])
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
 def test_a_server_that_never_answers_is_left(how: str) -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -206,7 +205,7 @@ def test_the_call_is_not_made_on_the_thread_of_the_loop(server: Server, monkeypa
     assert where != [threading.main_thread()]
 
 
-@rows(
+@pytest.mark.parametrize(
     ("text", "address"),
     [
         ("https://example.com", Address(True, "example.com", 443, "/")),
@@ -223,7 +222,7 @@ def test_an_address_that_is_fit(text: str, address: Address) -> None:
     assert parse_address(text) == address
 
 
-@rows(
+@pytest.mark.parametrize(
     "text",
     [
         "example.com",
