@@ -1,6 +1,7 @@
 """Calls that do not stop when told to: their grace period, and what becomes of strays."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable
 from typing import Any
@@ -15,8 +16,8 @@ from callgate.core.record import MemoryJournal, Record
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow
-from callgate.words.errors import ToolFailure
-from callgate.words.events import CallSettled, StrayEnded, StrayFound
+from callgate.words.errors import StateError, ToolFailure
+from callgate.words.events import CallSettled, Durable, StrayEnded, StrayFound
 from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import (
     FREE,
@@ -354,3 +355,32 @@ async def test_a_call_cancelled_while_its_start_is_still_being_written_down_has_
     result = ledger.call("a").result
     assert result is not None
     assert (result.code, result.effects) == ("cancelled_by_user", "none")
+
+
+class Closing(MemoryJournal):
+    """A journal that takes nothing any more once it is closed."""
+
+    closed = False
+
+    def append(self, event: Durable) -> None:
+        if self.closed:
+            raise StateError("the journal is closed")
+        super().append(event)
+
+
+@pytest.mark.spec("EXE-18")
+async def test_a_stray_that_ends_after_its_record_was_closed_gives_its_locks_back_in_silence() -> None:
+    unhandled: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+    opened, journal = asyncio.Event(), Closing()
+    desk = Desk(deaf(opened, traits=ON_A), journal=journal)
+    await desk.begin(call("a", "Deaf"))
+    desk.executor.interrupt()
+    await desk.rest()
+    assert len(desk.told(StrayFound)) == 1
+    journal.closed = True
+    opened.set()
+    await settle()
+    gc.collect()
+    assert unhandled == []
+    assert len(desk.host.locks) == 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -404,3 +405,29 @@ async def test_an_error_result_with_the_code_of_a_success_counts_as_a_tool_error
     await desk.finish(call("a", "Odd"))
     assert desk.result("a").code == "tool_error"
     assert desk.status("a") is Status.ERROR
+
+
+class Noting(ThreadPoolExecutor):
+    """Notes how much was handed to a thread."""
+
+    submitted = 0
+
+    def submit(self, *args: Any, **kwargs: Any) -> Any:
+        self.submitted += 1
+        return super().submit(*args, **kwargs)
+
+
+@pytest.mark.spec("EXE-12")
+@pytest.mark.parametrize(("size", "in_threads"), [(100_000, 0), (3_000_000, 1)])
+def test_a_very_large_result_is_made_into_bytes_off_the_loop(size: int, in_threads: int) -> None:
+    host = MemoryHost()
+
+    async def main() -> int:
+        threads = Noting(1)
+        asyncio.get_running_loop().set_default_executor(threads)
+        results = await Desk(saying("Big", "é" * size), host=host).finish(call("a", "Big"))
+        assert results["a"].artifacts[0].size == 2 * size
+        return threads.submitted
+
+    assert asyncio.run(main()) == in_threads
+    assert [len(data) for data in host.artifacts.values()] == [2 * size]

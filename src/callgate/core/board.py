@@ -158,6 +158,7 @@ class Board(Generic[S]):
         self._most = max_concurrency
         self._start: Start = start
         self._lanes = Lanes()
+        self._relocked = False  # only then can a call that was free be so no longer
         self._ready: list[int] = []
         self._taken = 0  # slots
         self._active = self._blocking = 0  # calls that run, and those of them that do not give way
@@ -196,6 +197,7 @@ class Board(Generic[S]):
     def relocked(self, slot: S, locks: Placed) -> None:
         """Other arguments: it keeps its place, and waits for what conflicts now."""
         slot.locks = locks
+        self._relocked = True
         self._advance_all(self._lanes.relock(slot.index, locks))
         self._fill()
 
@@ -218,7 +220,7 @@ class Board(Generic[S]):
 
     def granted(self, slot: S) -> None:
         """It holds its locks."""
-        if not self._lanes.free(slot.index):
+        if self._relocked and not self._lanes.free(slot.index):
             self._free_slot(slot)
             self.actions.append((Do.UNLOCK, slot, None))
             self._move(slot, Move.BLOCKED)
@@ -355,7 +357,7 @@ class Board(Generic[S]):
             slot = self.slots[heappop(self._ready)]
             if slot.stage is not READY:
                 continue
-            if not self._lanes.free(slot.index):
+            if self._relocked and not self._lanes.free(slot.index):
                 self._move(slot, Move.BLOCKED)
             elif slot.locks is SHARED:
                 self._shared.add(slot.index)

@@ -71,10 +71,11 @@ class Driver:
                 handlers[do](call, result)
         finally:
             self._performing = False
-        if self._interruptible is not self.board.interruptible:
-            self._interruptible = self.board.interruptible
+        interruptible = self.board.interruptible
+        if self._interruptible is not interruptible:
+            self._interruptible = interruptible
             if self.record.heard:
-                self.record.tell(InterruptibleChanged(self.clock.now(), self._interruptible))
+                self.record.tell(InterruptibleChanged(self.clock.now(), interruptible))
         self.changed.set()
 
     def soon(self, feed: Callable[[], None]) -> bool:

@@ -114,7 +114,8 @@ class Runs:
 
     def start(self, call: Call, _: None = None) -> None:
         if call.stage is STARTING:
-            call.stop_timer()
+            if call.timer is not None:
+                call.stop_timer()
             self._driver.follow(call, self._run(call), self._ended)
 
     async def _run(self, call: Call) -> Result | None:
