@@ -42,6 +42,7 @@ TOKENS = {
     "slack-bot": ("xoxb-", "123456789012-123456789012-" + MIXED[:24], "slack"),
     "slack-person": ("xoxp-", "123456789012-123456789012-" + MIXED[:24], "slack"),
     "slack-webhook": ("hooks.slack.com/services/", "T0123ABCD/B0123ABCD/" + MIXED[:24], "slack"),
+    "discord-webhook": ("discord.com/api/webhooks/1122334455667788/", MIXED[:40], "webhook"),
     "stripe": ("sk_live_", MIXED[:24], "stripe"),
     "stripe-restricted": ("rk_live_", MIXED[:24], "stripe"),
     "npm": ("npm_", MIXED[:36], "npm"),
@@ -400,3 +401,42 @@ def test_circles_and_great_depths_end() -> None:
         deep = [deep]
     for value in (circle, deep):
         assert MIXED[:20] not in repr(NOBODY.noun(value))
+
+
+BY_NAME = {
+    "PIN_SECRET": "8401927365",
+    "ENCRYPTION_SALT": "b7Qm2xPz91Lk",
+    "PASSWORD_PEPPER": "zU8-kk2.Qw90",
+    "SENTRY_DSN": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "ALERT_WEBHOOK_URL": "https://hooks.example.com/services/T0AbC12dE/9xYzW8v7U6",
+    "WALLET_MNEMONIC": "legal winner thank year wave sausage worth useful legal winner",
+    "LOGIN_OTP_SEED": "JBSWY3DPEHPK3PXP",
+    "DB_PASSCODE": "99887766554433",
+}
+ORDINARY = {
+    "MAX_TOKENS": "100000000",
+    "LICENSE_FILE": "/usr/share/licenses/callgate.txt",
+    "WEBHOOK_PORT": "8080",
+    "KEYBOARD": "de-latin1-nodeadkeys",
+    "PINNED_VERSION": "2024.10.1",
+}
+
+
+@pytest.mark.spec("TRS-13")
+def test_values_of_variables_with_secret_names_are_masked_and_ordinary_ones_are_not() -> None:
+    masker = Masker({**BY_NAME, **ORDINARY})
+    leaked = [name for name, value in BY_NAME.items() if value in masker.text(f"it is {value} here")]
+    lost = [name for name, value in ORDINARY.items() if value not in masker.text(f"it is {value} here")]
+    assert (leaked, lost) == ([], [])
+
+
+@pytest.mark.spec("TRS-13")
+def test_addresses_that_let_anybody_post_are_masked() -> None:
+    masker = Masker({})
+    addresses = (
+        "https://discord.com/api/webhooks/1122334455667788/aB3dE6gH9_kLmN0pQ-rStUvWxYz",
+        "https://acme.webhook.office.com/webhookb2/0a1b2c3d-4e5f@6a7b8c9d/IncomingWebhook/9f8e7d6c5b4a",
+        "https://hooks.zapier.com/hooks/catch/1234567/b1c2d3e4f5a6b7/",
+    )
+    leaked = [each for each in addresses if masker.text(f"curl {each} -d x") == f"curl {each} -d x"]
+    assert not leaked

@@ -31,10 +31,7 @@ from callgate.transcript.loader import load
 from callgate.transcript.lock import Holder, holder_of, open_log, read_holder
 from callgate.transcript.reader import Damage, raw_lines
 from callgate.transcript.recent import recent
-from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude import looks_like_claude, read_claude
-from callgate.transcript.share.html import to_html
-from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
 from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
@@ -109,8 +106,16 @@ class Shown:
             events = (*exported.events, Noted(self.about.updated_at, note, "warning"))
             exported = replace(exported, events=events)
         if shape == "ai-sdk":
+            from callgate.transcript.share.aisdk import to_ai_sdk  # formats are costly to load, and one is used
+
             return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
-        return to_html(exported) if shape == "html" else to_markdown(exported)
+        if shape == "html":
+            from callgate.transcript.share.html import to_html
+
+            return to_html(exported)
+        from callgate.transcript.share.markdown import to_markdown
+
+        return to_markdown(exported)
 
     def _exported(self) -> Exported:
         return Exported(self.session, self.about.title or self.about.first_prompt, self.about.workspace, self.events)

@@ -5,6 +5,8 @@ nobody has the session open, the answer is put on record right here. Otherwise i
 another answer was put on record just before the file was made, which the log then shows.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,20 +14,22 @@ from difflib import get_close_matches
 from json import dumps, loads
 from pathlib import Path
 from time import time
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
 from callgate.transcript.asked import Asked, Questions, which_of
 from callgate.transcript.journal import append_to_log
 from callgate.transcript.loader import Loaded, load, read_log
 from callgate.transcript.lock import Holder, drop_name, holder_of, open_log, read_holder, take_lock, unreadable
-from callgate.transcript.masking import Masker
 from callgate.transcript.repair import repair
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
 from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker  # its patterns are costly to load
 
 _TRIES = 3
 

@@ -3,20 +3,24 @@
 The sum covers the bytes of the line before it: a line can be checked without parsing it and without its neighbours.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from json import JSONDecoder, dumps, loads
 from math import isfinite
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from callgate.core.chain import Line
-from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
 from callgate.words.event_table import EVENTS, Row
 from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
 from callgate.words.jsonable import from_json, plain_json, to_sparse
 from callgate.words.messages import Image, Resource, ResultPart
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker  # its patterns are costly to load
 
 VERSION = 1
 START = "0" * 32

@@ -1,13 +1,17 @@
 """The text of the message that is being streamed, in a small file beside the log: not part of the record, and replaced
 again and again until the message itself is on it."""
 
+from __future__ import annotations
+
 from json import dumps, loads
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callgate.core.ports import Drafted
 from callgate.transcript.beside import drop_beside, read_beside, replace_beside
-from callgate.transcript.masked import masked_draft
-from callgate.transcript.masking import Masker
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker  # its patterns are costly to load
 
 
 def draft_path(log: Path) -> Path:
@@ -15,7 +19,7 @@ def draft_path(log: Path) -> Path:
 
 
 def write_draft(log: Path, masker: Masker, message_id: str, text: Drafted) -> None:
-    replace_beside(draft_path(log), dumps({"message": message_id, "text": masked_draft(masker, text)}))
+    replace_beside(draft_path(log), dumps({"message": message_id, "text": masker.draft(text)}))
 
 
 def read_draft(log: Path) -> tuple[str, Drafted]:

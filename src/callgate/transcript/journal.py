@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import time
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from callgate.core.chain import Chain
 from callgate.core.ports import Drafted, Maybe
@@ -25,7 +25,6 @@ from callgate.transcript.entries import all_entries
 from callgate.transcript.index import Index, drop_index, write_index
 from callgate.transcript.loader import Loaded, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
-from callgate.transcript.masking import Masker
 from callgate.transcript.reader import Damage
 from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
@@ -34,6 +33,9 @@ from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import Branched, Compacted, Durable, MessageAdded, PromptQueued, Rewound
 from callgate.words.messages import Message
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker  # its patterns are costly to load
 
 T = TypeVar("T")
 

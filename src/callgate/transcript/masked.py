@@ -1,13 +1,10 @@
 """Masking at the boundary of a journal, so that every kind of journal is given events without secrets."""
 
-import re
 from typing import Any, cast
 
 from callgate.core.ports import Drafted, Journal, Masking
 from callgate.transcript.masking import Masker
 from callgate.words.events import Durable
-
-_UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
 class Masked:
@@ -22,7 +19,7 @@ class Masked:
         self._journal.append(self._masker.noun(event))
 
     def draft(self, message_id: str, text: Drafted) -> None:
-        self._journal.draft(message_id, masked_draft(self._masker, text))
+        self._journal.draft(message_id, self._masker.draft(text))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._journal, name)
@@ -31,12 +28,3 @@ class Masked:
 def masked(journal: Journal, masker: Masker | None = None) -> Masking:
     """The journal as one that stores no secrets."""
     return cast(Masking, Masked(journal, masker or Masker()))
-
-
-def masked_draft(masker: Masker, text: Drafted) -> Drafted:
-    """Without its last word, which may be the beginning of a secret that cannot be recognised yet."""
-    if not text:
-        return text
-    *pieces, (calls, last) = text
-    pieces.append((calls, masker.finished(_UNFINISHED.sub("", last))))
-    return tuple((calls, masker.text(piece)) for calls, piece in pieces if piece)

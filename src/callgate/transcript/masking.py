@@ -16,6 +16,7 @@ from operator import is_
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
+from callgate.core.ports import Drafted
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
 from callgate.words.noun import noun
 
@@ -25,6 +26,7 @@ MASK = re.compile(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
 """Values of variables that are shorter would be found in words and numbers that have nothing to do with them."""
 DEEPEST = 100
+_UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
 @noun
@@ -140,6 +142,13 @@ _SPECIAL = (
     ),
     Rule("telegram", (":AA",), re.compile(r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
     Rule("slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)),
+    Rule(
+        "webhook",
+        ("/api/webhooks/", "/webhookb2/", "hooks.zapier.com/hooks/catch/", "/incomingwebhook/"),
+        re.compile(
+            r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}", re.ASCII
+        ),
+    ),
     Rule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
 )
 
@@ -234,6 +243,14 @@ class Masker:
             for rule in RULES[1:]:
                 text = rule.masked(text)
         return text
+
+    def draft(self, text: Drafted) -> Drafted:
+        """Without its last word, which may be the beginning of a secret that cannot be recognised yet."""
+        if not text:
+            return text
+        *pieces, (calls, last) = text
+        pieces.append((calls, self.finished(_UNFINISHED.sub("", last))))
+        return tuple((calls, self.text(piece)) for calls, piece in pieces if piece)
 
     def finished(self, text: str) -> str:
         """The text without its end, if that may be the beginning of the value of a variable."""
@@ -332,10 +349,12 @@ class Masker:
 # ---- values of variables ------------------------------------------------------------------------------------------
 
 _SECRET_NAME = re.compile(
-    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CRED|COOKIE|JWT|PWD|AUTH)S?(?:[_.-]|\d|$)"
-    r"|AUTHORIZATION|(?:^|_)(?:PASS|PAT|BEARER)(?:_|$)",
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CRED|COOKIE|JWT|PWD|AUTH|SALT|PEPPER|NONCE_SEED|PASSCODE"
+    r"|SIGNATURE|MNEMONIC|LICENSE|LICENCE|WEBHOOK|DSN)S?(?:[_.-]|\d|$)"
+    r"|AUTHORIZATION|ENCRYPTION|WEBHOOK|(?:^|_)(?:PASS|PAT|BEARER|PIN|OTP|HMAC|SEED|SID)(?:_|$)",
     re.IGNORECASE,
 )
+_SURELY_SECRET = re.compile(r"(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE)S?(?:[_.-]|\d|$)|(?:^|_)PIN(?:_|$)", re.I)
 _WORD = r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14})"
 _HARMLESS = re.compile(
     rf"{_WORD}(?:[ _.-]{_WORD})?"  # disabled, read-only
@@ -354,9 +373,16 @@ def _secrets_of(name: str, value: str) -> list[str]:
     if "://" in value[:40]:
         password = _password_of(value)
         found = [password, unquote(password)] if password is not None else []
+        if "WEBHOOK" in name.upper():  # its address is all it takes
+            found.append(value)
     else:
         found = [value] if _SECRET_NAME.search(name) else []
-    return [each for each in dict.fromkeys(found) if len(each) >= SHORTEST and not _is_harmless(each)]
+    numbers = _SURELY_SECRET.search(name) is not None  # even these are secret there
+    return [
+        each
+        for each in dict.fromkeys(found)
+        if len(each) >= SHORTEST and (not _is_harmless(each) or (numbers and each.isdecimal()))
+    ]
 
 
 def _password_of(url: str) -> str | None:

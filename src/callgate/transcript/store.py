@@ -1,11 +1,14 @@
 """The sessions of one workspace: new, resumed, forked, found, read."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from time import time
+from typing import TYPE_CHECKING
 
 from callgate._version import __version__
 from callgate.core.ledger import Ledger
@@ -18,12 +21,14 @@ from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
 from callgate.transcript.loader import Loaded, load, read_log
 from callgate.transcript.lock import open_log, take_lock, unreadable
-from callgate.transcript.masking import Masker
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError
 from callgate.words.events import Branched, Counted, Durable, Forked, LinesQuarantined, Noted, Rewound, SessionOpened
+
+if TYPE_CHECKING:
+    from callgate.transcript.masking import Masker
 
 
 class Store:
@@ -52,6 +57,8 @@ class Store:
     @property
     def masker(self) -> Masker:
         if self._masker is None:
+            from callgate.transcript.masking import Masker  # its patterns are costly to load
+
             self._masker = Masker()
         return self._masker
 
