@@ -16,8 +16,8 @@ from callgate.cli.policy.trust_arguments import add_trust
 from callgate.cli.session.arguments import add_audit, add_session
 
 FASTEST = 1000.0
-Form = Literal["screen", "lines", "json"]
-"""How a command shows what happens: ``screen`` redraws, where the terminal can; ``lines`` never does."""
+Form = Literal["color", "plain", "json"]
+"""The output of the demo: lines, in colours where the terminal has them or never, or its events as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _add_demo(commands: Group) -> None:
     )
     demo.add_argument("--json", action="store_true", help="print every event as a line of JSON, and nothing else")
     demo.add_argument("--speed", metavar="X", help="so many times faster (default 1, or $CALLGATE_DEMO_SPEED)")
-    demo.add_argument("--no-color", action="store_true", help="plain lines, nothing redrawn (so does $NO_COLOR)")
+    demo.add_argument("--no-color", action="store_true", help="lines without colours (so does $NO_COLOR)")
 
 
 def _add_tools(commands: Group) -> None:
@@ -98,7 +98,7 @@ def _check(path: str, parser: Parser, options: Namespace) -> None:
     """Checks combinations of options, which no single option's parser can see."""
     if path == "demo":
         options.speed = _speed(parser, options.speed)
-        options.form = "json" if options.json else "lines" if options.no_color else "screen"
+        options.form = "json" if options.json else "plain" if options.no_color else "color"
     elif path == "answer":
         check_answer(parser, options)
     elif path == "changes":

@@ -1,8 +1,8 @@
-"""Text on a terminal: harmless, of known width, in colours, and a live part that is redrawn in place."""
+"""Text on a terminal: harmless, of known width, in colours."""
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import wrap
@@ -107,22 +107,20 @@ class Signs:
 
     ok: str
     bad: str
-    runs: str
     waits: str
     asks: str
     mark: str
     bar: str
-    dots: str
     dash: str
 
 
-_UNICODE = Signs("✓", "✗", "●", "○", "?", "…", "━", "┄", "·")
-_ASCII = Signs("+", "x", "*", "o", "?", ".", "=", ".", "-")
+_UNICODE = Signs("✓", "✗", "○", "?", "…", "━", "·")
+_ASCII = Signs("+", "x", "o", "?", ".", "=", "-")
 
 
 def signs_for(out: TextIO) -> Signs:
     try:
-        "✓✗●○…━┄·".encode(out.encoding or "ascii")
+        "✓✗○…━·".encode(out.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return _ASCII
     return _UNICODE
@@ -144,48 +142,3 @@ def size_of(out: TextIO) -> tuple[int, int]:
         if size.columns > 0 and size.lines > 0:
             return size.columns, size.lines
     return 80, 24
-
-
-class Live:
-    """The part at the bottom that is redrawn. What is printed above it belongs to the terminal's own history.
-
-    One write a frame, nothing is erased before it is overwritten, and the cursor is hidden only inside a write: there
-    is no state of the terminal to put right, however the program ends.
-    """
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._mark = signs_for(out).mark
-        self._drawn: list[str] = []
-        self._widths: list[int] = []
-
-    @property
-    def columns(self) -> int:
-        """Columns to use: the last one stays empty, because writing there makes some terminals wrap."""
-        return max(size_of(self._out)[0] - 1, 10)
-
-    def draw(self, lines: Iterable[Line]) -> None:
-        """Show these lines in place of the last ones; the top is left out where the window is too low."""
-        room = max(size_of(self._out)[1] - 1, 1)
-        columns = self.columns
-        shown = list(lines)[-room:]
-        texts = [painted(line, columns, self._mark) for line in shown]
-        if texts != self._drawn:
-            self._replace(texts)
-            self._drawn = texts
-            self._widths = [min(width(plain(line)), columns) for line in shown]
-
-    def keep(self, lines: Iterable[Line]) -> None:
-        """Print lines for good where the live part was; the next one begins below them."""
-        columns = self.columns
-        self._replace([painted(line, columns, self._mark) for line in lines])
-        self._drawn, self._widths = [], []
-
-    def _replace(self, texts: list[str]) -> None:
-        # A window made narrower has wrapped what was drawn before.
-        columns = size_of(self._out)[0]
-        height = sum(max(1, -(-wide // columns)) for wide in self._widths)
-        up = f"\x1b[{height}A\r" if height else "\r"
-        body = "".join(f"{text}\x1b[K\n" for text in texts)
-        self._out.write(f"\x1b[?25l{up}{body}\x1b[J\x1b[?25h")
-        self._out.flush()

@@ -1,80 +1,57 @@
-"""``callgate demo``: a scripted model drives a real session, and the promises are checked against its events."""
+"""``callgate demo``: a scripted model drives real sessions, and every claim is computed from their events and files."""
 
 import asyncio
 import signal
 import sys
 import tempfile
-from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, chdir, suppress
-from io import TextIOWrapper
+from contextlib import chdir, suppress
 from pathlib import Path
-from typing import TextIO, cast
 
-from callgate import CallgateError, Prompt, Session
+from callgate import CallgateError
 from callgate.cli.arguments import Form
-from callgate.cli.demo.board import Board
-from callgate.cli.demo.changed.play import play_changed
-from callgate.cli.demo.changed.story import facts_of_changes
-from callgate.cli.demo.facts import Fact, World, facts
-from callgate.cli.demo.killed.facts import facts_of_lives
-from callgate.cli.demo.killed.play import play_killed
-from callgate.cli.demo.script import FILES, PROMPT, Stage, rules
-from callgate.cli.demo.show import Show
-from callgate.cli.demo.tools import make_tools, traits_in
-from callgate.cli.demo.views import view_for
+from callgate.cli.demo import killed, rewrite, streaming
+from callgate.cli.demo.record import Fact, Record, facts
+from callgate.cli.demo.shop import Shop, make_files
+from callgate.cli.demo.stage import Stage
+from callgate.cli.demo.view import View
+from callgate.cli.session.output import out
+
+_INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
+PLAYS = (streaming.PLAY, killed.PLAY, rewrite.PLAY)
 
 
 def demo(speed: float, form: Form) -> int:
-    """Play it. 0 when every promise was kept."""
-    with tempfile.TemporaryDirectory(prefix="callgate-demo-") as folder, chdir(folder):
-        for name, text in FILES.items():
-            Path(name).write_text(text, encoding="utf-8", newline="\n")
-        out = cast(TextIO, sys.stdout)
-        _write_anything(out)
-        try:
-            broken = asyncio.run(_play(speed, form, out))
-        except asyncio.CancelledError:
-            return 128 + signal.SIGTERM
-        except TimeoutError:
-            raise CallgateError("the session did not come to an end, which is a bug; please report it") from None
+    """Performs all plays in a temporary folder; 0 when every claim holds."""
+    with tempfile.TemporaryDirectory(prefix="callgate-demo-") as folder:
+        shop = Path(folder, "shop")
+        shop.mkdir()
+        with chdir(shop):
+            make_files()
+            try:
+                found = asyncio.run(_perform(speed, View(out(), form)))
+            except asyncio.CancelledError:
+                return 128 + signal.SIGTERM
+            except TimeoutError:
+                raise CallgateError("the session did not come to an end, which is a bug; please report it") from None
+    broken = [fact for fact in found if not fact.holds]
     for fact in broken:
         print(f"callgate demo: not kept: {fact.claim}: {fact.detail}", file=sys.stderr)
     return 1 if broken else 0
 
 
-def _write_anything(out: TextIO) -> None:
-    """A sign that the terminal does not have is spelled out and is not an error."""
-    if isinstance(out, TextIOWrapper):
-        out.reconfigure(errors="backslashreplace")
-
-
-async def _play(speed: float, form: Form, out: TextIO) -> list[Fact]:
-    stage, processes = Stage(speed), list[Process]()
-    tools = {each.spec.name: each for each in make_tools(stage, processes)}
-    board = Board(traits_in(tools))
-    view = view_for(form, board, out, speed)
-    show = Show(board, view, speed)
-    async with _ends_on_sigterm(), asyncio.timeout(70 + 35 / speed):
-        view.opened()
-        async with Session(stage.model(), tools.values(), gate=rules()) as session:
-            await show.play(session, Prompt(PROMPT))
-        lives = await play_killed(stage, form, out, calls=len(board.rows))
-        story = await play_changed(stage, form, out)
-    found = [*facts(board, World(show.files, processes)), *facts_of_lives(lives), *facts_of_changes(story)]
-    view.closed(found, board.heard + lives.board.heard + len(story.events))
-    return [fact for fact in found if not fact.holds]
-
-
-@asynccontextmanager
-async def _ends_on_sigterm() -> AsyncGenerator[None]:
-    """Being told to end is no reason to leave a folder or a process behind."""
+async def _perform(speed: float, view: View) -> list[Fact]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError):
-            loop.remove_signal_handler(signal.SIGTERM)
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)  # so that no folder and no process is left behind
+    found, events = list[Fact](), 0
+    view.say(f"callgate demo: {_INTRO}", "dim", indent=0)
+    async with asyncio.timeout(70 + 35 / speed):
+        for play in PLAYS:
+            record = Record()
+            view.opened(play.prompt, play.titles)
+            await play.perform(Stage(Shop(speed), record, view))
+            found += facts(play.claims, record)
+            events += len(record.events)
+    view.facts(found, events)
+    return found
