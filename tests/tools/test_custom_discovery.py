@@ -144,6 +144,7 @@ def test_a_name_is_free_again_when_its_owner_goes(place: Place, discovery: Disco
     asyncio.run(main())
 
 
+@pytest.mark.spec("TOOL-8")
 def test_a_folder_that_is_trusted_no_more_loses_its_tools_at_once(place: Place, signals: ModuleType) -> None:
     now = [place.folder()]
 
