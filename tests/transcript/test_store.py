@@ -195,3 +195,26 @@ def test_a_child_process_made_by_fork_does_not_keep_the_lock(store: Store) -> No
         for fd in (*ready, *stop):
             os.close(fd)
         os.waitpid(child, 0)
+
+
+# ---- lists --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("TRS-12")
+@pytest.mark.parametrize("spoken", [False, True])
+def test_a_list_shows_a_question_only_where_it_can_be_answered(store: Store, spoken: bool) -> None:
+    log = talk(1).says("u2", "a1", "write it").add("turn_started", None, "a2", {"turn": 2, "message_id": "a2"})
+    arrived = {"call_id": "c1", "name": "write", "arguments": {"path": "x"}, "index": 0, "message_id": "a2"}
+    question = {
+        "call_id": "c1",
+        "tool": "write",
+        "arguments": {"path": "x"},
+        "arguments_hash": "0" * 64,
+        "asked_at": 1.0,
+    }
+    question |= {"by": "rule", "reason": "it writes", "asked_at": 1.0}
+    log.add("call_arrived", None, "a2", arrived).add("question_asked", None, "a2", {"question": question})
+    if spoken:
+        log.calls("a2", "u2", "c1")
+    put_log(store, log.image)
+    assert len(store.questions(SESSION)) == store.list()[0].about.asking == spoken

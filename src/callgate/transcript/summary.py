@@ -52,11 +52,13 @@ class Summary:
     unfinished: bool = False
     asked: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    spoken: bool = False
 
     @property
     def asking(self) -> bool:
-        """A question waits for a person."""
-        return bool(self.asked)
+        """A question waits for a person. One whose message is not on record (``spoken``) cannot be answered: after a
+        restart its call does not start."""
+        return self.spoken and bool(self.asked)
 
     @property
     def name(self) -> str:
@@ -111,8 +113,9 @@ def _message(now: _Now, event: MessageAdded) -> None:
         now["last_prompt"] = prompt_of(message)
         now["first_prompt"] = now["first_prompt"] or now["last_prompt"]
         now["unfinished"] = True
-    elif message.model:
-        now["model"] = message.model
+    elif message.role == "assistant":
+        now["spoken"] = True
+        now["model"] = message.model or now["model"]
 
 
 def _metadata(now: _Now, event: MetadataSet) -> None:
@@ -187,7 +190,7 @@ _STEPS: dict[type, _Step] = {
     MessageAdded: _message,
     PromptQueued: _queued,
     PromptDequeued: _dequeued,
-    TurnStarted: _sets(unfinished=True),
+    TurnStarted: _sets(unfinished=True, spoken=False, asked=()),
     TurnEnded: _turn_ended,
     RunEnded: _run_ended,
     Paused: _sets(unfinished=True),
