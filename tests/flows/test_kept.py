@@ -12,10 +12,11 @@ from callgate import Answer, Continue, JournalError, Prompt, Session, Toolbox, t
 from callgate.core.loop import GO_ON
 from callgate.core.ports import Run
 from callgate.core.view import faults
-from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
+from callgate.testing import PlainTool, ScriptedModel, call, pause, raw_call, say, turn
 from callgate.words.errors import StateError, UsageError
 from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked
 from callgate.words.inputs import Interrupt, SetTitle
+from callgate.words.messages import Opaque
 from callgate.words.traits import Traits, shared
 from tests.flows.keep import SECRET, Keep, on_disk, opened, results, run, until
 
@@ -207,6 +208,27 @@ def test_an_open_question_survives_that_the_program_just_ends(keep: Keep) -> Non
 
     run(first())
     run(second())
+
+
+@pytest.mark.spec("PRV-13")
+def test_a_providers_data_on_a_call_survives_a_crash_in_the_middle_of_its_message(keep: Keep) -> None:
+    kept = Opaque("gemini", {"thoughtSignature": "AKIAIOSFODNN7EXAMPLE"})
+
+    async def main() -> None:
+        scene = turn(raw_call("look", {"what": "x"}, kept=kept), pause(3600))
+        journal = await keep.store.create()
+        async with await keep.session(ScriptedModel(scene), journal) as session:
+            session.post(Prompt("go"))
+            await until(lambda: journal.path.exists() and "call_arrived" in journal.path.read_text())
+            after = keep.crashed()
+            session.post(Interrupt())
+        model = ScriptedModel(otherwise=turn(say("And so on.")))
+        async with await after.session(model, await after.store.open()) as again:
+            await again.send(Continue())
+        parts = [part for message in model.requests[0].messages for part in message.calls]
+        assert [part.kept for part in parts] == [kept]
+
+    run(main())
 
 
 @pytest.mark.spec("TRS-10")

@@ -80,6 +80,7 @@ CALL = ToolCall(
     Ask("rule", "why", {"x": 1}, "high", "deny", True),
     Edited("Ada", {"x": 0}),
     (Repair("$.x", "a number in a string"),),
+    kept=Opaque("gemini", {"thoughtSignature": "abc"}),
 )
 MESSAGE = Message(
     "m1",

@@ -74,6 +74,7 @@ class Approval:
                     repairs=repairs,
                     asked_as=given.name if given.name != call.name else None,
                     arguments_hash=hashed,
+                    kept=given.kept,
                 )
             )
         self._tell_note(call)

@@ -102,7 +102,7 @@ class Intake:
         for part in self._parts.values():
             text = "".join(part.texts)
             if part.kind == "tool_call":
-                parts.append(call_part(self._ledger, part.call_id, text, part.kept))
+                parts.append(call_part(self._ledger, part.call_id, text))
             elif part.kind == "thinking" and (text or part.signature):
                 parts.append(Thinking(text, part.signature))
             elif part.kind == "text" and text:
@@ -183,7 +183,7 @@ class Intake:
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls
         self._calls += 1
-        return ToolCall(part.call_id, part.name, {}, "".join(part.texts), index, self.message_id)
+        return ToolCall(part.call_id, part.name, {}, "".join(part.texts), index, self.message_id, kept=part.kept)
 
     def _part(self, index: int, kind: str | None) -> _Open:
         part = self._parts.get(index)
@@ -192,13 +192,13 @@ class Intake:
         return part
 
 
-def call_part(ledger: Ledger, call_id: str, raw: str | None, kept: Opaque | None = None) -> CallPart:
+def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
     """The call as the model asked for it: with its own arguments, under the name it used."""
     entry = ledger.calls[call_id]
     if entry.asked_as is not None:  # the record has the target's arguments, the model wrote those of the wrapper
-        return CallPart(call_id, entry.asked_as, {}, raw, kept)
+        return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
-    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, kept)
+    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
 
 
 def _unchangeable(data: Mapping[str, Any] | bytes) -> Mapping[str, Any] | bytes:

@@ -67,6 +67,7 @@ class Entry:
         "hashed",
         "id",
         "index",
+        "kept",
         "live_output",
         "message_id",
         "name",
@@ -85,6 +86,7 @@ class Entry:
         self.arguments: Mapping[str, Any] = event.arguments
         self.raw_arguments = event.raw_arguments
         self.repairs: tuple[Repair, ...] = event.repairs
+        self.kept = event.kept
         self.asked_as = event.asked_as
         self.hashed = event.arguments_hash
         self.index = event.index
@@ -125,6 +127,7 @@ class Entry:
             self.decision,
             self.edited,
             self.repairs,
+            self.kept,
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.core.ports import Drafted
+from callgate.words.events import CallArrived
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
 from callgate.words.noun import noun
 
@@ -197,7 +198,7 @@ def _by_capitals() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
 _CAPITALS = _by_capitals()
 
 
-_GIVEN_BACK: Mapping[type, str] = {CallPart: "kept", Thinking: "signature"}
+_GIVEN_BACK: Mapping[type, str] = {CallArrived: "kept", CallPart: "kept", Thinking: "signature"}
 """Fields that a provider checks byte for byte: with a mask in them it would refuse the next request."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from callgate.words.arguments import Repair
 from callgate.words.decisions import Decision, Question
 from callgate.words.errors import StateError
-from callgate.words.messages import Content, Text
+from callgate.words.messages import Content, Opaque, Text
 from callgate.words.noun import nothing, noun
 
 
@@ -178,6 +178,8 @@ class ToolCall:
     decision: Decision | None = None
     edited: Edited | None = None
     repairs: tuple[Repair, ...] = ()
+    kept: Opaque | None = None
+    """The provider's own data on the call; see CallPart."""
 
     @property
     def settled(self) -> bool:

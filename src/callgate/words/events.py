@@ -13,7 +13,7 @@ from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
-from callgate.words.messages import Content, Message, Part, Text, Usage
+from callgate.words.messages import Content, Message, Opaque, Part, Text, Usage
 from callgate.words.model import StopReason
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
@@ -123,7 +123,7 @@ class RequestRetried:
 @noun
 class CallArrived:
     """``asked_as`` is the name the model used when the call became one of another tool. A call that got no further
-    than its name or its arguments has no hash."""
+    than its name or its arguments has no hash. ``kept`` is the provider's own data on it."""
 
     at: float
     call_id: str
@@ -135,6 +135,7 @@ class CallArrived:
     repairs: tuple[Repair, ...] = ()
     asked_as: str | None = None
     arguments_hash: str | None = None
+    kept: Opaque | None = None
 
 
 @noun
