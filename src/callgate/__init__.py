@@ -16,45 +16,37 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
-    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, default_checks, run_sync
+    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, run_sync
     from callgate.config import Config, load_config
     from callgate.core.ports import Case, Check, Model, Run
-    from callgate.core.runner import RunOutcome
     from callgate.session.run import RunResult
     from callgate.tools.foreign import from_langchain
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
     from callgate.transcript.store import Store
-    from callgate.words.calls import Result, Status, ToolCall
+    from callgate.words.calls import Result, ToolCall
     from callgate.words.changes import ChangeSet, FileChange
-    from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Deny, Question
-    from callgate.words.errors import CallgateError, JournalError, ToolFailure
+    from callgate.words.decisions import Allow, Ask, Confirmation, Deny, Question
+    from callgate.words.errors import CallgateError, ToolFailure
     from callgate.words.events import Event, QuestionAsked
-    from callgate.words.inputs import Answer, Close, Continue, Interrupt, Prompt, Resolve, SetMode, Steer, Undo
-    from callgate.words.jsonable import from_json, to_json
-    from callgate.words.limits import ExecutorSettings
+    from callgate.words.inputs import Answer, Continue, Interrupt, Prompt, Steer
     from callgate.words.traits import exclusive, reads, shared, writes
 
 _HOMES = {
     "callgate.config": ("Config", "load_config"),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
-    "callgate.core.runner": ("RunOutcome",),
-    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "default_checks", "run_sync"),
+    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "run_sync"),
     "callgate.session.run": ("RunResult",),
     "callgate.tools.foreign": ("from_langchain",),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
     "callgate.transcript.store": ("Store",),
-    "callgate.words.calls": ("Result", "Status", "ToolCall"),
+    "callgate.words.calls": ("Result", "ToolCall"),
     "callgate.words.changes": ("ChangeSet", "FileChange"),
-    "callgate.words.decisions": ("Allow", "ApprovalPolicy", "Ask", "Confirmation", "Deny", "Question"),
-    "callgate.words.errors": ("CallgateError", "JournalError", "ToolFailure"),
+    "callgate.words.decisions": ("Allow", "Ask", "Confirmation", "Deny", "Question"),
+    "callgate.words.errors": ("CallgateError", "ToolFailure"),
     "callgate.words.events": ("Event", "QuestionAsked"),
-    "callgate.words.inputs": (
-        *("Answer", "Close", "Continue", "Interrupt", "Prompt", "Resolve", "SetMode", "Steer", "Undo"),
-    ),
-    "callgate.words.jsonable": ("from_json", "to_json"),
-    "callgate.words.limits": ("ExecutorSettings",),
+    "callgate.words.inputs": ("Answer", "Continue", "Interrupt", "Prompt", "Steer"),
     "callgate.words.traits": ("exclusive", "reads", "shared", "writes"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -62,13 +54,11 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Allow",
     "Answer",
-    "ApprovalPolicy",
     "Ask",
     "CallgateError",
     "Case",
     "ChangeSet",
     "Check",
-    "Close",
     "Config",
     "Confirmation",
     "Continue",
@@ -76,40 +66,30 @@ __all__ = [
     "Deny",
     "Event",
     "Executor",
-    "ExecutorSettings",
     "FileChange",
     "Interrupt",
-    "JournalError",
     "Model",
     "Prompt",
     "Question",
     "QuestionAsked",
-    "Resolve",
     "Result",
     "Run",
-    "RunOutcome",
     "RunResult",
     "Session",
-    "SetMode",
-    "Status",
     "Steer",
     "Store",
     "ToolCall",
     "ToolCallRunner",
     "ToolFailure",
     "Toolbox",
-    "Undo",
     "__version__",
-    "default_checks",
     "exclusive",
-    "from_json",
     "from_langchain",
     "load_config",
     "reads",
     "run_sync",
     "schema_tool",
     "shared",
-    "to_json",
     "tool",
     "writes",
 ]

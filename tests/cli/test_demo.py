@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Event, from_json, to_json
+from callgate import Event
 from callgate.cli.demo import PLAYS
 from callgate.words.events import (
     CallArrived,
@@ -22,6 +22,7 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from callgate.words.jsonable import from_json, to_json
 
 COMMAND = (sys.executable, "-m", "callgate", "demo")
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals, other signals")

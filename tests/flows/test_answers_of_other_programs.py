@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, ExecutorSettings, Prompt, QuestionAsked, Session
+from callgate import Continue, Prompt, QuestionAsked, Session
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.answers import AnswerRefused
@@ -16,6 +16,7 @@ from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.events import Event, Noted, QuestionAnswered
 from callgate.words.inputs import Close
+from callgate.words.limits import ExecutorSettings
 from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, WRITES, KeptJournal, of

@@ -7,13 +7,14 @@ from typing import Any, get_args
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session, SetMode, Store
+from callgate import Continue, Interrupt, Prompt, Session, Store
 from callgate.core.loop import GO_ON
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limit, pause, run_virtual, say, settle, turn
 from callgate.testing.script import Ended, stop
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import ModelError
 from callgate.words.events import Event, InputRefused, Paused, RequestRetried, RunEnded, TextStreamed
+from callgate.words.inputs import SetMode
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
 from callgate.words.traits import Traits

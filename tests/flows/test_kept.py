@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, JournalError, Prompt, Session, Toolbox, tool
+from callgate import Answer, Continue, Prompt, Session, Toolbox, tool
 from callgate.core.loop import GO_ON
 from callgate.core.ports import Run
 from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, pause, raw_call, say, turn
-from callgate.words.errors import StateError, UsageError
+from callgate.words.errors import JournalError, StateError, UsageError
 from callgate.words.events import CallSettled, InputRefused, MessageAdded, QuestionAsked
 from callgate.words.inputs import Interrupt, SetTitle
 from callgate.words.messages import Opaque

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, JournalError, Prompt, Session, Toolbox
+from callgate import Continue, Prompt, Session, Toolbox
 from callgate.core.ports import Run
 from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
-from callgate.words.errors import SessionLocked
+from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import InputRefused
 from callgate.words.inputs import Branch, Compact, Interrupt, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
 from callgate.words.traits import Traits

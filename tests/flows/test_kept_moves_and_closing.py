@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, JournalError, Prompt, Session, Store, Toolbox
+from callgate import Continue, Prompt, Session, Store, Toolbox
 from callgate.core.chain import Chain
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, call, pause, say, turn
 from callgate.testing.script import Scene, fail
 from callgate.transcript import journal as journal_module
-from callgate.words.errors import CallgateError
+from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import InputRefused, MessageAdded
 from callgate.words.inputs import Branch, Close, Compact, Interrupt, Rewind, SetMode, SetTitle, Snip
 from callgate.words.traits import Traits, shared

@@ -10,31 +10,30 @@ import pytest
 from callgate import (
     Allow,
     Answer,
-    ApprovalPolicy,
     CallgateError,
     ChangeSet,
     Check,
     Confirmation,
     DecisionGate,
     Executor,
-    ExecutorSettings,
     FileChange,
     Prompt,
     QuestionAsked,
-    RunOutcome,
     Session,
-    SetMode,
     ToolCall,
     ToolCallRunner,
-    from_json,
     shared,
-    to_json,
     tool,
     writes,
 )
+from callgate.core.runner import RunOutcome
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
+from callgate.words.decisions import ApprovalPolicy
 from callgate.words.errors import UsageError
 from callgate.words.events import InputRefused, PromptQueued, RunEnded
+from callgate.words.inputs import SetMode
+from callgate.words.jsonable import from_json, to_json
+from callgate.words.limits import ExecutorSettings
 from callgate.words.model import Abilities, MessageEnded, Request
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, ExecutorSettings, Prompt, Session
+from callgate import Answer, Continue, Prompt, Session
 from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check, Run
 from callgate.policy.entries import RuleLine
@@ -13,7 +13,7 @@ from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.words.decisions import Deny, Origin
 from callgate.words.events import InputRefused
 from callgate.words.inputs import Compact
-from callgate.words.limits import LoopLimits
+from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.traits import Traits, shared
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, SRC, WRITES, hooked, of

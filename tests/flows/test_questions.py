@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, ExecutorSettings, Prompt, Session
+from callgate import Answer, Continue, Prompt, Session
 from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ports import Case, Check
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Ask, Choice, Deny, Origin, Pattern
 from callgate.words.events import CallDecided, Event, InputRefused, Paused, QuestionAnswered, StatusChanged
-from callgate.words.limits import LoopLimits
+from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.traits import Traits, writes
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, check_history, results

@@ -4,16 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from callgate import (
-    Answer,
-    Confirmation,
-    Continue,
-    Interrupt,
-    Prompt,
-    QuestionAsked,
-    SetMode,
-    Steer,
-)
+from callgate import Answer, Confirmation, Continue, Interrupt, Prompt, QuestionAsked, Steer
 from callgate.core.record import MemoryJournal
 from callgate.testing import (
     GatedModel,
@@ -42,7 +33,7 @@ from callgate.words.events import (
     TextStreamed,
     TurnEnded,
 )
-from callgate.words.inputs import Close, Compact, Rewind, SetModel
+from callgate.words.inputs import Close, Compact, Rewind, SetMode, SetModel
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import ResultPart, Text, Thinking
 from callgate.words.model import PartEnded

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, JournalError, Prompt, Session
+from callgate import Answer, Continue, Prompt, Session
 from callgate.core.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, pause, say, turn
 from callgate.transcript.masked import masked
 from callgate.transcript.masking import Masker
 from callgate.transcript.sqlite import SqliteJournal
-from callgate.words.errors import SessionLocked
+from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.events import MessageAdded, Noted
 from callgate.words.inputs import Branch, Rewind, SetTitle
 from callgate.words.messages import Message, Text

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, JournalError
+from callgate import Answer, Continue
 from callgate.changes.history import History
 from callgate.cli import main
 from callgate.core.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import turn
+from callgate.words.errors import JournalError
 from callgate.words.events import ActionResolved, ActionStaged, CallSettled, Noted, RunEnded
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from callgate import ChangeSet, Executor, FileChange, Prompt, Resolve, Session, ToolCall, tool
+from callgate import ChangeSet, Executor, FileChange, Prompt, Session, ToolCall, tool
 from callgate.changes.history_host import HistoryHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.errors import ToolDefinitionError, ToolFailure
+from callgate.words.inputs import Resolve
 from callgate.words.limits import LoopLimits
 from tests.flows.pending.kit import FIRST, Bench, ends, model_of, really, refusals, sent, staging, texts
 

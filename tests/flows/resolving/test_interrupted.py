@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from callgate import ExecutorSettings, Prompt, Session, Store
+from callgate import Prompt, Session, Store
 from callgate.host.applying import replacement
 from callgate.testing import say, settle, turn
 from callgate.tools.staging import Callbacks
 from callgate.words.events import CallSettled, CallStarted, Event, StrayEnded, StrayFound
 from callgate.words.inputs import Interrupt
+from callgate.words.limits import ExecutorSettings
 from tests.flows.keep import results, run
 from tests.flows.resolving.kit import Bench, apply, discard, pending, stages
 

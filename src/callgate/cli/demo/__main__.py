@@ -12,12 +12,13 @@ import sys
 import threading
 from collections import Counter
 
-from callgate import Event, Prompt, QuestionAsked, Session, to_json
+from callgate import Event, Prompt, QuestionAsked, Session
 from callgate.cli.demo import killed, rewrite
 from callgate.cli.demo.shop import Shop, rules, store
 from callgate.cli.demo.stage import READY
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import CallProgressed, CallSettled, TurnEnded
+from callgate.words.jsonable import to_json
 
 _go = threading.Event()
 

@@ -3,12 +3,13 @@
 import asyncio
 from asyncio.subprocess import Process
 
-from callgate import Continue, ExecutorSettings, QuestionAsked, Session
+from callgate import Continue, QuestionAsked, Session
 from callgate.cli.demo.record import Record, title_of
 from callgate.cli.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
 from callgate.cli.demo.stage import KILLED, Play, Stage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Passing, QuestionAnswered
+from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import ResultPart, Text
 
 NAME = "killed"

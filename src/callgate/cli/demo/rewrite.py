@@ -5,13 +5,14 @@ from asyncio.subprocess import Process
 from importlib.util import find_spec
 from pathlib import Path
 
-from callgate import Continue, Result, Session, Undo
+from callgate import Continue, Result, Session
 from callgate.cli.demo.record import Record
 from callgate.cli.demo.shop import Files, add_line, rules, store
 from callgate.cli.demo.stage import KILLED, Play, Stage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import ActionResolved, ActionStaged, Noted
+from callgate.words.inputs import Undo
 
 NAME = "rewrite"
 TOUCHED = ("cart.py", "checks.py", "prices.py")

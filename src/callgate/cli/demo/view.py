@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from typing import TextIO
 
-from callgate import ChangeSet, Event, to_json
+from callgate import ChangeSet, Event
 from callgate.cli.arguments import Form
 from callgate.cli.demo.record import Fact, title_of
 from callgate.cli.session.output import columns, put_json
@@ -20,6 +20,7 @@ from callgate.words.events import (
     TextStreamed,
     TurnStarted,
 )
+from callgate.words.jsonable import to_json
 from callgate.words.model import WHOLE
 
 WIDEST = 100
