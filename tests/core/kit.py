@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.gate import PostHook
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, Toolbox
 from callgate.core.record import MemoryJournal, Record
-from callgate.core.runner import RunOutcome, ToolCallRunner
+from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.host.threads import in_thread
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, VirtualLoop, settle
 from callgate.words.calls import Result, Status, ToolCall
@@ -90,7 +90,7 @@ class Desk:
         self.journal = journal or MemoryJournal()
         self.ledger = ledger or Ledger(context=context)
         self.record = Record(self.journal, self.ledger, [self.events.append])
-        self.executor = Executor(
+        self.executor = CallExecutor(
             toolbox or PlainToolbox(*tools),
             gate or allow_all(),
             host=self.host,
@@ -245,9 +245,9 @@ def seeing(seen: list[dict[str, Any]], name: str = "See", traits: Traits = FREE)
 
 def batch(
     *tools: Tool, gate: Gate | None = None, host: MemoryHost | None = None, on_event: Any = None, **settings: Any
-) -> ToolCallRunner:
+) -> BatchRunner:
     """A runner with the default gate: ``effects="none"`` is allowed, the rest is asked about."""
-    return ToolCallRunner(
+    return BatchRunner(
         PlainToolbox(*tools),
         gate or DecisionGate(),
         host=host or virtual_host(),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check
 from callgate.core.record import MemoryJournal, Record
@@ -343,7 +343,7 @@ async def test_a_call_cancelled_while_its_start_is_still_being_written_down_has_
     journal, recorder = SlowJournal(), Recorder()
     box = PlainToolbox(recorder.watch(saying("Do", "did", MUTATING)))
     ledger = Ledger()
-    executor = Executor(box, allow_all(), host=virtual_host(), record=Record(journal, ledger))
+    executor = CallExecutor(box, allow_all(), host=virtual_host(), record=Record(journal, ledger))
     executor.add(call("a", "Do"))
     executor.close()
     await settle()

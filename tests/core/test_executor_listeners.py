@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Check, Run
 from callgate.core.record import MemoryJournal, Record
@@ -32,11 +32,11 @@ from tests.properties.stage import VirtualClock
 from tests.properties.strategies import passing
 
 
-async def results_of(executor: Executor) -> list[ToolCall]:
+async def results_of(executor: CallExecutor) -> list[ToolCall]:
     return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
-async def with_reflex(kind: type, act: Callable[[Executor], object]) -> tuple[list[Event], list[str], list[str]]:
+async def with_reflex(kind: type, act: Callable[[CallExecutor], object]) -> tuple[list[Event], list[str], list[str]]:
     """One call that is asked about and approved; a listener acts at once when it first hears of ``kind``."""
     heard: list[Event] = []
     faults: list[str] = []
@@ -53,7 +53,7 @@ async def with_reflex(kind: type, act: Callable[[Executor], object]) -> tuple[li
         await passing(1.0)
         return "done"
 
-    executor = Executor(
+    executor = CallExecutor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", lambda _case: Ask("check"))]),
         host=MemoryHost(clock=VirtualClock()),
@@ -94,7 +94,7 @@ def test_a_listener_may_cancel_a_call_that_it_hears_arriving() -> None:
 def test_every_listener_hears_in_order_although_one_answers_at_once() -> None:
     """The second listener heard of the answer before it heard of the question."""
 
-    def answer(executor: Executor) -> None:
+    def answer(executor: CallExecutor) -> None:
         (question,) = executor.questions
         executor.answer(Confirmation("c0", "yes", question.arguments_hash))
 
@@ -111,7 +111,7 @@ def test_results_keep_their_order_when_a_listener_interrupts_between_them() -> N
             if isinstance(event, ContextUpdated):
                 executor.interrupt()
 
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(PlainTool("Tool", lambda _arguments, _run: Result((Text("x"),), context_update={"k": 1}))),
             DecisionGate([Check("check", lambda case: Ask("check") if case.arguments else Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

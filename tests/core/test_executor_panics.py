@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
 from callgate.core.record import MemoryJournal, Record
@@ -32,8 +32,10 @@ from tests.properties.strategies import passing
 SOME_SECONDS = 1.0
 
 
-def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any) -> Executor:
-    return Executor(
+def executor_of(
+    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
+) -> CallExecutor:
+    return CallExecutor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", judge)], **hooks),
         host=MemoryHost(clock=VirtualClock()),
@@ -42,7 +44,7 @@ def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[
     )
 
 
-async def results_of(executor: Executor) -> list[ToolCall]:
+async def results_of(executor: CallExecutor) -> list[ToolCall]:
     return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
@@ -169,7 +171,7 @@ def test_a_tool_that_cannot_read_changed_arguments_does_not_reach_whoever_answer
             return super().read(raw)
 
     async def main() -> str | None:
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(Picky("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
@@ -197,7 +199,7 @@ def test_a_tool_that_scribbles_on_its_arguments_does_not_change_the_record() -> 
 
     async def main() -> Any:
         journal = MemoryJournal()
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(PlainTool("Tool", body)),
             DecisionGate(),
             host=MemoryHost(clock=VirtualClock()),

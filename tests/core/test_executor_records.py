@@ -9,7 +9,7 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
 from callgate.core.record import MemoryJournal, Record
@@ -39,8 +39,10 @@ from tests.properties.strategies import passing
 from tests.properties.test_resume import Asked, Spoken, check_context, first_life, open_at, second_life
 
 
-def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any) -> Executor:
-    return Executor(
+def executor_of(
+    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
+) -> CallExecutor:
+    return CallExecutor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", judge)], **hooks),
         host=MemoryHost(clock=VirtualClock()),
@@ -49,7 +51,7 @@ def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[
     )
 
 
-async def results_of(executor: Executor) -> list[ToolCall]:
+async def results_of(executor: CallExecutor) -> list[ToolCall]:
     return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
@@ -90,9 +92,9 @@ def test_a_context_update_on_record_is_applied_after_a_restart() -> None:
             check_context(second_life(script, events[:end], prompt=False))
 
 
-async def slowly_asked(*, interrupt: bool) -> tuple[Executor, list[Event]]:
+async def slowly_asked(*, interrupt: bool) -> tuple[CallExecutor, list[Event]]:
     heard: list[Event] = []
-    executor = Executor(
+    executor = CallExecutor(
         PlainToolbox(PlainTool("Tool")),
         DecisionGate([Check("check", lambda _case: Ask("check"))]),
         host=MemoryHost(clock=VirtualClock()),
@@ -150,7 +152,7 @@ def test_a_question_that_cannot_be_recorded_does_not_wait_for_an_answer() -> Non
     async def main() -> tuple[bool, list[Any]]:
         complaints: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, about: complaints.append(about))
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
@@ -239,7 +241,7 @@ def test_a_call_discarded_before_its_start_was_durable_is_not_said_to_have_start
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
             return "done"
 
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"))),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

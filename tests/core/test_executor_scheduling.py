@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import settings_from_environment
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
@@ -230,7 +230,7 @@ def agent(host: object, recorder: Recorder, *calls: object, traits: Traits) -> P
 
     async def work(_arguments: object, run: object) -> str:
         box = PlainToolbox(recorder.watch(file_writer()))
-        async with Executor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
+        async with CallExecutor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
             for each in calls:
                 inner.add(each)  # pyright: ignore[reportArgumentType]
             inner.close()

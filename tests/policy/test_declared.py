@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Tool
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
@@ -63,7 +63,7 @@ class Desk:
             mode=mode,
             place=self._resolver.place,
         )
-        return type(DecisionGate(standard_checks(book)).judge(case)).__name__.lower()
+        return type(CheckGate(standard_checks(book)).judge(case)).__name__.lower()
 
 
 @pytest.fixture

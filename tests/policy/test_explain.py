@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import standard_checks
 from callgate.policy.explain import Explanation, explain
@@ -17,7 +17,7 @@ from tests.policy.gate_kit import HOME, MODES, NOW, ROOT, book, case_of, decided
 
 def explained(case: Case, rulebook: Rulebook = EMPTY, hooks: Check | None = None) -> Explanation:
     here = rulebook if rulebook is not EMPTY else replace(EMPTY, root=ROOT, home=HOME)
-    return explain(DecisionGate(standard_checks(here, hooks=hooks)).explain, case, here)
+    return explain(CheckGate(standard_checks(here, hooks=hooks)).explain, case, here)
 
 
 def hooks(said: Any) -> Check:
@@ -65,7 +65,7 @@ def test_an_exception_in_a_check_denies_and_is_shown() -> None:
     def broken(case: Case) -> Allow:
         raise RuntimeError("rules on fire")
 
-    gate = DecisionGate([Check("odd", broken), Check("all", lambda case: Allow("all"))])
+    gate = CheckGate([Check("odd", broken), Check("all", lambda case: Allow("all"))])
     made = explain(gate.explain, case_of("Deploy"))
     assert isinstance(made.decision, Deny)
     assert "rules on fire" in made.decision.reason
@@ -73,7 +73,7 @@ def test_an_exception_in_a_check_denies_and_is_shown() -> None:
 
 
 def test_a_call_that_no_check_decides_about_is_denied() -> None:
-    made = explain(DecisionGate([Check("silent", lambda case: None)]).explain, case_of("Deploy"))
+    made = explain(CheckGate([Check("silent", lambda case: None)]).explain, case_of("Deploy"))
     assert made.decision == Deny("gate", "no check decided about this call")
     assert [step.decided for step in made.steps] == [False]
 
@@ -220,7 +220,7 @@ def test_where_nobody_is_to_be_asked_it_says_what_the_gate_says() -> None:
     rulebook = rules(ask=["Deploy"])
     for case in (case_of("Deploy", mode="dont_ask"), shell("touch x", mode="dont_ask"), shell("ls", mode="dont_ask")):
         made = explained(case, rulebook)
-        assert made.decision == DecisionGate(standard_checks(rulebook)).judge(case)
+        assert made.decision == CheckGate(standard_checks(rulebook)).judge(case)
         assert [step.decided for step in made.steps].count(True) == 1
     made = explained(case_of("Deploy", mode="dont_ask"), rulebook)
     assert made.decision.origin == Origin("user", "user.toml", 1)
@@ -230,7 +230,7 @@ def test_where_nobody_is_to_be_asked_it_says_what_the_gate_says() -> None:
         made.steps[-1].said
         == "deny, this would need a person's approval (Deploy asks: it is about every call of Deploy)"
     )
-    odd = DecisionGate([Check("odd", lambda case: Ask("odd"))])
+    odd = CheckGate([Check("odd", lambda case: Ask("odd"))])
     assert explain(odd.explain, case_of("Deploy", mode="dont_ask")).decision == Deny(
         "mode dont_ask", "this would need a person's approval (odd)"
     )
@@ -268,9 +268,9 @@ def test_explain_is_the_gate_itself_where_nobody_attends_and_where_a_check_ends_
     }
     for name, listed in checks.items():
         for mode in MODES:
-            gate, case = DecisionGate(listed, attended=False), case_of("Deploy", mode=mode)
+            gate, case = CheckGate(listed, attended=False), case_of("Deploy", mode=mode)
             assert explain(gate.explain, case).decision == gate.judge(case), (name, mode)
-    gate = DecisionGate(checks["unattended"], attended=False)
+    gate = CheckGate(checks["unattended"], attended=False)
     made = explain(gate.explain, case_of("Deploy"))
     assert isinstance(made.decision, Deny)
     assert made.steps[-1].decided

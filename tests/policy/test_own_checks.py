@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.checks import standard_checks
 from callgate.policy.rules import EMPTY, Rulebook
@@ -25,7 +25,7 @@ def judged(case: Case, said: Verdict | type[Exception], book: Rulebook = HERE, *
             raise said
         return asyncio.sleep(0, said) if later else said
 
-    gate = DecisionGate(standard_checks(book, own=[Check("own", answer)]))
+    gate = CheckGate(standard_checks(book, own=[Check("own", answer)]))
 
     async def wait(found: Awaitable[Decision]) -> Decision:
         return await found
@@ -66,5 +66,5 @@ def test_an_own_check_that_fails_denies() -> None:
 
 
 def test_a_denial_of_an_own_check_is_judged_again_for_other_arguments() -> None:
-    gate = DecisionGate(standard_checks(HERE, own=[Check("own", lambda case: Deny("own", "no"))]))
+    gate = CheckGate(standard_checks(HERE, own=[Check("own", lambda case: Deny("own", "no"))]))
     assert gate.judge_again(case_of("Deploy")) == Deny("own", "no")

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
@@ -219,7 +219,7 @@ class Stage:
         gate = DecisionGate(
             [Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after]
         )
-        self.executor = Executor(
+        self.executor = CallExecutor(
             PlainToolbox(*(PlannedTool(self, name) for name in ("Play", "Fragile", "Edit"))),
             gate,
             host=self.host,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
-from callgate.core.runner import RunOutcome, ToolCallRunner
+from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import Result, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
@@ -84,14 +84,14 @@ class World:
         self._running: dict[str, Locks] = {}
         self._runner = self._new_runner()
 
-    def _new_runner(self) -> ToolCallRunner:
+    def _new_runner(self) -> BatchRunner:
         tools = [
             PlainTool(name, self._body, traits=self._traits(name), preview=self._preview if name == "Edit" else None)
             for name in EFFECTS
         ]
         gate = DecisionGate([Check("wish", self._judge), *default_checks()])
         settings = ExecutorSettings(max_concurrency=self.cap)
-        return ToolCallRunner(PlainToolbox(*tools), gate, host=self.host, settings=settings, on_event=self._hear)
+        return BatchRunner(PlainToolbox(*tools), gate, host=self.host, settings=settings, on_event=self._hear)
 
     def _traits(self, name: str) -> Any:
         def traits(arguments: Mapping[str, Any]) -> Traits:

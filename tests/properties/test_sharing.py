@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.record import MemoryJournal, Record
@@ -56,7 +56,7 @@ class World:
         gate = DecisionGate([Check("all", _allow)])
         tool = PlainTool("Node", self._work, traits=self._traits)
         record = Record(MemoryJournal(), Ledger())
-        async with Executor(
+        async with CallExecutor(
             PlainToolbox(tool), gate, host=self.host, record=record, settings=self.settings, lineage=lineage
         ) as executor:
             for n, node in enumerate(nodes):

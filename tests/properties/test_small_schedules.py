@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.lanes import place
 from callgate.core.ledger import Ledger
 from callgate.core.locks import Claim, LockTable
@@ -33,8 +33,10 @@ from tests.properties.test_lanes import Waiting
 from tests.properties.test_sharing import Node, played
 
 
-def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any) -> Executor:
-    return Executor(
+def executor_of(
+    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
+) -> CallExecutor:
+    return CallExecutor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", judge)], **hooks),
         host=MemoryHost(clock=VirtualClock()),
@@ -159,7 +161,7 @@ def test_an_exclusive_call_behind_a_shared_stray_does_not_wait_for_ever(ends: bo
                 except asyncio.CancelledError:
                     continue
 
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(
                 PlainTool("Fetch", fetch, traits=Traits(effects="none", declared_locks=shared, timeout=1.0)),
                 PlainTool("Command", traits=Traits(effects="none", declared_locks=exclusive)),
@@ -219,7 +221,7 @@ def test_what_is_cancelled_at_once_leaves_nothing_unawaited(slow: str) -> None:
 
     async def main() -> None:
         judge = judge_slowly if slow == "check" else lambda _case: Ask("check")
-        executor = Executor(
+        executor = CallExecutor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", judge)]),
             host=MemoryHost(clock=VirtualClock()),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.intake import Intake, Refused
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Check
@@ -37,7 +37,7 @@ def toolbox() -> Toolbox:
 async def outcomes(calls: list[tuple[str, str, list[str]]]) -> list[ToolCall]:
     """The settled calls of one message, in order."""
     ledger = Ledger()
-    executor = Executor(toolbox(), OPEN, host=MemoryHost(), record=Record(MemoryJournal(), ledger))
+    executor = CallExecutor(toolbox(), OPEN, host=MemoryHost(), record=Record(MemoryJournal(), ledger))
     intake = Intake("m", ledger)
     for index, (call_id, name, chunks) in enumerate(calls):
         events = [PartStarted(index, "tool_call", call_id, name)]

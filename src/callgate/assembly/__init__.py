@@ -332,7 +332,7 @@ def default_checks() -> tuple[Check, ...]:
     return standard_checks()
 
 
-class DecisionGate(gates.DecisionGate):
+class DecisionGate(gates.CheckGate):
     """``DecisionGate()`` is the gate of a session without settings; see callgate.core.gate."""
 
     def __init__(
@@ -355,7 +355,7 @@ class DecisionGate(gates.DecisionGate):
         )
 
 
-class Executor(engine.Executor):
+class Executor(engine.CallExecutor):
     """``Executor(tools)`` with everything else defaulted; see callgate.core.executor.
 
     ``root`` is the workspace of the local host, the current folder unless given.
@@ -388,7 +388,7 @@ class Executor(engine.Executor):
         )
 
 
-class ToolCallRunner(runner.ToolCallRunner):
+class ToolCallRunner(runner.BatchRunner):
     """``ToolCallRunner(tools)`` with everything else defaulted; see callgate.core.runner.
 
     ``root`` is the workspace of the local host, the current folder unless given.

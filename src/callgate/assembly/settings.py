@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from callgate.config import Config
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Host, Journal
 from callgate.core.record import Record
 from callgate.policy.checks import Judge, standard_checks
@@ -53,7 +53,7 @@ class SettingsParts:
             faults=(*config.faults, *hooks.faults, *_bad_conditions(config)),
         )
         self._judge = judge = Judge(rulebook)
-        self.gate = DecisionGate(
+        self.gate = CheckGate(
             standard_checks(rulebook, hooks=hooks.before, own=checks),
             after=(hooks.after,) if config.hooks else (),
             requested=hooks.asked if config.hooks else None,

@@ -37,7 +37,7 @@ from callgate.words.traits import Traits
 Released = ToolCall | CallProgressed
 
 
-class Executor:
+class CallExecutor:
     """Takes the calls of one message while it streams and gives back exactly one result for each, in arrival order.
 
     ``add`` calls as they close, ``close`` when the message has ended, then ``remaining`` for the rest; ``completed``
@@ -92,7 +92,7 @@ class Executor:
         self._resumable = resumable
         self._closed = self._discarded = False
 
-    async def __aenter__(self) -> Executor:
+    async def __aenter__(self) -> CallExecutor:
         return self
 
     async def __aexit__(self, *exc: object) -> None:

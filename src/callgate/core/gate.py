@@ -33,7 +33,7 @@ _UNDECIDED = Deny("gate", "no check decided about this call")
 Trace = Callable[[Judged], None]
 
 
-class DecisionGate:
+class CheckGate:
     """The Gate port over a list of checks, judged in order: the first that answers decides.
 
     ``attended`` says whether a person can be asked at all. ``requested`` is told of every question before it is put,

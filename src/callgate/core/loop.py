@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.turn import Equipment, Turn
 from callgate.words.endings import RunReason
 from callgate.words.events import MessageAdded, Noted, Paused, PromptDequeued, PromptQueued, RunEnded, TurnEnded
@@ -108,7 +108,7 @@ class Loop:
             self._turn.leave(because)
 
     @property
-    def executor(self) -> Executor | None:
+    def executor(self) -> CallExecutor | None:
         """The executor of the message under way."""
         return None if self._turn is None else self._turn.executor
 

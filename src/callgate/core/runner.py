@@ -1,4 +1,4 @@
-"""ToolCallRunner: the stateless batch door of the same engine.
+"""BatchRunner: the stateless batch door of the same engine.
 
 It feeds the executor a closed batch and comes back when nothing can move without an answer. The caller keeps
 everything; running on after an answer is the same method again.
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Gate, Host, Toolbox
@@ -49,7 +49,7 @@ class RunOutcome:
         return tuple(call.question for call in self.still_needs_approval if call.question is not None)
 
 
-class ToolCallRunner:
+class BatchRunner:
     """Holds no state between runs: same inputs, same outputs."""
 
     def __init__(
@@ -91,7 +91,7 @@ class ToolCallRunner:
         ledger = Ledger(context=context, mode=self._mode)
         ledger.policies.extend(given)
         record = Record(MemoryJournal(), ledger, self._listeners)
-        executor = Executor(
+        executor = CallExecutor(
             self._toolbox,
             self._gate,
             host=self._host,

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from callgate.core import outcomes
 from callgate.core.draft import Draft, with_text
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
 from callgate.core.intake import Intake, call_part
 from callgate.core.ledger import Entry
@@ -105,7 +105,7 @@ class Turn:
         self._number = self._ledger.turn + 1 if opened is None else opened.turn
         self._message_id = f"a{self._number}" if opened is None else opened.message_id
         self._intake = Intake(self._message_id, self._ledger)
-        self.executor = Executor(
+        self.executor = CallExecutor(
             equipment.toolbox,
             equipment.gate,
             host=equipment.host,

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
 from callgate.core.ports import Model
@@ -48,7 +48,7 @@ class Work:
         return self._status.status
 
     @property
-    def executor(self) -> Executor | None:
+    def executor(self) -> CallExecutor | None:
         """The executor of the message under way."""
         return None if self.loop is None else self.loop.executor
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, cast, get_args
 
-from callgate.core.executor import Executor
+from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Gate, Host
 from callgate.core.record import MemoryJournal, Record
@@ -28,7 +28,7 @@ class _Work:
 
     def __init__(self) -> None:
         self.stopped = ""
-        self.executor: Executor | None = None
+        self.executor: CallExecutor | None = None
 
 
 class People:
@@ -106,7 +106,7 @@ class People:
         mode = self._record.ledger.mode
         ledger = Ledger(mode="default" if MODES[mode].never_asks else mode)  # the person is there to be asked
         ledger.policies = self._record.ledger.policies
-        executor = Executor(
+        executor = CallExecutor(
             Toolbox(bound(self._stack, staged, action, by="person")),
             cast(Gate, _WithoutRequests(self._gate)),
             host=self._host,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Check, Hooked
 from callgate.policy.hooks.hooks import HOOK_STOP, UNTOUCHED, Outcome
 from callgate.policy.hooks.protocol import CALL_EVENTS, ONLY_TOLD, SUBJECTS
@@ -130,7 +130,7 @@ def test_in_a_gate_hooks_run_once_even_if_they_change_the_arguments() -> None:
         seen.append((case.arguments, case.hooked.decision))
         return Allow("last")
 
-    gate = DecisionGate((bench.hooks.before, Check("last", last)))
+    gate = CheckGate((bench.hooks.before, Check("last", last)))
 
     async def main() -> Any:
         return await gate.judge(case_of())  # type: ignore[misc]
@@ -321,7 +321,7 @@ def test_a_failing_hook_after_a_call_is_reported_and_objects_if_it_must_not_fail
 
 def test_in_a_gate_results_pass_through_the_hooks() -> None:
     bench = Bench(hook("f", "PostToolUse"), f=BLOCK)
-    gate = DecisionGate((), after=[bench.hooks.after])
+    gate = CheckGate((), after=[bench.hooks.after])
 
     async def main() -> Any:
         return await gate.after(case_of(), DONE)  # type: ignore[misc]

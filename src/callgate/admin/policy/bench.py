@@ -9,7 +9,7 @@ from time import time
 from typing import Any, cast
 
 from callgate.admin.policy.calls import Ruling, case_of, ruling
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.host.paths import Resolver
 from callgate.policy.checks import standard_checks
 from callgate.policy.layers import spoken
@@ -62,7 +62,7 @@ class Bench:
 
     def _compile(
         self, allow: tuple[str, ...], ask: tuple[str, ...], deny: tuple[str, ...], root: str
-    ) -> tuple[DecisionGate, Rulebook] | str:
+    ) -> tuple[CheckGate, Rulebook] | str:
         """A fault of a given rule is an error for the caller; a fault of the settings file closes the
         gate."""
         given = spoken("command line", allow=allow, ask=ask, deny=deny).rules
@@ -73,7 +73,7 @@ class Bench:
         rulebook = Rulebook.of(
             (*settings.rules, *given), root=root, home=self._home, now=time(), faults=settings.faults
         )
-        return DecisionGate(standard_checks(rulebook)), rulebook
+        return CheckGate(standard_checks(rulebook)), rulebook
 
 
 def _resolver(root: str) -> Resolver:

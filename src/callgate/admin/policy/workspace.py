@@ -10,7 +10,7 @@ from typing import Any
 from callgate.admin.policy.calls import Ruling, case_of, ruling
 from callgate.admin.policy.narrowing import why_not_narrower
 from callgate.config import AnyPath, load_config
-from callgate.core.gate import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
@@ -129,7 +129,7 @@ class Policy:
         policies = () if memory is None else memory.in_force()
         case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)
         hooks = self._hooks.before if self.config.hooks else None
-        gate = DecisionGate(standard_checks(self.rulebook, hooks=hooks))
+        gate = CheckGate(standard_checks(self.rulebook, hooks=hooks))
         found = explain(gate.explain, case, self.rulebook)
         return Explained(ruling(found.decision, self.rulebook), found.steps, found.rules)
 
