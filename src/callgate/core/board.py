@@ -83,7 +83,16 @@ MOVES: Mapping[Stage, Mapping[Move, Stage]] = {
 # By name, because looking a member up in its class costs more than comparing it.
 JUDGING, HELD, PREPARING, ASKED, READY, LOCKING, STARTING, RUNNING, STOPPING, STRAY, SETTLED = Stage
 ACTIVE = frozenset((STARTING, RUNNING, STOPPING))
-_MOVING = {stage: stage not in (HELD, ASKED, STRAY, SETTLED) for stage in Stage}
+_RESTING = frozenset((HELD, ASKED, STRAY, SETTLED))  # it goes on only when something else happens
+
+
+def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
+    """The stage after a move, and by how many calls more go on by themselves, and more run."""
+    moving = (after not in _RESTING) - (before not in _RESTING)
+    return after, moving, (after in ACTIVE) - (before in ACTIVE)
+
+
+_STEPS = {before: {move: _counted(before, after) for move, after in moves.items()} for before, moves in MOVES.items()}
 
 
 class Do(StrEnum):
@@ -100,6 +109,9 @@ class Do(StrEnum):
     UNLOCK = "unlock"
     SETTLE = "settle"
     RELEASE = "release"
+
+
+JUDGE, ASK, LOCK, WAIT, DEFER, START, CANCEL, WITHDRAW, UNLOCK, SETTLE, RELEASE = Do
 
 
 class Slot:
@@ -178,7 +190,7 @@ class Board(Generic[S]):
             self.settled(slot, refused)
             return
         self._lanes.enter(slot.index, slot.locks)
-        self.actions.append((Do.JUDGE, slot, None))
+        self.actions.append((JUDGE, slot, None))
 
     def recalled(self, slot: S, result: Result) -> None:
         """It had settled before the message was taken up again; it only keeps its place."""
@@ -222,12 +234,12 @@ class Board(Generic[S]):
         """It holds its locks."""
         if self._relocked and not self._lanes.free(slot.index):
             self._free_slot(slot)
-            self.actions.append((Do.UNLOCK, slot, None))
+            self.actions.append((UNLOCK, slot, None))
             self._move(slot, Move.BLOCKED)
         elif slot.takes_slot or self._taken < self._most:
             self._begin(slot)
         else:  # locks are never held while waiting for a slot, which one may have that waits for them
-            self.actions.append((Do.DEFER, slot, None))
+            self.actions.append((DEFER, slot, None))
             self._move(slot, Move.DEFERRED)
             heappush(self._ready, slot.index)
         self._fill()
@@ -254,7 +266,7 @@ class Board(Generic[S]):
 
     def ended(self, slot: S) -> None:
         """A stray is through."""
-        self.actions.append((Do.UNLOCK, slot, None))
+        self.actions.append((UNLOCK, slot, None))
         self._move(slot, Move.ENDED)
         self._unshare(slot)
         self._fill()
@@ -294,7 +306,7 @@ class Board(Generic[S]):
             if slot.stage in ACTIVE:
                 self._cancel(slot, "user", because)
             elif slot.result is None:
-                self.actions.append((Do.WITHDRAW, slot, None))
+                self.actions.append((WITHDRAW, slot, None))
                 self._free_slot(slot)
                 self._move(slot, Move.HALTED)
 
@@ -321,16 +333,15 @@ class Board(Generic[S]):
     # ---- moves --------------------------------------------------------------------------------------------------
 
     def _move(self, slot: S, move: Move) -> None:
-        before = slot.stage
-        after = MOVES[before].get(move)
-        if after is None:
-            raise StateError(f"call {slot.id}: {move} is not legal while {before}")
-        slot.stage = after
-        self.moving += _MOVING[after] - _MOVING[before]
-        change = (after in ACTIVE) - (before in ACTIVE)
-        if change:
-            self._active += change
-            self._blocking += 0 if slot.yields else change
+        step = _STEPS[slot.stage].get(move)
+        if step is None:
+            raise StateError(f"call {slot.id}: {move} is not legal while {slot.stage}")
+        slot.stage, moving, active = step
+        self.moving += moving
+        if active:
+            self._active += active
+            if not slot.yields:
+                self._blocking += active
 
     def _advance_all(self, indices: "list[int] | range") -> None:
         for index in indices:
@@ -343,13 +354,13 @@ class Board(Generic[S]):
         if slot.asks:
             if self._lanes.free(slot.index):
                 self._move(slot, Move.CLEARED)
-                self.actions.append((Do.ASK, slot, None))
+                self.actions.append((ASK, slot, None))
         elif self._may_start(slot) and self._lanes.free(slot.index):
             self._move(slot, Move.QUEUED)
             heappush(self._ready, slot.index)
 
     def _may_start(self, slot: S) -> bool:
-        return self.whole or self._start == "eager" or (self._start == "early" and slot.early)
+        return (slot.early and self._start == "early") or self.whole or self._start == "eager"
 
     def _fill(self) -> None:
         """Take what is ready, earliest first, while there are slots."""
@@ -365,16 +376,16 @@ class Board(Generic[S]):
             elif slot.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
                 self._move(slot, Move.LOCKED)
                 self._parked.append(slot)
-                self.actions.append((Do.WAIT, slot, None))
+                self.actions.append((WAIT, slot, None))
             else:
                 self._take_slot(slot)
                 self._move(slot, Move.LOCKED)
-                self.actions.append((Do.LOCK, slot, None))
+                self.actions.append((LOCK, slot, None))
 
     def _begin(self, slot: S) -> None:
         self._take_slot(slot)
         self._move(slot, Move.BEGUN)
-        self.actions.append((Do.START, slot, None))
+        self.actions.append((START, slot, None))
 
     def _take_slot(self, slot: S) -> None:
         if not slot.takes_slot:
@@ -399,13 +410,13 @@ class Board(Generic[S]):
 
     def _settle(self, slot: S, result: Result, move: Move = Move.SETTLED) -> None:
         if move is Move.SETTLED and slot.stage in ACTIVE:
-            self.actions.append((Do.UNLOCK, slot, None))
+            self.actions.append((UNLOCK, slot, None))
             self._unshare(slot)
         self._free_slot(slot)
         self._move(slot, move)
         slot.result = result
         slot.held = slot.index > self.front
-        self.actions.append((Do.SETTLE, slot, result))
+        self.actions.append((SETTLE, slot, result))
         if result.code in ("tool_error", "timed_out") and slot.cascade and self.fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
         if HOOK_STOP in result.details:
@@ -415,10 +426,11 @@ class Board(Generic[S]):
 
     def _release(self) -> None:
         """Results leave in arrival order."""
-        slots = self.slots
-        while self.front < len(slots) and slots[self.front].result is not None:
-            self.actions.append((Do.RELEASE, slots[self.front], None))
-            self.front += 1
+        slots, front = self.slots, self.front
+        while front < len(slots) and slots[front].result is not None:
+            self.actions.append((RELEASE, slots[front], None))
+            front += 1
+        self.front = front
 
     # ---- cancel -------------------------------------------------------------------------------------------------
 
@@ -435,11 +447,11 @@ class Board(Generic[S]):
             slot.reason, slot.because = reason, because
         if slot.stage is RUNNING:
             self._move(slot, Move.CANCELLED)
-            self.actions.append((Do.CANCEL, slot, None))
+            self.actions.append((CANCEL, slot, None))
         elif slot.stage is not STOPPING:
             self._withdraw(slot, outcomes.not_started(reason, because))
 
     def _withdraw(self, slot: S, result: Result) -> None:
         """Settle a call that has not started."""
-        self.actions.append((Do.WITHDRAW, slot, None))
+        self.actions.append((WITHDRAW, slot, None))
         self._settle(slot, result)

@@ -92,9 +92,13 @@ class CheckGate:
         while at < len(checks) and decision is None:
             check = checks[at]
             at += 1
-            answer = _answer(check, case)
+            try:
+                answer: Any = check.judge(case)
+            except BaseException as error:
+                answer = _refused(check, error)
             if answer is None and trace is None:
                 continue  # as most checks do
+            answer = _answered(check, answer)
             if answer is None or isinstance(answer, _ANSWERS):
                 if trace is not None:
                     trace(Judged(check.name, answer, case))
@@ -118,7 +122,11 @@ class CheckGate:
 
     def _judged_again(self, case: Case) -> _Steps[Deny | Ask | None]:
         for check in self._again:
-            answer = _answer(check, case)
+            try:
+                answer: Any = check.judge(case)
+            except BaseException as error:
+                answer = _refused(check, error)
+            answer = _answered(check, answer)
             if answer is not None and not isinstance(answer, _ANSWERS):
                 answer = yield from _later(check, case, answer, None)
             if isinstance(answer, Ask | Deny):
@@ -154,12 +162,7 @@ class CheckGate:
         return result
 
 
-def _answer(check: Check, case: Case) -> Verdict | Hooked | Awaitable[Any]:
-    """Asks one check; an exception in it is a denial."""
-    try:
-        said: Any = check.judge(case)
-    except BaseException as error:
-        return _refused(check, error)
+def _answered(check: Check, said: Any) -> Verdict | Hooked | Awaitable[Any]:
     return said if said is None or isinstance(said, _ANSWERS) or isawaitable(said) else _odd(check, said)
 
 

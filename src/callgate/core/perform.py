@@ -241,12 +241,13 @@ class Performer:
         """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
         result = named_if_empty(call.name, result)
         edited = self._ledger.calls[call.id].edited
-        notes: list[str] = []
+        context = call.decision.context if isinstance(call.decision, Allow) else ()
+        if edited is None and not context:
+            return result
+        notes = [f"[hook: {text}]" for text in context]
         if edited is not None:
             changed = dumps(call.case.arguments, ensure_ascii=False)
-            notes.append(f"[{edited.by} changed the arguments to {changed}]")
-        if isinstance(call.decision, Allow):
-            notes += [f"[hook: {text}]" for text in call.decision.context]
+            notes.insert(0, f"[{edited.by} changed the arguments to {changed}]")
         for note in notes:
             result = replace(result, content=outcomes.with_note(result.content, note))
         return result

@@ -192,16 +192,17 @@ class Record:
             self._delivering = False
 
     def _take(self, event: Durable) -> int:
-        self._journal.append(event)
-        number = self._journal.number
+        journal = self._journal
+        journal.append(event)
+        number = journal.number
         self.ledger.fold(event)
         for fold in self._folds:
             fold(event)
         return number
 
     def _passed(self, number: int) -> None:
-        if not self._failed:  # a door that goes on from here must not miss them
-            self.position = max(self.position, number)
+        if number > self.position and not self._failed:  # a door that goes on from here must not miss them
+            self.position = number
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
@@ -215,9 +216,10 @@ class Record:
     def _durable_first(self, event: Durable) -> bool:
         if not isinstance(event, CallSettled):
             return True
-        known = event.call_id in self._with_effects
+        if event.call_id not in self._with_effects:
+            return False
         self._with_effects.discard(event.call_id)
-        return known
+        return True
 
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None

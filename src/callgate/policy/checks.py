@@ -30,6 +30,7 @@ _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
 _NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
 DENY_RULES, MODE = "deny rules", "mode"
+_WITH_TEXT = (str, list, dict)
 
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
@@ -76,10 +77,11 @@ def _risk(subject: Subject, reason: str) -> str | None:
 
 def _may_touch(case: Case) -> bool:
     """True if there may be files to look at: a quick no for calls without paths and without any text."""
-    locks = case.traits.declared_locks
-    if case.traits.declared.kinds or (locks is not None and (locks.reads or locks.writes)):
+    traits = case.traits
+    locks = traits.declared_locks
+    if traits.declared.kinds or (locks is not None and (locks.reads or locks.writes)):
         return True
-    return any(isinstance(each, str | list | dict) for each in case.arguments.values())
+    return any(isinstance(each, _WITH_TEXT) for each in case.arguments.values())
 
 
 @lru_cache(maxsize=256)
