@@ -19,7 +19,7 @@ from callgate.policy.own_checks import OwnChecks
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shorten import brief, sentence
-from callgate.policy.subjects import Subject, Way
+from callgate.policy.subjects import Subject, Way, may_touch
 from callgate.policy.well_known import COMMANDS, FETCHING
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
@@ -30,7 +30,6 @@ _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
 _NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
 DENY_RULES, MODE = "deny rules", "mode"
-_WITH_TEXT = (str, list, dict)
 
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
@@ -75,15 +74,6 @@ def _risk(subject: Subject, reason: str) -> str | None:
     return None
 
 
-def _may_touch(case: Case) -> bool:
-    """True if there may be files to look at: a quick no for calls without paths and without any text."""
-    traits = case.traits
-    locks = traits.declared_locks
-    if traits.declared.kinds or (locks is not None and (locks.reads or locks.writes)):
-        return True
-    return any(isinstance(each, _WITH_TEXT) for each in case.arguments.values())
-
-
 @lru_cache(maxsize=256)
 def _condition(text: str, root: str, home: str) -> Rule:
     return make_rule("ask", text, Origin(), root=root, home=home)
@@ -96,6 +86,7 @@ class Judge:
         self.rulebook = rulebook
         self._home = rulebook.home or expanduser("~")
         self._subject: Subject | None = None
+        self._touching: tuple[Case, bool] | None = None
         self.checks: tuple[Check, ...] = (
             Check("settings", self.settings, again=True),
             Check(DENY_RULES, self.denied, again=True),
@@ -116,6 +107,13 @@ class Judge:
             root = self.rulebook.root or case.place(".").resolved
             subject = self._subject = Subject(case, root=root, home=self._home)
         return subject
+
+    def _may_touch(self, case: Case) -> bool:
+        """A quick no for calls that name nothing; for one case there is one answer, as there is one subject."""
+        known = self._touching
+        if known is None or known[0] is not case:
+            known = self._touching = (case, may_touch(case))
+        return known[1]
 
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
@@ -152,12 +150,12 @@ class Judge:
     def plan_mode(self, case: Case) -> Verdict:
         if not MODES[case.mode].forbids_changes:
             return None
-        if case.traits.effects == "none" and not _may_touch(case):
+        if case.traits.effects == "none" and not self._may_touch(case):
             return None
         return None if self._own_state(case) or self.subject(case).effects == "none" else _PLAN
 
     def hard_safety(self, case: Case) -> Verdict:
-        if not _may_touch(case):
+        if not self._may_touch(case):
             return None
         subject = self.subject(case)
         danger = subject.danger
@@ -214,7 +212,7 @@ class Judge:
         return None
 
     def default(self, case: Case) -> Verdict:
-        if case.traits.effects == "none" and not _may_touch(case):
+        if case.traits.effects == "none" and not self._may_touch(case):
             return _READ_ONLY
         subject = self.subject(case)
         if case.traits.needs_no_question and not subject.outside:

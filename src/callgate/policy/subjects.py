@@ -33,6 +33,7 @@ _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 100
 _LONGEST_PATH = 1_024
+_TELLING = frozenset[str]().union(*USUAL_NAMES.values())
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
@@ -259,7 +260,7 @@ class Subject:
         left = _MOST_TEXTS
         for name, value in (*arguments.items(), ("", self.declared.environment)):
             for text in texts_in(value):
-                if 0 < len(text) <= _LONGEST_PATH and text.isprintable():
+                if _may_be_path(text):
                     left -= 1
                     yield name, text
                 if not left:
@@ -359,6 +360,32 @@ class Subject:
             whole = self.address if "//" in self.address else f"//{self.address}"
             names.append(whole.partition("//")[2].partition("/")[0])
         return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
+
+
+def may_touch(case: Case) -> bool:
+    """False if a Subject of the case has neither places nor a command nor an address: the tool declares none, and no
+    text in the arguments is under a name that tells of one, or names something that exists."""
+    traits = case.traits
+    declared, locks = traits.declared, traits.declared_locks
+    if declared.kinds or declared.environment or (locks is not None and (locks.reads or locks.writes)):
+        return True
+    left = _MOST_TEXTS
+    for name, value in case.arguments.items():
+        if isinstance(value, _TEXTUAL):
+            if name in _TELLING or case.tool.previews or traits.needs_no_question:
+                return True
+            for text in texts_in(value):
+                left -= 1
+                if not left or (_may_be_path(text) and (text[0] == "~" or case.place(text).kind != "missing")):
+                    return True
+    return False
+
+
+_TEXTUAL = (str, list, dict)
+
+
+def _may_be_path(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
 
 
 def texts_in(value: object) -> Iterator[str]:
