@@ -8,7 +8,7 @@ and ``inspect.signature`` work as with ``dataclass``.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass
 from inspect import Signature, get_annotations, signature
 from operator import attrgetter
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -24,6 +24,7 @@ def nothing() -> dict[str, Any]:
 @dataclass_transform(frozen_default=True)
 def noun(cls: type[T]) -> type[T]:
     doc, annotations = cls.__doc__, get_annotations(cls)
+    defaults = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
     cls.__doc__ = "a noun"  # otherwise dataclass makes one of the signature, which takes long
     described = cast(type[Any], dataclass(init=False, repr=False, eq=False)(cls))
     gone = (*annotations, "__dict__", "__weakref__")
@@ -32,52 +33,32 @@ def noun(cls: type[T]) -> type[T]:
     made: Any = type(cls)(cls.__name__, cls.__bases__, {**_SHARED, **own, **fixed})
     made.__dataclass_params__.frozen = True
     made._noun_values = staticmethod(attrgetter(*annotations) if annotations else nothing_of)
-    made.__new__ = _first(made, annotations)
+    made.__new__ = _first(made, {**defaults, "__annotations__": annotations, "__doc__": "a twin"})
     return made
 
 
-def _first(cls: type[Any], annotations: dict[str, Any]) -> Callable[..., Any]:
+def _first(cls: type[Any], namespace: dict[str, Any]) -> Callable[..., Any]:
     """The constructor until it is called for the first time."""
 
     def make(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
-        cls.__new__ = _constructor(cls, annotations)
+        cls.__new__ = _constructor(cls, namespace)
         return cls.__new__(kind, *args, **kwargs)
 
-    cast(Any, make).compiled = lambda: _constructor(cls, annotations)
+    cast(Any, make).compiled = lambda: _constructor(cls, namespace)
     return make
 
 
-def _constructor(cls: type[Any], annotations: dict[str, Any]) -> Callable[..., Any]:
-    """Written out: ``def make(noun_kind, /, name, …): noun_made = noun_new(noun_twin); noun_made.name = name; …``"""
-    twin = type(cls.__name__, (), {"__slots__": tuple(annotations)})
-    known: dict[str, Any] = {"noun_new": object.__new__, "noun_twin": twin, "noun_absent": _ABSENT}
-    parameters = ["noun_kind", "/"]
-    lines = ["noun_made = noun_new(noun_twin)"]
-    for each in fields(cls):
-        name, default = each.name, f"noun_default_{each.name}"
-        if each.default_factory is not MISSING:
-            known[default] = each.default_factory
-            parameters.append(f"{name}=noun_absent")
-            lines.append(f"noun_made.{name} = {default}() if {name} is noun_absent else {name}")
-        else:
-            known[default] = each.default
-            parameters.append(name if each.default is MISSING else f"{name}={default}")
-            lines.append(f"noun_made.{name} = {name}")
-    lines += ["noun_made.__class__ = noun_kind", "return noun_made"]
-    exec(f"def make({', '.join(parameters)}):\n  " + "\n  ".join(lines), known)
-    make = known["make"]
-    make.__annotations__ = annotations
-    make.__qualname__ = f"{cls.__name__}.__init__"  # as a TypeError about its arguments names it
-    make.compiled = lambda: make
+def _constructor(cls: type[Any], namespace: dict[str, Any]) -> Callable[..., Any]:
+    twin = cast(type[Any], dataclass(slots=True, eq=False, repr=False)(type(cls.__name__, (), namespace)))
+
+    def make(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
+        made = twin(*args, **kwargs)
+        made.__class__ = kind
+        return made
+
+    cast(Any, make).compiled = lambda: make
+    cast(Any, make).__wrapped__ = twin.__init__
     return make
-
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "<factory>"
-
-
-_ABSENT = _Absent()
 
 
 class _Signature:
