@@ -31,7 +31,7 @@ LIMITED: dict[str, set[str]] = {
     "gap": {"gap_iterations"},
     "latency": {"latency", "latency_tail", "latency_slow"},
     "turns": {"turns"},
-    "import": {"import_foreign", "import_names_foreign", "import_tool_foreign"},
+    "import": {"first_turn_cpu", "import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
     "apply": {"apply"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},

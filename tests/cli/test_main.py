@@ -129,7 +129,7 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(tmp_path: Path) -> None
     command = [sys.executable, "-m", "callgate", "tools", "validate", "--jsonl", str(file)]
     ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
-    assert (ran.returncode, ran.stderr) == (1, b"")
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_what_comes_from_elsewhere_cannot_steer_the_terminal() -> None:

@@ -24,7 +24,8 @@ class Said:
     replaced: dict[tuple[str, str], tuple[Content, ...]] = field(default_factory=dict)
 
     def compact(self, summary: Message, kept: str | None) -> None:
-        at = next((at for at, message in enumerate(self.messages) if message.id == kept), len(self.messages))
+        lost = len(self.messages) if kept is None else 0  # of a tail whose first message is lost the rest is kept
+        at = next((at for at, message in enumerate(self.messages) if message.id == kept), lost)
         self.summary, self.messages = summary, self.messages[at:]
 
     def snip(self, message_ids: Sequence[str]) -> None:

@@ -235,6 +235,7 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
     hung: list[str | None] = []  # for each line, what it hangs on
     leaf: str | None = None
     repeated: set[int] = set()
+    heirs: dict[str, str] = {}  # a message that is lost → the first that followed it
     for at, line in enumerate(lines):
         leaves.append(leaf)
         parent = line.parent
@@ -246,6 +247,8 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
             if line.own in before:
                 repeated.add(at)
                 continue
+            if line.parent is not None and line.parent not in before:
+                heirs.setdefault(line.parent, line.own)
             before[line.own] = parent
             leaf = line.own
         elif line.what == "rewound" and line.target in before:
@@ -270,6 +273,8 @@ def live_by_text(lines: Sequence[Known]) -> list[int]:
     loaded = way
     if cuts:
         kept, on = lines[cuts[-1]].target, hung[cuts[-1]]
+        if kept is not None and kept not in way:
+            kept = heirs.get(kept)
         if kept in way:
             loaded = way[way.index(kept) :]
         elif on is not None:

@@ -69,14 +69,15 @@ class Chain:
         elif kind == "branched":
             self.leaf = line.target if line.target in self._parents else leaf
         else:
-            if line.parent is not None and line.parent not in self._parents:
-                if kind == "message" and line.id is not None:
-                    self._heirs.setdefault(line.parent, line.id)
-                line = line._replace(parent=leaf)  # lost: the history goes on from what is there
+            lost = line.parent if line.parent is not None and line.parent not in self._parents else None
+            if lost is not None:
+                line = line._replace(parent=leaf)  # the history goes on from what is there
             if kind == "message":
                 assert line.id is not None
                 if line.id in self._parents:
                     return False
+                if lost is not None:
+                    self._heirs.setdefault(lost, line.id)
                 self._parents[line.id] = line.parent
                 self.leaf = line.id
         self._segments.append(_Segment(line, leaf, start, end))
@@ -165,7 +166,8 @@ class Chain:
         return segment.line.kind == "boundary" and known and segment.start < after.get(parent, segment.end)
 
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
-        """What the boundary cuts off. A kept tail that is lost keeps nothing: better too little than too long."""
+        """The messages that the boundary cuts off. Where the first kept one is lost, the tail begins with the message
+        that followed it; where that is lost too, nothing is kept: better too little than too long."""
         kept = boundary.line.target
         if kept is not None and kept not in line:
             kept = self._heirs.get(kept)

@@ -100,12 +100,14 @@ class Tape:
         self._pending = []
 
     def _checked_size(self) -> int:
+        """JournalError when the log was removed or replaced. One whose folder was renamed has kept its lines: it is
+        written on where it is now."""
         status = os.fstat(self.fd)
         try:
-            same = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))
+            there = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))
         except FileNotFoundError:
-            same = False
-        if not same:
+            there = status.st_nlink > 0 and not os.path.exists(os.path.dirname(self.path))
+        if not there:
             raise JournalError(
                 f"another program removed or replaced {self.path} while this session had it open: what is said from "
                 "now on cannot be kept there. Close this session; one that is resumed reads what is in that place now."
