@@ -8,6 +8,7 @@ import pytest
 from callgate.core.chain import Chain, Line, live_events
 from callgate.core.ledger import Ledger
 from callgate.words.calls import Result
+from callgate.words.event_table import LineKind
 from callgate.words.events import (
     Branched,
     CallArrived,
@@ -90,7 +91,7 @@ def test_rewinding_the_first_message_leaves_nothing_live() -> None:
 
 @pytest.mark.parametrize("kind", ["rewound", "branched"], ids=["rewound", "branched"])
 @pytest.mark.parametrize("target", ["gone", None], ids=["unknown", "none"])
-def test_a_move_to_a_message_that_is_not_there_moves_nothing(kind: str, target: str | None) -> None:
+def test_a_move_to_a_message_that_is_not_there_moves_nothing(kind: LineKind, target: str | None) -> None:
     assert linear("u1", "a1").add(Line(kind, None, None, target)).said == ["u1", "a1"]
 
 

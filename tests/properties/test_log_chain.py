@@ -12,6 +12,7 @@ from callgate.core.chain import Chain, Line
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.transcript.codec import read_line
+from callgate.words.event_table import LineKind
 from callgate.words.events import LinesQuarantined
 from tests.transcript.kit import (
     SESSION,
@@ -27,7 +28,7 @@ from tests.transcript.kit import (
     store_in,
 )
 
-KINDS = {
+KINDS: dict[str, LineKind] = {
     "message": "message",
     "fact": "fact",
     "run_ended": "closing",

@@ -15,6 +15,7 @@ class FakeRun:
     attempt: int = 1
     host: Host = field(default_factory=lambda: cast(Host, None))
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    deps: Any = None
     deadline: float | None = None
     cancelled: bool = False
     changes: ChangeSet | None = None
