@@ -89,7 +89,9 @@ def turns(first: int, count: int) -> Iterator[Durable]:
         asked = CallPart(called, "Edit", arguments)
         yield MessageAdded(at, Message(f"u{number}", "user", (Text(_PROMPT),)))
         yield TurnStarted(at, number, said)
-        yield CallArrived(at, called, "Edit", arguments, 0, said, arguments_hash=hashed)
+        yield CallArrived(
+            at=at, call_id=called, name="Edit", arguments=arguments, index=0, message_id=said, arguments_hash=hashed
+        )
         yield CallDecided(at, called, Allow("rule Edit(src/**)"), hashed)
         yield MessageAdded(at, Message(said, "assistant", (Text(_ANSWER), asked), "model"), "tool_calls")
         yield CallStarted(at, called)
@@ -111,5 +113,10 @@ def write_fast(log: Path, events: Iterable[Durable], masker: Masker) -> int:
             chain.add(line, end, end + len(data))
             tally.fold(event)
             end += len(data)
-    write_index(log, Index(end, encoder.n, encoder.prev, chain.leaf, tuple(chain.live()), tally.summary()))
+    write_index(
+        log,
+        Index(
+            upto=end, n=encoder.n, sum=encoder.prev, leaf=chain.leaf, live=tuple(chain.live()), about=tally.summary()
+        ),
+    )
     return end

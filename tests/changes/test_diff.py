@@ -84,13 +84,29 @@ def change_of(path: str, before: tuple[bytes, int] | None, after: tuple[bytes, i
     one, old = before or (None, None)
     other, new = after or (None, None)
     link = LINK in (old, new)
-    return FileChange(path, one, other, None, None if link else new, None if link else old, link)
+    return FileChange(
+        path=path,
+        before=one,
+        after=other,
+        source=None,
+        mode=None if link else new,
+        mode_before=None if link else old,
+        link=link,
+    )
 
 
 def set_of(before: Tree, after: Tree, moved: Mapping[str, str]) -> ChangeSet:
     """``moved`` says where a file of ``after`` was before."""
     files = [
-        FileChange(new, before[old][0], after[new][0], old, after[new][1], before[old][1]) for new, old in moved.items()
+        FileChange(
+            path=new,
+            before=before[old][0],
+            after=after[new][0],
+            source=old,
+            mode=after[new][1],
+            mode_before=before[old][1],
+        )
+        for new, old in moved.items()
     ]
     others = sorted((before.keys() | after.keys()) - moved.keys() - set(moved.values()))
     files += [change_of(path, before.get(path), after.get(path)) for path in others]

@@ -21,7 +21,7 @@ def history(tmp_path: Path) -> History:
 
 
 def change(label: str = "edit", *files: FileChange, **more: object) -> ChangeSet:
-    made = ChangeSet(label, files or (FileChange("a", b"1", b"2"),), "Edit", "a3/call_1", 3)
+    made = ChangeSet(label=label, files=files or (FileChange("a", b"1", b"2"),), tool="Edit", id="a3/call_1", count=3)
     return replace(made, **more)  # type: ignore[arg-type]
 
 

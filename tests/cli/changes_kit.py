@@ -93,6 +93,8 @@ def ran(
     message: str, call: str, tool: str, result: Result | None = None, decision: Decision = PERSON, **given: Any
 ) -> list[Durable]:
     """A call from its arrival to its end."""
-    arrived = CallArrived(AT, call, tool, given, 0, message, arguments_hash="h")
+    arrived = CallArrived(
+        at=AT, call_id=call, name=tool, arguments=given, index=0, message_id=message, arguments_hash="h"
+    )
     settled = CallSettled(AT, call, result or Result((Text("done"),)))
     return [arrived, CallDecided(AT, call, decision, "h"), CallStarted(AT, call), settled]

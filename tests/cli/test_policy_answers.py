@@ -94,12 +94,41 @@ def test_broken_settings_are_pointed_out_beside_the_list(person: Person) -> None
 def test_answers_are_listed_with_all_there_is_to_know(person: Person) -> None:
     at = 1_800_000_000.0
     ids = [
-        remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "npm run", "command"), "user", at, None)),
         remembered(
             person,
-            ApprovalPolicy("deny", "Bash", None, "project", at, at + DAY, "ann, call c1", "no shell"),
+            ApprovalPolicy(
+                effect="allow",
+                tool="Bash",
+                pattern=Pattern("prefix", "npm run", "command"),
+                scope="user",
+                created_at=at,
+                expires_at=None,
+            ),
         ),
-        remembered(person, ApprovalPolicy("allow", "Edit", Pattern("exact", "ab" * 32), "project", at, 1.0)),
+        remembered(
+            person,
+            ApprovalPolicy(
+                effect="deny",
+                tool="Bash",
+                pattern=None,
+                scope="project",
+                created_at=at,
+                expires_at=at + DAY,
+                origin="ann, call c1",
+                note="no shell",
+            ),
+        ),
+        remembered(
+            person,
+            ApprovalPolicy(
+                effect="allow",
+                tool="Edit",
+                pattern=Pattern("exact", "ab" * 32),
+                scope="project",
+                created_at=at,
+                expires_at=1.0,
+            ),
+        ),
     ]
     assert person.good("policy", "list").lines[1:] == [
         "3 remembered answers",
@@ -348,7 +377,17 @@ def test_an_answer_is_given_an_end_another_one_and_none(person: Person) -> None:
 
 
 def test_what_has_ended_may_begin_anew(person: Person) -> None:
-    id = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("rule", "make"), "project", 0.0, 1.0))
+    id = remembered(
+        person,
+        ApprovalPolicy(
+            effect="allow",
+            tool="Bash",
+            pattern=Pattern("rule", "make"),
+            scope="project",
+            created_at=0.0,
+            expires_at=1.0,
+        ),
+    )
     assert decision(person, "make") == "ask"
     person.good("policy", "expire", id, "1h")
     assert decision(person, "make") == "allow"

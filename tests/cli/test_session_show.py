@@ -229,9 +229,15 @@ def test_missing_lines_are_said_at_the_top(desk: Desk) -> None:
 # ---- left in the middle -------------------------------------------------------------------------------------------
 
 HELLO = (SessionOpened(1.0, "1", "/w"), MessageAdded(1.0, Message("u1", "user", (Text("Hello."),))))
-ARRIVED = (TurnStarted(2.0, 1, "a1"), CallArrived(2.0, "c1", "write", {}, 0, "a1", arguments_hash="h"))
+ARRIVED = (
+    TurnStarted(2.0, 1, "a1"),
+    CallArrived(at=2.0, call_id="c1", name="write", arguments={}, index=0, message_id="a1", arguments_hash="h"),
+)
 ANSWER = MessageAdded(3.0, Message("a1", "assistant", (CallPart("c1", "write", {}),)))
-ASKED = QuestionAsked(2.5, Question("c1", "write", {}, "h", "mode", "it writes", 2.5))
+ASKED = QuestionAsked(
+    2.5,
+    Question(call_id="c1", tool="write", arguments={}, arguments_hash="h", by="mode", reason="it writes", asked_at=2.5),
+)
 
 
 def left(desk: Desk, *events: Durable) -> Path:

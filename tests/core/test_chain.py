@@ -169,7 +169,7 @@ def turn(n: int, call_id: str) -> Sequence[Durable]:
     """One turn with a call, as the engine writes it."""
     return (
         TurnStarted(0.0, n, f"a{n}"),
-        CallArrived(0.0, call_id, "read", {}, 0, f"a{n}"),
+        CallArrived(at=0.0, call_id=call_id, name="read", arguments={}, index=0, message_id=f"a{n}"),
         MessageAdded(0.0, Message(f"a{n}", "assistant", (Text("…"),)), "tool_calls"),
         CallStarted(0.0, call_id),
         CallSettled(0.0, call_id, Result()),

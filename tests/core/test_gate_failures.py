@@ -149,9 +149,11 @@ def vars_of(loop: Any) -> list[Any]:
 
 def _asked(path: tuple[str, ...], call_id: str) -> list[Durable]:
     hashed = arguments_hash("do", {})
-    question = Question(call_id, "do", {}, hashed, "test", "", 1.0, path=path)
+    question = Question(
+        call_id=call_id, tool="do", arguments={}, arguments_hash=hashed, by="test", reason="", asked_at=1.0, path=path
+    )
     return [
-        CallArrived(1.0, call_id, "do", {}, 0, "a1", arguments_hash=hashed),
+        CallArrived(at=1.0, call_id=call_id, name="do", arguments={}, index=0, message_id="a1", arguments_hash=hashed),
         CallDecided(1.0, call_id, Ask("test"), hashed),
         QuestionAsked(1.0, question),
     ]

@@ -133,7 +133,7 @@ def test_an_id_that_comes_twice_in_a_message_is_refused_the_second_time() -> Non
 
 @pytest.mark.spec("EXE-8")
 def test_an_id_of_an_earlier_message_is_made_unique() -> None:
-    ledger = Ledger([CallArrived(1.0, "c1", "Read", {}, 0)])
+    ledger = Ledger([CallArrived(at=1.0, call_id="c1", name="Read", arguments={}, index=0)])
     (arrival,) = fed(Intake("m2", ledger), *a_call(0, "c1"))
     assert arrival.refused is None
     assert arrival.call.id != "c1"
@@ -206,7 +206,9 @@ def a_turn(model: Any, *tools: Any) -> tuple[Turn, list[Event]]:
     events: list[Event] = []
     record = Record(MemoryJournal(), Ledger(), [events.append])
     record.write(MessageAdded(0.0, Message("u1", "user", (Text("hi"),))))
-    return Turn(Equipment(model, PlainToolbox(*tools), allow_all(), virtual_host(), record)), events
+    return Turn(
+        Equipment(model=model, toolbox=PlainToolbox(*tools), gate=allow_all(), host=virtual_host(), record=record)
+    ), events
 
 
 def settled(events: list[Event]) -> dict[str, str]:

@@ -41,9 +41,11 @@ from callgate.words.messages import CallPart, Message, ResultPart, Text, Usage
 from tests.core.kit import answer, bash, saying, virtual_host
 
 OK = Result((Text("done"),))
-QUESTION = Question("a", "Do", {}, "hash", "default", "why", 2.0)
+QUESTION = Question(
+    call_id="a", tool="Do", arguments={}, arguments_hash="hash", by="default", reason="why", asked_at=2.0
+)
 
-ARRIVED = CallArrived(1.0, "a", "Do", {"x": 1}, 0, "m1")
+ARRIVED = CallArrived(at=1.0, call_id="a", name="Do", arguments={"x": 1}, index=0, message_id="m1")
 DECIDED = CallDecided(2.0, "a", Allow("test"), "hash")
 ASK = CallDecided(2.0, "a", Ask("test"), "hash")
 ASKED = QuestionAsked(3.0, QUESTION)

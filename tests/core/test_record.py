@@ -50,7 +50,9 @@ class Heard:
 
     async def start(self, *, effects: bool) -> None:
         arguments_hash = "0" * 64
-        self.record.write(CallArrived(1.0, "c1", "Save", {}, 0, arguments_hash=arguments_hash))
+        self.record.write(
+            CallArrived(at=1.0, call_id="c1", name="Save", arguments={}, index=0, arguments_hash=arguments_hash)
+        )
         self.record.write(CallDecided(1.0, "c1", Allow("rule", "a rule"), arguments_hash))
         started = CallStarted(2.0, "c1")
         if effects:

@@ -71,16 +71,16 @@ def case_of(
     given = {**(arguments or {}), **fields}
     tool = StandIn(name)
     return Case(
-        "c1",
-        tool,
-        name,
-        given,
-        arguments_hash(name, given),
-        tool.traits(given) if traits is None else replace(traits, declared=tool.traits(given).declared),
-        policies,
-        mode,
-        NOW,
-        recent,
+        call_id="c1",
+        tool=tool,
+        name=name,
+        arguments=given,
+        arguments_hash=arguments_hash(name, given),
+        traits=tool.traits(given) if traits is None else replace(traits, declared=tool.traits(given).declared),
+        policies=policies,
+        mode=mode,
+        now=NOW,
+        recent=recent,
         place=lambda path: place(path, links),
     )
 

@@ -159,7 +159,15 @@ def test_a_tool_can_leave_the_wide_choices_out_and_a_command_runner_always_does(
 
 def test_the_answer_for_a_server_is_about_the_server() -> None:
     case = case_of("mcp__db__query", table="users")
-    question = Question("c1", case.name, case.arguments, case.arguments_hash, "default", "", 0.0)
+    question = Question(
+        call_id="c1",
+        tool=case.name,
+        arguments=case.arguments,
+        arguments_hash=case.arguments_hash,
+        by="default",
+        reason="",
+        asked_at=0.0,
+    )
     answer = question.always(choices_for(case)[-1])
     assert answer.always is not None
     assert (answer.always.tool, answer.always.pattern) == ("mcp__db", None)

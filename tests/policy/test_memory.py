@@ -43,7 +43,9 @@ def memory(tmp_path: Path, clock: Moment) -> Memory:
 def policy(
     scope: Scope = "user", tool: str = "Bash", effect: Effect = "allow", pattern: Pattern | None = PREFIX
 ) -> ApprovalPolicy:
-    return ApprovalPolicy(effect, tool, pattern, scope, 900.0, origin="terminal", note="fine")
+    return ApprovalPolicy(
+        effect=effect, tool=tool, pattern=pattern, scope=scope, created_at=900.0, origin="terminal", note="fine"
+    )
 
 
 def files(tmp_path: Path) -> list[Path]:
@@ -97,7 +99,9 @@ def test_an_answer_for_a_session_is_not_kept(tmp_path: Path, memory: Memory) -> 
 def test_the_same_answer_again_replaces_the_first_and_keeps_its_id(memory: Memory, clock: Moment) -> None:
     first = memory.add(policy())
     other = memory.add(policy(tool="Edit"))
-    again = memory.add(ApprovalPolicy("allow", "Bash", PREFIX, "user", 950.0, 2_000.0))
+    again = memory.add(
+        ApprovalPolicy(effect="allow", tool="Bash", pattern=PREFIX, scope="user", created_at=950.0, expires_at=2_000.0)
+    )
     assert again.id == first.id
     assert memory.policies() == (other, again)
     assert memory.add(policy(effect="deny")).id != first.id
@@ -108,9 +112,11 @@ def test_the_same_answer_again_replaces_the_first_and_keeps_its_id(memory: Memor
 @pytest.mark.parametrize("at", [float("nan"), float("inf")], ids=["nan", "inf"])
 def test_a_moment_that_never_comes_is_refused(memory: Memory, at: float) -> None:
     with pytest.raises(UsageError, match="must be moments"):
-        memory.add(ApprovalPolicy("allow", "Bash", None, "user", 1.0, at))
+        memory.add(
+            ApprovalPolicy(effect="allow", tool="Bash", pattern=None, scope="user", created_at=1.0, expires_at=at)
+        )
     with pytest.raises(UsageError, match="must be moments"):
-        memory.add(ApprovalPolicy("allow", "Bash", None, "user", at))
+        memory.add(ApprovalPolicy(effect="allow", tool="Bash", pattern=None, scope="user", created_at=at))
     with pytest.raises(UsageError, match="is not a moment"):
         memory.expire(memory.add(policy()).id, at)
 
@@ -190,8 +196,12 @@ def test_an_answer_can_be_given_an_end_and_is_then_seen_but_not_applied(memory: 
 
 
 def test_an_answer_that_is_over_when_it_is_added_is_marked_so(memory: Memory) -> None:
-    assert memory.add(ApprovalPolicy("allow", "Bash", None, "user", 1.0, 1_000.0)).expired
-    assert not memory.add(ApprovalPolicy("allow", "Edit", None, "user", 1.0, 1_000.1)).expired
+    assert memory.add(
+        ApprovalPolicy(effect="allow", tool="Bash", pattern=None, scope="user", created_at=1.0, expires_at=1_000.0)
+    ).expired
+    assert not memory.add(
+        ApprovalPolicy(effect="allow", tool="Edit", pattern=None, scope="user", created_at=1.0, expires_at=1_000.1)
+    ).expired
 
 
 @pytest.mark.spec("GATE-2")
@@ -200,7 +210,18 @@ def test_an_answer_can_be_narrowed_and_keeps_its_id_and_place(memory: Memory) ->
     narrower = Pattern("prefix", "git  log --oneline", "command")
     found = memory.narrow(added.id, narrower)
     assert found == Remembered(
-        added.id, ApprovalPolicy("allow", "Bash", narrower, "user", 900.0, None, "terminal", "fine"), "user"
+        added.id,
+        ApprovalPolicy(
+            effect="allow",
+            tool="Bash",
+            pattern=narrower,
+            scope="user",
+            created_at=900.0,
+            expires_at=None,
+            origin="terminal",
+            note="fine",
+        ),
+        "user",
     )
     assert memory.policies() == (found, other)
 

@@ -179,7 +179,10 @@ class LogMachine(RuleBasedStateMachine):
         n = self._next()
         self._say(Message(f"u{n}", "user", (Text(text),)))
         self._write(TurnStarted(AT, n, f"a{n}"), f"a{n}")
-        self._write(CallArrived(AT, f"c{n}", "write", {"path": text}, 0, f"a{n}"), f"a{n}")
+        self._write(
+            CallArrived(at=AT, call_id=f"c{n}", name="write", arguments={"path": text}, index=0, message_id=f"a{n}"),
+            f"a{n}",
+        )
         self._write(CallDecided(AT, f"c{n}", Allow("test"), ""), f"a{n}")
         self._say(Message(f"a{n}", "assistant", (Text("…"), CallPart(f"c{n}", "write", {"path": text}))), "tool_calls")
         self._write(CallStarted(AT, f"c{n}"), f"a{n}")
@@ -229,7 +232,15 @@ class LogMachine(RuleBasedStateMachine):
         if seen:
             fitting = [None, *(each for each in seen if self.plain.messages[each].role != "tool")]
             kept = data.draw(st.sampled_from(fitting))
-            event = Compacted(AT, "so far", kept, "manual", False, self.plain.context, self._counted())
+            event = Compacted(
+                at=AT,
+                summary="so far",
+                kept=kept,
+                trigger="manual",
+                running=False,
+                context=self.plain.context,
+                counted=self._counted(),
+            )
             self._write(event, self.plain.leaf)
 
     @rule(data=st.data())

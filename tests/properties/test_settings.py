@@ -162,7 +162,7 @@ def settings_of(draw: st.DrawFn, layer: Layer) -> Settings:
     effects = draw(st.lists(st.sampled_from(get_args(Effect)), max_size=3))
     rules = tuple(RuleLine(effect, f"Tool{index}({layer})", origin) for index, effect in enumerate(effects))
     hooks = (HookLine("Stop", "command", layer, origin),) if draw(st.booleans()) else ()
-    return Settings(layer, f"/{layer}", rules, hooks, tuple(plain))
+    return Settings(layer=layer, file=f"/{layer}", rules=rules, hooks=hooks, plain=tuple(plain))
 
 
 REPOSITORY = st.tuples(*(settings_of(layer) for layer in IN_REPOSITORY))

@@ -102,11 +102,11 @@ def test_every_file_that_is_written_in_place_counts_as_written() -> None:
 def test_each_file_counts_once_and_is_a_target_of_its_own() -> None:
     option = Found("-i", "", 2, 3)
     why = "-i writes a file"
-    assert rewritten(option, []) == [Use("write", "", 2, 3, why)]
-    assert rewritten(option, ["x"]) == [Use("write", "x", 2, 3, why, target=True)]
-    kept = [Use("write", path, 2, 3, why, target=True) for path in ("x", "x~")]
+    assert rewritten(option, []) == [Use(role="write", text="", at=2, on=3, why=why)]
+    assert rewritten(option, ["x"]) == [Use(role="write", text="x", at=2, on=3, why=why, target=True)]
+    kept = [Use(role="write", text=path, at=2, on=3, why=why, target=True) for path in ("x", "x~")]
     assert rewritten(option, ["x"], "~") == kept
-    assert rewritten(option, [], "/b")[0] == Use("write", "", 2, 3, why)
+    assert rewritten(option, [], "/b")[0] == Use(role="write", text="", at=2, on=3, why=why)
 
 
 def test_a_backup_in_another_folder_is_written_there() -> None:

@@ -51,7 +51,7 @@ def test_after_a_wrapper_s_options_the_command_is_its_own() -> None:
 
 def test_the_second_reading_tells_what_it_would_do() -> None:
     words = [Word("p"), Word("-k"), Word("--out"), Word("f")]
-    expected = Use("write", "f", 2, 3, "--out writes a file", target=True)
+    expected = Use(role="write", text="f", at=2, on=3, why="--out writes a file", target=True)
     assert uses_in(RULES, scan(RULES, words)) == [expected]
 
 

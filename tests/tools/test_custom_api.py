@@ -46,7 +46,14 @@ def test_an_action_reaches_the_store_with_all_that_was_said(api: Api, store: Not
     )
     assert staged == "pending-action:tidy:1"
     assert store.pushed == [
-        PendingAction("tidy up", Callbacks(done, done_later), "tidy", {"files": 3, "where": "src"}, "", ())
+        PendingAction(
+            label="tidy up",
+            act=Callbacks(done, done_later),
+            source_tool_name="tidy",
+            details={"files": 3, "where": "src"},
+            tool="",
+            lineage=(),
+        )
     ]
     assert store.pushed[0].call_id == ""
     assert store.pushed[0].details is not details

@@ -127,7 +127,16 @@ def test_constant_traits_are_one_cached_object() -> None:
         requires_interaction=True,
         choices_for_always=choices,
     )
-    wanted = Traits("idempotent", reads("src") | writes("out"), 5, "cancel", True, 100, True, tuple(choices))
+    wanted = Traits(
+        effects="idempotent",
+        declared_locks=reads("src") | writes("out"),
+        timeout=5,
+        interrupt="cancel",
+        cascade=True,
+        max_result_chars=100,
+        requires_interaction=True,
+        choices_for_always=tuple(choices),
+    )
     assert made.traits({"path": "a"}) == wanted
     assert made.traits({"path": "a"}) is made.traits({"path": "b"})
 
@@ -154,7 +163,14 @@ def test_every_trait_may_be_a_function_of_the_converted_arguments() -> None:
     def write(path: Path, dry: bool = False, seconds: int = 7) -> None: ...
 
     assert write.traits(read(write, path="a/b")) == Traits(
-        "mutating", writes("a"), 7, "block", True, 70, False, (Choice("a/b"),)
+        effects="mutating",
+        declared_locks=writes("a"),
+        timeout=7,
+        interrupt="block",
+        cascade=True,
+        max_result_chars=70,
+        requires_interaction=False,
+        choices_for_always=(Choice("a/b"),),
     )
     dry = write.traits(read(write, path="a/b", dry=True, seconds=1))
     assert (dry.effects, dry.locks, dry.timeout, dry.interrupt, dry.cascade) == ("none", shared, 1, "cancel", False)

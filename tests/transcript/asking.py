@@ -36,14 +36,31 @@ def question(call_id: str = "c1", path: str = "a.py", at: float = AT, **more: An
     hashed = arguments_hash("write", arguments)
     choices = (Choice("exactly these arguments", Pattern("exact", hashed)), Choice("any call of write"))
     given = {"choices": choices, **more}
-    return Question(call_id, "write", arguments, hashed, "default", "write may change something", at, **given)
+    return Question(
+        call_id=call_id,
+        tool="write",
+        arguments=arguments,
+        arguments_hash=hashed,
+        by="default",
+        reason="write may change something",
+        asked_at=at,
+        **given,
+    )
 
 
 def arrived(asked: Question, index: int = 0, message_id: str = "a1") -> list[Durable]:
     """A call up to its question."""
     call_id, hashed = asked.call_id, asked.arguments_hash
     return [
-        CallArrived(AT, call_id, asked.tool, asked.arguments, index, message_id, arguments_hash=hashed),
+        CallArrived(
+            at=AT,
+            call_id=call_id,
+            name=asked.tool,
+            arguments=asked.arguments,
+            index=index,
+            message_id=message_id,
+            arguments_hash=hashed,
+        ),
         CallDecided(AT, call_id, Ask(asked.by, asked.reason), hashed),
         QuestionAsked(asked.asked_at, asked),
     ]

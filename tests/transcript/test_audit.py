@@ -29,7 +29,15 @@ ASK = Ask("default", "Bash may change something")
 
 
 def arrived(call_id: str = "c1", message_id: str = "a1", *, hashed: str | None = "hash0") -> CallArrived:
-    return CallArrived(NOON, call_id, "Bash", {"command": "ls"}, 0, message_id, arguments_hash=hashed)
+    return CallArrived(
+        at=NOON,
+        call_id=call_id,
+        name="Bash",
+        arguments={"command": "ls"},
+        index=0,
+        message_id=message_id,
+        arguments_hash=hashed,
+    )
 
 
 def decided(decision: Decision, call_id: str = "c1", hashed: str = "hash0") -> CallDecided:
@@ -37,7 +45,18 @@ def decided(decision: Decision, call_id: str = "c1", hashed: str = "hash0") -> C
 
 
 def asked(call_id: str = "c1") -> QuestionAsked:
-    return QuestionAsked(NOON + 2, Question(call_id, "Bash", {"command": "ls"}, "hash0", "default", "why", NOON + 2))
+    return QuestionAsked(
+        NOON + 2,
+        Question(
+            call_id=call_id,
+            tool="Bash",
+            arguments={"command": "ls"},
+            arguments_hash="hash0",
+            by="default",
+            reason="why",
+            asked_at=NOON + 2,
+        ),
+    )
 
 
 def settled(code: Code = "ok", call_id: str = "c1", lasted: float | None = 12.5) -> CallSettled:
@@ -76,7 +95,9 @@ def test_a_call_that_a_rule_allowed_is_one_row_with_all_there_is_to_know() -> No
 
 @pytest.mark.spec("GATE-11")
 def test_an_answer_shows_the_person_the_door_and_the_rule_that_had_asked() -> None:
-    answer = Confirmation("c1", "yes", "hash0", "Ada", NOON + 3, door="terminal", note="go on")
+    answer = Confirmation(
+        call_id="c1", outcome="yes", arguments_hash="hash0", by="Ada", at=NOON + 3, door="terminal", note="go on"
+    )
     (row,) = rows(arrived(), decided(ASK), asked(), QuestionAnswered(NOON + 3, answer), decided(Allow("Ada", "go on")))
     assert (row.decision, row.by, row.door, row.question) == ("allow", "Ada", "terminal", "yes")
     assert row.reason == "go on; before: ask by default (Bash may change something)"
@@ -144,7 +165,7 @@ def test_the_same_arrival_on_record_twice_is_one_row_and_the_first_result_counts
 
 
 def test_calls_are_in_order_of_arrival_whatever_the_clock_says() -> None:
-    late = CallArrived(NOON - 500, "c2", "Read", {}, 1, "a1")
+    late = CallArrived(at=NOON - 500, call_id="c2", name="Read", arguments={}, index=1, message_id="a1")
     events = [arrived(), late, settled(call_id="c2", lasted=-3.0), settled()]
     found = rows(*events)
     assert [row.call_id for row in found] == ["c1", "c2"]
@@ -159,7 +180,14 @@ def test_events_of_unknown_calls_are_left_out() -> None:
 @pytest.mark.spec("GATE-11")
 def test_policies_and_modes_are_rows() -> None:
     policy = ApprovalPolicy(
-        "allow", "Bash", Pattern("prefix", "git log", "command"), "project", NOON, NOON + 60, "Ada, call c1", "for now"
+        effect="allow",
+        tool="Bash",
+        pattern=Pattern("prefix", "git log", "command"),
+        scope="project",
+        created_at=NOON,
+        expires_at=NOON + 60,
+        origin="Ada, call c1",
+        note="for now",
     )
     exact = ApprovalPolicy("deny", "Bash", Pattern("exact", "hash0"), origin="Ada")
     whole = ApprovalPolicy("ask", "Edit")
@@ -187,8 +215,43 @@ LONG = AuditRow(
     *("allow", "policy allow Bash(git log:*) [project]", "terminal", "because " * 20, "yes_always", True),
     *(NOON + 2, "invalid_arguments", "unknown", 61_000.0, NOON + 1),
 )
-WIDE = AuditRow(NOON, 3, "c1", "a1", "工具" * 9, "h", "deny", "é" * 30, "", NASTY, "", False, None, "", "", None)
-SHORT = AuditRow(NOON, 4, "c1", "a1", "Read", "h", "allow", "x", "", "", "", False, NOON, "ok", "none", 3.2, NOON)
+WIDE = AuditRow(
+    at=NOON,
+    n=3,
+    call_id="c1",
+    message_id="a1",
+    tool="工具" * 9,
+    arguments_hash="h",
+    decision="deny",
+    by="é" * 30,
+    door="",
+    reason=NASTY,
+    question="",
+    edited=False,
+    started_at=None,
+    outcome="",
+    effects="",
+    duration_ms=None,
+)
+SHORT = AuditRow(
+    at=NOON,
+    n=4,
+    call_id="c1",
+    message_id="a1",
+    tool="Read",
+    arguments_hash="h",
+    decision="allow",
+    by="x",
+    door="",
+    reason="",
+    question="",
+    edited=False,
+    started_at=NOON,
+    outcome="ok",
+    effects="none",
+    duration_ms=3.2,
+    decided_at=NOON,
+)
 
 
 def columns(text: str) -> int:
@@ -248,7 +311,25 @@ def test_json_reads_back_as_the_same_rows() -> None:
 
 @pytest.mark.spec("GATE-11")
 def test_csv_has_a_header_times_in_utc_and_quoted_cells() -> None:
-    row = AuditRow(NOON, 1, "c,1", 'a"1', "Bash", "h", "allow", "Ada", "", "a, b", "", True, NOON, "ok", "", 1.5, None)
+    row = AuditRow(
+        at=NOON,
+        n=1,
+        call_id="c,1",
+        message_id='a"1',
+        tool="Bash",
+        arguments_hash="h",
+        decision="allow",
+        by="Ada",
+        door="",
+        reason="a, b",
+        question="",
+        edited=True,
+        started_at=NOON,
+        outcome="ok",
+        effects="",
+        duration_ms=1.5,
+        decided_at=None,
+    )
     text = as_csv([row])
     assert text.endswith("\r\n")
     assert text.count("\r\n") == text.count("\n") == 2
@@ -265,7 +346,24 @@ def test_csv_has_a_header_times_in_utc_and_quoted_cells() -> None:
 @pytest.mark.spec("GATE-11")
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", " =1+1", "\t=1", "＝1", '=HYPERLINK("x")'])
 def test_no_cell_of_csv_is_a_formula(cell: str) -> None:
-    row = AuditRow(NOON, 1, cell, "", cell, "", "deny", cell, "", cell, "", False, None, "", "", None)
+    row = AuditRow(
+        at=NOON,
+        n=1,
+        call_id=cell,
+        message_id="",
+        tool=cell,
+        arguments_hash="",
+        decision="deny",
+        by=cell,
+        door="",
+        reason=cell,
+        question="",
+        edited=False,
+        started_at=None,
+        outcome="",
+        effects="",
+        duration_ms=None,
+    )
     (read,) = csv.DictReader(StringIO(as_csv([row])))
     for name in ("call_id", "tool", "by", "reason"):
         assert not read[name].lstrip().startswith(("=", "+", "-", "@", "＝"))
@@ -273,6 +371,23 @@ def test_no_cell_of_csv_is_a_formula(cell: str) -> None:
 
 @pytest.mark.parametrize("at", [1e30, -1e30, float("nan"), float("inf")])
 def test_a_time_that_no_calendar_has_is_shown_as_a_number(at: float) -> None:
-    row = AuditRow(at, 1, "c1", "", "Bash", "", "deny", "x", "", "", "", False, None, "", "", None)
+    row = AuditRow(
+        at=at,
+        n=1,
+        call_id="c1",
+        message_id="",
+        tool="Bash",
+        arguments_hash="",
+        decision="deny",
+        by="x",
+        door="",
+        reason="",
+        question="",
+        edited=False,
+        started_at=None,
+        outcome="",
+        effects="",
+        duration_ms=None,
+    )
     assert str(at) in as_table([row], 100)
     assert str(at) in as_csv([row])

@@ -162,7 +162,7 @@ def test_any_flipped_bit_of_an_index_changes_nothing_that_is_loaded(store: Store
 
 @pytest.mark.spec("TRS-11")
 def test_the_index_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    index = Index(10, 2, "0" * 32, None, ((0, 10),), Summary(title="t", tags=("a",)))
+    index = Index(upto=10, n=2, sum="0" * 32, leaf=None, live=((0, 10),), about=Summary(title="t", tags=("a",)))
     write_index(tmp_path / "x.jsonl", index)
     assert read_index(tmp_path / "x.jsonl") == index
     write_index(tmp_path / "x.jsonl", replace(index, v=99))

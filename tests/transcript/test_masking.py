@@ -329,7 +329,15 @@ MESSAGE = Message(
     "event",
     [
         MessageAdded(1.0, MESSAGE, "tool_calls"),
-        CallArrived(1.0, "c1", "Bash", {"command": KEY, "deep": {"x": [KEY]}}, 0, "m1", KEY),
+        CallArrived(
+            at=1.0,
+            call_id="c1",
+            name="Bash",
+            arguments={"command": KEY, "deep": {"x": [KEY]}},
+            index=0,
+            message_id="m1",
+            raw_arguments=KEY,
+        ),
         CallSettled(1.0, "c1", Result((Text(KEY),), details={"why": KEY, "repr": "x"})),
         QuestionAsked(
             1.0,

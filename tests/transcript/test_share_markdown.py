@@ -87,7 +87,7 @@ def test_a_session_is_told_in_order_with_its_dates() -> None:
 def test_who_decided_is_said_with_the_answer_and_changed_arguments() -> None:
     part = CallPart("c1", "write", {"path": "a"})
     text = page(
-        CallArrived(AT, "c1", "write", {"path": "a"}, 0, "m1"),
+        CallArrived(at=AT, call_id="c1", name="write", arguments={"path": "a"}, index=0, message_id="m1"),
         said("assistant", part),
         CallDecided(AT, "c1", Ask("rule 3", "writes outside"), "h"),
         QuestionAnswered(AT, Confirmation("c1", "yes_always", "h", "ada", arguments={"path": "b"}, note="go on")),
@@ -154,14 +154,18 @@ def test_dates_are_those_of_messages_and_never_run_backwards() -> None:
 )
 def test_a_call_without_a_result_says_how_far_it_came(attempts: tuple[int, ...], left: str) -> None:
     started = [CallStarted(AT, "c1", attempt) for attempt in attempts]
-    text = page(CallArrived(AT, "c1", "read", {}, 0, "m1"), said("assistant", CallPart("c1", "read", {})), *started)
+    text = page(
+        CallArrived(at=AT, call_id="c1", name="read", arguments={}, index=0, message_id="m1"),
+        said("assistant", CallPart("c1", "read", {})),
+        *started,
+    )
     assert f"### Call `read` · {left}\n" in text
 
 
 def test_a_call_that_settled_nowhere_and_one_whose_message_never_came_are_shown() -> None:
     text = page(
         said("assistant", CallPart("c1", "read", {})),
-        CallArrived(AT, "c2", "write", {}, 0, "never", raw_arguments='{"pa'),
+        CallArrived(at=AT, call_id="c2", name="write", arguments={}, index=0, message_id="never", raw_arguments='{"pa'),
         CallDecided(AT, "c2", Deny("rule 1"), "h"),
     )
     assert "### Call `read` · not started" in text

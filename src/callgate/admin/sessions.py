@@ -281,7 +281,16 @@ class Archive:
         kept = sum(1 for event in read.events if isinstance(event, EntryKept))
         calls = sum(len(message.calls) for message in said)
         agents = tuple(read.agents)
-        return TakenIn(log.stem, read.title, read.workspace, len(said), calls, kept, agents, read.skipped)
+        return TakenIn(
+            session=log.stem,
+            title=read.title,
+            workspace=read.workspace,
+            messages=len(said),
+            calls=calls,
+            kept=kept,
+            agents=agents,
+            skipped=read.skipped,
+        )
 
     def _write_agent(self, log: Path, agent: str, events: Sequence[Durable]) -> None:
         # The id comes from a stranger's file: as a name it must not lead anywhere else.
@@ -374,7 +383,9 @@ def _verified(log: Path) -> tuple[Path, Verified]:
         return log, verify(log, session=log.stem)
     except (OSError, JournalError) as error:
         why = str(error) if isinstance(error, JournalError) else str(error.strerror or error)
-        return log, Verified(log.stem, 0, "", (Fault(0, None, 0, f"unreadable: {why}"),), 0)
+        return log, Verified(
+            session=log.stem, lines=0, head="", faults=(Fault(0, None, 0, f"unreadable: {why}"),), size=0
+        )
 
 
 def _agents(log: Path) -> list[Path]:

@@ -68,7 +68,9 @@ def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> 
     spans = _spans(ours, theirs, effort)
     hunks = tuple(_hunk(ours, theirs, group, context) for group in _grouped(spans, context))
     added, removed = sum(until - to for _, _, to, until in spans), sum(end - at for at, end, _, _ in spans)
-    return FileDiff(change, kind, "lines", hunks, added, removed, encodings)
+    return FileDiff(
+        change=change, kind=kind, shown="lines", hunks=hunks, added=added, removed=removed, encodings=encodings
+    )
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -114,8 +114,8 @@ class Signs:
     dash: str
 
 
-_UNICODE = Signs("✓", "✗", "○", "?", "…", "━", "·")
-_ASCII = Signs("+", "x", "o", "?", ".", "=", "-")
+_UNICODE = Signs(ok="✓", bad="✗", waits="○", asks="?", mark="…", bar="━", dash="·")
+_ASCII = Signs(ok="+", bad="x", waits="o", asks="?", mark=".", bar="=", dash="-")
 
 
 def signs_for(out: TextIO) -> Signs:

@@ -87,12 +87,12 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
     before = _names(root if base is None else base)
     compiled = partial(_compiled, pieces)
     return PathPattern(
-        content,
-        below,
-        inner,
-        compiled(before, str),
-        compiled(before, same_name),
-        tuple(compiled(names, loose_name, skip=skip) for names, skip in _spellings(before, pieces)),
+        text=content,
+        below=below,
+        inner=inner,
+        exact=compiled(before, str),
+        folded=compiled(before, same_name),
+        loose=tuple(compiled(names, loose_name, skip=skip) for names, skip in _spellings(before, pieces)),
     )
 
 

@@ -201,13 +201,13 @@ class Rulebook:
                 rules.append(made)
         rules.sort(key=_rank)
         return Rulebook(
-            root,
-            home,
-            tuple(rule for rule in rules if rule.effect == "deny"),
-            tuple(rule for rule in rules if rule.effect == "ask"),
-            tuple(rule for rule in rules if rule.effect == "allow"),
-            tuple(wrong),
-            tuple(ignored),
+            root=root,
+            home=home,
+            denies=tuple(rule for rule in rules if rule.effect == "deny"),
+            asks=tuple(rule for rule in rules if rule.effect == "ask"),
+            allows=tuple(rule for rule in rules if rule.effect == "allow"),
+            faults=tuple(wrong),
+            ignored=tuple(ignored),
         )
 
     @property

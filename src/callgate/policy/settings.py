@@ -189,7 +189,7 @@ class _Reading:
             tight = tuple(rule for rule in self._rules if rule.effect != "allow")
             return Settings(self._layer, str(self._file), tight, faults=self._first_faults(), sha256=digest)
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
-        return Settings(self._layer, str(self._file), rules, hooks, plain, sha256=digest)
+        return Settings(layer=self._layer, file=str(self._file), rules=rules, hooks=hooks, plain=plain, sha256=digest)
 
     def _first_faults(self) -> tuple[Fault, ...]:
         faults = sorted(self._faults, key=lambda fault: fault.origin.line)
@@ -258,13 +258,13 @@ class _Reading:
             return
         self._rules.append(
             RuleLine(
-                effect,
-                read["rule"],
-                self._origin(path),
-                read.get("expires"),
-                read.get("note"),
-                read.get("match", ()),
-                read.get("not_match", ()),
+                effect=effect,
+                text=read["rule"],
+                origin=self._origin(path),
+                expires_at=read.get("expires"),
+                note=read.get("note"),
+                match=read.get("match", ()),
+                not_match=read.get("not_match", ()),
             )
         )
 
@@ -279,14 +279,14 @@ class _Reading:
             return
         self._hooks.append(
             HookLine(
-                event,
-                _TARGETS[targets[0]],
-                read[targets[0]],
-                self._origin(path),
-                read.get("matcher", ""),
-                read.get("if", ""),
-                read.get("timeout", 60.0),
-                read.get("fail_closed", False),
+                event=event,
+                kind=_TARGETS[targets[0]],
+                target=read[targets[0]],
+                origin=self._origin(path),
+                matcher=read.get("matcher", ""),
+                condition=read.get("if", ""),
+                timeout=read.get("timeout", 60.0),
+                fail_closed=read.get("fail_closed", False),
             )
         )
 

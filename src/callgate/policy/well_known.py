@@ -98,11 +98,20 @@ def _agent(given: Given) -> list[str]:
 
 
 def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
-    return WellKnown(argument, "path", kind, Declaration({"reads": reads}), Traits("none"))
+    return WellKnown(
+        argument=argument, content="path", kind=kind, declares=Declaration({"reads": reads}), traits=Traits("none")
+    )
 
 
 def _writer(argument: str = "file_path", writes: Part = paths, kind: str = "") -> WellKnown:
-    return WellKnown(argument, "path", kind, Declaration({"writes": writes}), Traits("mutating"), previews=True)
+    return WellKnown(
+        argument=argument,
+        content="path",
+        kind=kind,
+        declares=Declaration({"writes": writes}),
+        traits=Traits("mutating"),
+        previews=True,
+    )
 
 
 _QUIET = WellKnown(traits=Traits("none", shared))
@@ -135,7 +144,13 @@ TABLE: Mapping[str, WellKnown] = {
         declares=Declaration({"address": "url"}),
         traits=Traits("none", shared),
     ),
-    "WebSearch": WellKnown("query", None, "", Declaration({"address": lambda given: ""}), Traits("none", shared)),
+    "WebSearch": WellKnown(
+        argument="query",
+        content=None,
+        kind="",
+        declares=Declaration({"address": lambda given: ""}),
+        traits=Traits("none", shared),
+    ),
     "Agent": WellKnown("type", "agent", "agent", Declaration({"agent": _agent})),
     **dict.fromkeys(("TodoWrite", "TaskCreate", "TaskUpdate"), _OWN_STATE),
     **dict.fromkeys(("AskUserQuestion", "ExitPlanMode"), _ASKING),

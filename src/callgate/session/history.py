@@ -154,7 +154,19 @@ class HistoryEdits:
         kept = kept_from(ledger.messages, sent.keep)
         running, context = ledger.running, plain_json(dict(ledger.context))
         counted, paused, untold = ledger.counted, ledger.paused, self._staging.untold
-        self._record.write(Compacted(self._now(), summary, kept, "manual", running, context, counted, paused, untold))
+        self._record.write(
+            Compacted(
+                at=self._now(),
+                summary=summary,
+                kept=kept,
+                trigger="manual",
+                running=running,
+                context=context,
+                counted=counted,
+                paused=paused,
+                untold=untold,
+            )
+        )
         if self._hooks is not None:
             await self._hooks.compacting("PostCompact", summary)
         return None

@@ -133,7 +133,9 @@ class State:
     def _forked(self, event: Forked) -> None:
         why = f"it waits in session {event.session}, from which this one was forked"
         for each in self.actions.values():
-            self.untold[each.id] = ActionResolved(event.at, each.id, each.label, "discarded", why, by="callgate")
+            self.untold[each.id] = ActionResolved(
+                at=event.at, id=each.id, label=each.label, ended="discarded", reason=why, by="callgate"
+            )
         self.actions.clear()
         self._soften()
 

@@ -136,24 +136,26 @@ class _Call:
         result, answered, lasted = self.result, self.answered, self.duration_ms
         hashed = self.arrived.arguments_hash if self.decided is None else self.decided.arguments_hash
         return AuditRow(
-            self.arrived.at,
-            self.n,
-            self.arrived.call_id,
-            self.arrived.message_id,
-            self.arrived.name,
-            hashed or "",
-            _word(decision),
-            "" if decision is None else decision.by,
-            "" if answered is None else answered.door,
-            self._reason(decision),
-            answered.outcome if answered is not None else "" if self.question is None else "asked",
-            self.edited,
-            self.started_at,
-            "" if result is None else result.code,
-            "" if result is None else str(result.effects or ""),
-            lasted if lasted is not None and lasted >= 0 else None,  # a clock that jumped back measured nothing
-            None if self.decided is None else self.decided.at,
-            str((decision and decision.origin) or ""),
+            at=self.arrived.at,
+            n=self.n,
+            call_id=self.arrived.call_id,
+            message_id=self.arrived.message_id,
+            tool=self.arrived.name,
+            arguments_hash=hashed or "",
+            decision=_word(decision),
+            by="" if decision is None else decision.by,
+            door="" if answered is None else answered.door,
+            reason=self._reason(decision),
+            question=answered.outcome if answered is not None else "" if self.question is None else "asked",
+            edited=self.edited,
+            started_at=self.started_at,
+            outcome="" if result is None else result.code,
+            effects="" if result is None else str(result.effects or ""),
+            duration_ms=lasted
+            if lasted is not None and lasted >= 0
+            else None,  # a clock that jumped back measured nothing
+            decided_at=None if self.decided is None else self.decided.at,
+            origin=str((decision and decision.origin) or ""),
         )
 
     def _reason(self, decision: Decision | None) -> str:
@@ -199,7 +201,25 @@ def _reach(policy: ApprovalPolicy) -> str:
 def _row(
     n: int, at: float, tool: str, reason: str, *, decision: str = "none", by: str = "", hashed: str = ""
 ) -> AuditRow:
-    return AuditRow(at, n, "", "", tool, hashed, decision, by, "", reason, "", False, None, "", "", None, at)
+    return AuditRow(
+        at=at,
+        n=n,
+        call_id="",
+        message_id="",
+        tool=tool,
+        arguments_hash=hashed,
+        decision=decision,
+        by=by,
+        door="",
+        reason=reason,
+        question="",
+        edited=False,
+        started_at=None,
+        outcome="",
+        effects="",
+        duration_ms=None,
+        decided_at=at,
+    )
 
 
 # ---- shown --------------------------------------------------------------------------------------------------------

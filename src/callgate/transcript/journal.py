@@ -294,7 +294,14 @@ class _Lines:
 
     def _write_index(self) -> None:
         live = tuple(self._chain.live())
-        index = Index(self._end, self._encoder.n, self._encoder.prev, self._chain.leaf, live, self.tally.summary())
+        index = Index(
+            upto=self._end,
+            n=self._encoder.n,
+            sum=self._encoder.prev,
+            leaf=self._chain.leaf,
+            live=live,
+            about=self.tally.summary(),
+        )
         write_index(self.path, index)
         self._indexed, self._boundary = self._end, False
 

@@ -50,7 +50,9 @@ class Loaded:
         return self.tally.summary()
 
     def index(self) -> Index:
-        return Index(self.end, self.n, self.sum, self.chain.leaf, tuple(self.chain.live()), self.about)
+        return Index(
+            upto=self.end, n=self.n, sum=self.sum, leaf=self.chain.leaf, live=tuple(self.chain.live()), about=self.about
+        )
 
 
 def read_log(log: Path) -> Loaded:

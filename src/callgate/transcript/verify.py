@@ -87,7 +87,15 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
     faults = tuple(sorted(check.faults, key=lambda fault: (fault.line, fault.offset)))
     cut = sum(length for _, length in check.recorded)
     return Verified(
-        check.session or "", check.lines, check.last.sum, faults, size, check.noted_at, cut, check.more, check.unknown
+        session=check.session or "",
+        lines=check.lines,
+        head=check.last.sum,
+        faults=faults,
+        size=size,
+        noted_at=check.noted_at,
+        cut=cut,
+        more=check.more,
+        unknown=check.unknown,
     )
 
 

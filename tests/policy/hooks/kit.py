@@ -16,7 +16,15 @@ from callgate.words.traits import Traits
 
 def case_of(name: str = "Bash", /, mode: Any = "default", **arguments: Any) -> Case:
     arguments = arguments or {"command": "git push"}
-    return Case("call_1", PlainTool(name), name, arguments, arguments_hash(name, arguments), Traits(), mode=mode)
+    return Case(
+        call_id="call_1",
+        tool=PlainTool(name),
+        name=name,
+        arguments=arguments,
+        arguments_hash=arguments_hash(name, arguments),
+        traits=Traits(),
+        mode=mode,
+    )
 
 
 def origin(layer: Layer = "user", line: int = 1) -> Origin:

@@ -32,7 +32,9 @@ async def test_a_preview_shows_each_replacement_and_writes_nothing(tmp_path: Pat
     )
     (file,) = made.rewritten
     assert (file.language, file.count) == ("python", 2)
-    assert file.replacements[1] == Replacement(2, 5, 2, 11, "log(2)", "note(2)", 0)
+    assert file.replacements[1] == Replacement(
+        line=2, column=5, end_line=2, end_column=11, before="log(2)", after="note(2)", op=0
+    )
     assert made.files == 2
     assert (tmp_path / "a.py").read_bytes() == b"log(1)\nx = log(2)\n"
 

@@ -165,9 +165,19 @@ def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
     picked = changes_to_undo(list(past.changes), wanted)
     others = other_calls(logged, past.changes, picked, wanted)
     if not picked:
-        return PlannedUndo(past, root, None, (), others, tuple(recovered), _why_not(past, wanted))
+        return PlannedUndo(
+            past=past,
+            root=root,
+            found=None,
+            files=(),
+            others=others,
+            recovered=tuple(recovered),
+            missing=_why_not(past, wanted),
+        )
     found = asyncio.run(host.undo(picked))
-    return PlannedUndo(past, root, found, _changed(found.changes), others, tuple(recovered))
+    return PlannedUndo(
+        past=past, root=root, found=found, files=_changed(found.changes), others=others, recovered=tuple(recovered)
+    )
 
 
 def take_back(planned: PlannedUndo) -> int | None:

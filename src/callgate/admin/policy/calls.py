@@ -47,15 +47,15 @@ def case_of(
     except (ValueError, RecursionError) as error:
         raise UsageError(f"this cannot be a call: {in_words(error)}") from None
     return Case(
-        "none",
-        stand,
-        tool,
-        arguments,
-        hashed,
-        traits,
-        policies,
-        mode,
-        time(),
+        call_id="none",
+        tool=stand,
+        name=tool,
+        arguments=arguments,
+        arguments_hash=hashed,
+        traits=traits,
+        policies=policies,
+        mode=mode,
+        now=time(),
         normal=resolver.normal,
         place=resolver.place,
     )
@@ -65,10 +65,10 @@ def ruling(decision: Decision, rulebook: Rulebook) -> Ruling:
     by_rule = decision.origin is not None and not rulebook.faults and decision.by != "mode dont_ask"
     word = _WORDS[type(decision)]
     return Ruling(
-        word,
-        decision.by,
-        decision.reason or f"{decision.by} {word}s it",
-        decision.by if by_rule else None,
-        decision.origin or Origin(),
-        decision.risk if isinstance(decision, Ask) else None,
+        decision=word,
+        by=decision.by,
+        why=decision.reason or f"{decision.by} {word}s it",
+        rule=decision.by if by_rule else None,
+        origin=decision.origin or Origin(),
+        risk=decision.risk if isinstance(decision, Ask) else None,
     )

@@ -148,7 +148,16 @@ class Policy:
     ) -> Answer:
         """UsageError for what is no rule, or not one about a single tool."""
         tool, pattern = self._read(effect, text)
-        policy = ApprovalPolicy(effect, tool, pattern, scope, time(), expires_at, ORIGIN, note)
+        policy = ApprovalPolicy(
+            effect=effect,
+            tool=tool,
+            pattern=pattern,
+            scope=scope,
+            created_at=time(),
+            expires_at=expires_at,
+            origin=ORIGIN,
+            note=note,
+        )
         return self._answer(self._memory().add(policy))
 
     def revoke(self, ids: Sequence[str]) -> tuple[Answer, ...]:

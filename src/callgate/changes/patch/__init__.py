@@ -75,4 +75,6 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
         if after and patch.chunks:
             raise spot.fault("The file would be deleted, but not all its lines are in the patch.", "Give all of them.")
         return FileChange(path, data, None)
-    return FileChange(patch.target or path, data, after, path if patch.target else None, patch.mode)
+    return FileChange(
+        path=patch.target or path, before=data, after=after, source=path if patch.target else None, mode=patch.mode
+    )

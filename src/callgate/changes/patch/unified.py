@@ -72,7 +72,9 @@ class _Section:
             if (action == "create" and signs != {b"+"}) or (action == "delete" and signs != {b"-"}):
                 what = "A new file has no old lines." if action == "create" else "A deleted file has no new lines."
                 raise Spot(hunk.line, path).fault(what, "Name both sides of a file that is changed, and not /dev/null.")
-        return FilePatch(self.line, action, path, tuple(self.hunks), moved, self.mode)
+        return FilePatch(
+            line=self.line, action=action, path=path, chunks=tuple(self.hunks), target=moved, mode=self.mode
+        )
 
     def _action(self, spot: Spot) -> Action:
         if self.named and self.old is None and self.new is None:

@@ -69,7 +69,15 @@ def _ready(place: int, line: HookLine, functions: Mapping[str, Function]) -> tup
     if line.condition and line.event not in CALL_EVENTS:
         wrong.append(f"a condition is about a call, and {line.event} is not; leave it out")
     only_tightens = line.origin.layer in IN_REPOSITORY
-    return Hook(place, line, _named(line), pattern, answered, line.fail_closed, only_tightens), wrong
+    return Hook(
+        place=place,
+        line=line,
+        name=_named(line),
+        pattern=pattern,
+        answered=answered,
+        fail_closed=line.fail_closed,
+        only_tightens=only_tightens,
+    ), wrong
 
 
 def _compiled(matcher: str) -> re.Pattern[str]:

@@ -112,8 +112,12 @@ def program_uses(text: str, at: int) -> list[Use]:
     try:
         ventures = _ventures(text)
     except _Odd as odd:
-        return [Use("unknown", text, at, at, f"the awk program is not understood: {odd}")]
-    return [Use("code", text, at, at, f"the awk program may reach out with {ventures}")] if ventures else []
+        return [Use(role="unknown", text=text, at=at, on=at, why=f"the awk program is not understood: {odd}")]
+    return (
+        [Use(role="code", text=text, at=at, on=at, why=f"the awk program may reach out with {ventures}")]
+        if ventures
+        else []
+    )
 
 
 def awk(entry: Entry, words: Words, start: int) -> list[Use]:

@@ -82,7 +82,7 @@ def _tar(entry: Entry, words: Words, start: int) -> list[Use]:
     elif re.fullmatch(r"[A-Za-z]{1,40}", bundle):
         found = _bundle(grammar, words)
     else:
-        return [Use("unknown", bundle, 1, 1, f"{bundle} is not a known bundle of letters")]
+        return [Use(role="unknown", text=bundle, at=1, on=1, why=f"{bundle} is not a known bundle of letters")]
     modes = {_LONG_MODES.get(each.name, each.name[1:]) for each in found if each.name} & _MODES
     folder = next((each.text for each in found if each.name in ("-C", "--directory")), ".")
     unpacks = next((each for each in found if _LONG_MODES.get(each.name, each.name[1:]) == "x" and each.name), None)
@@ -93,7 +93,7 @@ def _tar(entry: Entry, words: Words, start: int) -> list[Use]:
     if unpacks and not any(each.name in ("-O", "--to-stdout") for each in found):
         at = unpacks.at
         uses.append(Use("write", folder, at, at, granted=True))
-        uses.append(Use("write", "", at, at, "it unpacks files whose names stand in the archive"))
+        uses.append(Use(role="write", text="", at=at, on=at, why="it unpacks files whose names stand in the archive"))
     if any(each.name == "--remove-files" for each in found):
         uses += [Use("remove", each.text, each.at, each.on) for each in found if not each.name]
     if modes != {"t"}:
@@ -105,7 +105,7 @@ def _archive(found: Found, modes: set[str]) -> list[Use]:
     if found.text == "-":
         return []
     if ":" in found.text:
-        return [Use("send", found.text, found.at, found.on, "the archive is on another machine")]
+        return [Use(role="send", text=found.text, at=found.at, on=found.on, why="the archive is on another machine")]
     return [Use("write" if modes & set("cruA") else "read", found.text, found.at, found.on, granted=True)]
 
 
@@ -132,10 +132,14 @@ def _dd(entry: Entry, words: Words, start: int) -> list[Use]:
         if name == "if" and given:
             uses.append(Use("read", value, at, at, granted=True))
         elif name == "of" and given:
-            uses.append(Use("write", value, at, at, "of= writes a file", target=True))
+            uses.append(Use(role="write", text=value, at=at, on=at, why="of= writes a file", target=True))
             uses.append(Use("remove", value, at, at, granted=True))
         elif name not in _DD_TEXT:
-            uses.append(Use("unknown", text_of(word), at, at, f"{text_of(word)} is not known to be harmless"))
+            uses.append(
+                Use(
+                    role="unknown", text=text_of(word), at=at, on=at, why=f"{text_of(word)} is not known to be harmless"
+                )
+            )
     return uses
 
 

@@ -285,7 +285,7 @@ def of_kind(kind: str, found: Found) -> list[Use]:
         return [Use(_GRANTED[kind], text, at, on, granted=True)]
     if kind in ("read", "word", "flat"):
         if kind == "word" and text[:1] == "@":
-            return [Use("load", text[1:], at, on, "@ takes options from a file")]
+            return [Use(role="load", text=text[1:], at=at, on=on, why="@ takes options from a file")]
         return [Use("read", text, at, on, granted=True, guess=kind == "word", flat=kind == "flat")]
     if kind == "rev":  # ``HEAD:path`` shows the file of that name
         return [Use("read", each, at, on, granted=True) for each in (text, text.partition(":")[2]) if each]
@@ -298,15 +298,17 @@ def of_kind(kind: str, found: Found) -> list[Use]:
     why = f"{found.name.lstrip('?') or what} {WHY[role]}"
     if role == "code":  # the option itself is what a rule has to spell
         on = at
-    return [Use(role, text, at, on, why, target=kind == "file" or (role == "write" and not found.name))]
+    return [
+        Use(role=role, text=text, at=at, on=on, why=why, target=kind == "file" or (role == "write" and not found.name))
+    ]
 
 
 def _loads(found: Found) -> Use:
-    return Use("load", found.text, found.at, found.on, f"{found.name} {WHY['load']}")
+    return Use(role="load", text=found.text, at=found.at, on=found.on, why=f"{found.name} {WHY['load']}")
 
 
 def unknown(found: Found, why: str) -> Use:
-    return Use("unknown", found.text, found.at, found.on, why)
+    return Use(role="unknown", text=found.text, at=found.at, on=found.on, why=why)
 
 
 def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use]:
@@ -316,10 +318,28 @@ def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use
     ended = False
     for at, word in enumerate(words[start:], start):
         if word.value is None:
-            uses.append(Use("unknown", "", at, at, "an expansion is not known", guess=True))
+            uses.append(Use(role="unknown", text="", at=at, on=at, why="an expansion is not known", guess=True))
         elif word.globs and not ended and word.value[0] in "*?[-":
-            uses.append(Use("unknown", word.value, at, at, f"{word.value} could become an option", guess=True))
+            uses.append(
+                Use(
+                    role="unknown",
+                    text=word.value,
+                    at=at,
+                    on=at,
+                    why=f"{word.value} could become an option",
+                    guess=True,
+                )
+            )
         elif word.globs and positional:
-            uses.append(Use("unknown", word.value, at, at, f"{word.value} could become several files", guess=True))
+            uses.append(
+                Use(
+                    role="unknown",
+                    text=word.value,
+                    at=at,
+                    on=at,
+                    why=f"{word.value} could become several files",
+                    guess=True,
+                )
+            )
         ended = ended or word.value == "--"
     return uses

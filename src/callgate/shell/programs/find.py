@@ -31,16 +31,22 @@ def find(entry: Entry, words: Words, start: int) -> list[Use]:
         after = text_of(words[at + 1]) if at + 1 < len(words) else ""
         starts = starts and (text in _LINKS or text == "-D" or text[:2] == "-O" or text[:1] not in ("-", "(", "!"))
         if text in _RUNS:
-            uses.append(Use("argv", "", at, at + 1, f"{text} runs another command"))
+            uses.append(Use(role="argv", text="", at=at, on=at + 1, why=f"{text} runs another command"))
             if after.rpartition("/")[2] in _REMOVERS:
-                uses += [Use("remove", path, at, at + 1, f"{text} removes files") for path in _removed(words[:at])]
+                uses += [
+                    Use(role="remove", text=path, at=at, on=at + 1, why=f"{text} removes files")
+                    for path in _removed(words[:at])
+                ]
             while at < len(words) and text_of(words[at]) not in (";", "+"):
                 at += 1
         elif text in _WRITES:
-            uses.append(Use("write", after, at, at + 1, f"{text} writes a file", target=True))
+            uses.append(Use(role="write", text=after, at=at, on=at + 1, why=f"{text} writes a file", target=True))
             at += _WRITES[text]
         elif text == "-delete":
-            uses += [Use("remove", path, at, at, "-delete removes files") for path in _removed(words[:at])]
+            uses += [
+                Use(role="remove", text=path, at=at, on=at, why="-delete removes files")
+                for path in _removed(words[:at])
+            ]
         elif text in _WITH_PATH:
             uses.append(Use("read", after, at, at + 1, granted=True))
             at += 1
@@ -49,7 +55,7 @@ def find(entry: Entry, words: Words, start: int) -> list[Use]:
         elif starts and text[:1] != "-":
             uses.append(Use("read", text, at, at, granted=True))
         elif text not in _ALONE and text not in ("(", ")", "!", ",", "--"):
-            uses.append(Use("unknown", text, at, at, f"{text} is not known to be harmless"))
+            uses.append(Use(role="unknown", text=text, at=at, on=at, why=f"{text} is not known to be harmless"))
         at += 1
     return uses
 
@@ -89,6 +95,11 @@ def fd(entry: Entry, words: Words, start: int) -> list[Use]:
     if runs is None:
         return uses_in(_FD, found) + loose(words, start)
     why = f"{runs.name} runs another command"
-    glued = [Use("run", runs.text, runs.at, runs.on, why)] if runs.text else []
+    glued = [Use(role="run", text=runs.text, at=runs.at, on=runs.on, why=why)] if runs.text else []
     found = [each for each in found if each.at <= runs.at and each.name != runs.name]
-    return [*uses_in(_FD, found), *loose(words, start), Use("argv", "", runs.at, runs.at + 1, why), *glued]
+    return [
+        *uses_in(_FD, found),
+        *loose(words, start),
+        Use(role="argv", text="", at=runs.at, on=runs.at + 1, why=why),
+        *glued,
+    ]

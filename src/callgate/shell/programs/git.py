@@ -78,10 +78,16 @@ def _step(entry: Entry, words: Words, start: int) -> list[Use]:
     why = f"git {name} {step} is more than git {name}"
     if kind == "run":
         text = " ".join(text_of(word) for word in words[at + 1 :])
-        return [*uses, Use("run", text, at, at, why), Use("argv", "", at, at + 1, why)]
+        return [
+            *uses,
+            Use(role="run", text=text, at=at, on=at, why=why),
+            Use(role="argv", text="", at=at, on=at + 1, why=why),
+        ]
     if kind == "remove":
-        return uses + [Use("remove", each.text, at, at, why) for each in operands[1:]]
-    return uses if kind == "reads" else [*uses, Use("alter", "", at, at, why, granted=kind == "does")]
+        return uses + [Use(role="remove", text=each.text, at=at, on=at, why=why) for each in operands[1:]]
+    return (
+        uses if kind == "reads" else [*uses, Use(role="alter", text="", at=at, on=at, why=why, granted=kind == "does")]
+    )
 
 
 def _restore(entry: Entry, words: Words, start: int) -> list[Use]:
@@ -104,7 +110,9 @@ def _clean(entry: Entry, words: Words, start: int) -> list[Use]:
     if any(each.name in ("-n", "--dry-run") for each in found):
         return uses
     paths = [each.text for each in found if not each.name] or ["."]
-    return uses + [Use("remove", path, start - 1, start - 1, "git clean removes files") for path in paths]
+    return uses + [
+        Use(role="remove", text=path, at=start - 1, on=start - 1, why="git clean removes files") for path in paths
+    ]
 
 
 def _config(entry: Entry, words: Words, start: int) -> list[Use]:
@@ -119,14 +127,18 @@ def _config(entry: Entry, words: Words, start: int) -> list[Use]:
     if reads:
         return uses
     why = "it changes settings that can run programs"
-    return [*uses, Use("alter", "", start, start, why), *_set([text_of(word) for word in words[start:]], start)]
+    return [
+        *uses,
+        Use(role="alter", text="", at=start, on=start, why=why),
+        *_set([text_of(word) for word in words[start:]], start),
+    ]
 
 
 def _set(texts: list[str], at: int) -> list[Use]:
     """The file of settings, where one is set that names a program or more settings."""
     path = "~/.gitconfig" if "--global" in texts else ".git/config"
     return [
-        Use("write", path, at, at, f"{key} names a program")
+        Use(role="write", text=path, at=at, on=at, why=f"{key} names a program")
         for key, value in pairwise(texts)
         if _PROGRAM_KEY.fullmatch(key) and not (key.lower().startswith("alias.") and value[:1] != "!")
     ]
@@ -155,7 +167,13 @@ def _remote(entry: Entry, words: Words, start: int) -> list[Use]:
 
 def _by_another_way(operands: list[Found]) -> list[Use]:
     return [
-        Use("send", each.text, each.at, each.on, f"{each.text} names a program or place by another way")
+        Use(
+            role="send",
+            text=each.text,
+            at=each.at,
+            on=each.on,
+            why=f"{each.text} names a program or place by another way",
+        )
         for each in operands
         if _BY_NAME.search(each.text)
     ]

@@ -160,7 +160,7 @@ class _Walk:
             self.over = True
             return
         uses = uses_of(words)
-        run = Run(words, uses, redirects, depth, self.step, more)
+        run = Run(words=words, uses=uses, redirects=redirects, depth=depth, step=self.step, more=more)
         self.runs.append(run)
         self.told(run, depth + 1)
         for use in uses:
@@ -285,6 +285,14 @@ def inside(analysis: Analysis) -> Inside:
     for run in walk.runs:
         named.setdefault((run.name or "").casefold(), []).append(run)
     loose = tuple(run for run in walk.runs if _open(run))
-    seen = Inside(tuple(walk.runs), named, loose, tuple(walk.texts), unread, tuple(walk.blind), walk.over)
+    seen = Inside(
+        runs=tuple(walk.runs),
+        named=named,
+        open=loose,
+        texts=tuple(walk.texts),
+        unread=unread,
+        blind=tuple(walk.blind),
+        over=walk.over,
+    )
     place[:] = [(analysis, seen)]
     return seen

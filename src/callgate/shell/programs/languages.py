@@ -43,17 +43,17 @@ def _shell(entry: Entry, words: Words, start: int) -> list[Use]:
         uses += arguments(words, last + 1)
     if any(each.name == "-c" for each in found):
         shown = operands[0].text if operands else ""
-        return [*uses, Use("run", shown, last, last, "-c runs shell text")]
+        return [*uses, Use(role="run", text=shown, at=last, on=last, why="-c runs shell text")]
     if operands and operands[0].text not in _STDIN:
         return [*uses, *_script(operands[0])]
     if any(each.name in ("--version", "--help") for each in found):
         return uses
-    return [*uses, Use("code", "", 0, 0, "it runs what it reads")]
+    return [*uses, Use(role="code", text="", at=0, on=0, why="it runs what it reads")]
 
 
 def _script(found: Found) -> list[Use]:
     return [
-        Use("code", "", found.at, found.on, "it runs a script", granted=True),
+        Use(role="code", text="", at=found.at, on=found.on, why="it runs a script", granted=True),
         Use("read", found.text, found.at, found.on, granted=True),
     ]
 
@@ -76,12 +76,12 @@ def module(words: Words, found: Found, read: ReadProgram) -> list[Use]:
     if found.text in _MODULES:
         same = read(name, words[found.on :])
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
-        return [Use("argv", "", found.at, found.on, "it runs a module", granted=True), *moved]
+        return [Use(role="argv", text="", at=found.at, on=found.on, why="it runs a module", granted=True), *moved]
     plain = found.text in _TEST_MODULES
     return [
         Use("alter", "", found.at, found.on, granted=True),
-        Use("argv", "", found.at, found.on, "it runs a module", granted=True),
-        Use("code", "", found.at, found.on, f"-m {found.text} runs a module", granted=plain),
+        Use(role="argv", text="", at=found.at, on=found.on, why="it runs a module", granted=True),
+        Use(role="code", text="", at=found.at, on=found.on, why=f"-m {found.text} runs a module", granted=plain),
         *arguments(words, found.on + 1),
     ]
 
@@ -114,8 +114,8 @@ def language(*, python: bool = False) -> Reader:
             return uses + _script(script) + arguments(words, script.at + 1)
         test = next((each for each in found if each.name == "--test"), None)
         if test is not None and script is None:
-            return [*uses, Use("code", "", test.at, test.on, "it runs the tests", granted=True)]
-        return [*uses, Use("code", "", 0, 0, "it runs what it reads")]
+            return [*uses, Use(role="code", text="", at=test.at, on=test.on, why="it runs the tests", granted=True)]
+        return [*uses, Use(role="code", text="", at=0, on=0, why="it runs what it reads")]
 
     return read
 
@@ -133,9 +133,13 @@ def _read(name: str, words: Words) -> tuple[Use, ...]:
 def _editor(entry: Entry, words: Words, start: int) -> list[Use]:
     """Files may be named; every option and every ``+command`` may run something."""
     found = scan(grammar_for(entry), words, start)
-    commands = [Use("run", each.text, each.at, each.on, "an editor command") for each in found if each.text[:1] == "+"]
+    commands = [
+        Use(role="run", text=each.text, at=each.at, on=each.on, why="an editor command")
+        for each in found
+        if each.text[:1] == "+"
+    ]
     reads = [Use("read", each.text, each.at, each.on, granted=True) for each in found if not each.name]
-    runs = Use("run", "", 0, 0, "an editor runs commands")
+    runs = Use(role="run", text="", at=0, on=0, why="an editor runs commands")
     return [*uses_in(grammar_for(entry), found), *reads, *commands, *loose(words), runs]
 
 

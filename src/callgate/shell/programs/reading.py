@@ -67,7 +67,7 @@ def _ps(entry: Entry, words: Words, start: int) -> list[Use]:
         text = text_of(word)
         letters = text[:1] != "-" and text_of(words[at - 1]) not in _PS_VALUED
         if (letters and "e" in text) or re.fullmatch(r"-\w*E\w*", text):
-            uses.append(Use("unknown", text, at, at, "e shows the environment of processes"))
+            uses.append(Use(role="unknown", text=text, at=at, on=at, why="e shows the environment of processes"))
     return uses
 
 
@@ -110,7 +110,7 @@ def _jq(entry: Entry, words: Words, start: int) -> list[Use]:
     if first is not None and unsure(words[first.on]):
         uses.append(unknown(first, "the shell fills in the filter"))
     elif first is not None and (reached := _JQ_REACHES.search(first.text)):
-        uses.append(Use("load", "", first.at, first.on, f"{reached.group()} in the filter"))
+        uses.append(Use(role="load", text="", at=first.at, on=first.on, why=f"{reached.group()} in the filter"))
     return uses
 
 

@@ -165,15 +165,15 @@ def script_uses(text: str, at: int) -> list[Use]:
     try:
         script.read()
     except _Odd as odd:
-        return [Use("unknown", text, at, at, f"the sed script is not understood: {odd}")]
+        return [Use(role="unknown", text=text, at=at, on=at, why=f"the sed script is not understood: {odd}")]
     uses: list[Use] = []
     for role, name in script.uses:
         if role == "read":
             uses.append(Use("read", name, at, at, granted=True))
         elif role == "write":
-            uses.append(Use("write", name, at, at, "the sed script writes a file"))
+            uses.append(Use(role="write", text=name, at=at, on=at, why="the sed script writes a file"))
         else:
-            uses.append(Use("run", name, at, at, "the sed script runs a command"))
+            uses.append(Use(role="run", text=name, at=at, on=at, why="the sed script runs a command"))
     return uses
 
 
@@ -204,9 +204,11 @@ def rewritten(option: Found, files: Sequence[str], suffix: str = "") -> list[Use
     option covers any file of the workspace; otherwise each needs an Edit rule."""
     why = f"{option.name} writes a file"
     # A suffix may lead to another folder; and without a file it is not plain what is written.
-    unclear = [Use("write", "", option.at, option.on, why)] if "/" in suffix or not files else []
+    unclear = [Use(role="write", text="", at=option.at, on=option.on, why=why)] if "/" in suffix or not files else []
     kept = [_kept(path, suffix) for path in files] if suffix else []
-    return unclear + [Use("write", path, option.at, option.on, why, target=True) for path in (*files, *kept)]
+    return unclear + [
+        Use(role="write", text=path, at=option.at, on=option.on, why=why, target=True) for path in (*files, *kept)
+    ]
 
 
 def _kept(path: str, suffix: str) -> str:

@@ -27,11 +27,13 @@ def _curl(entry: Entry, words: Words, start: int) -> list[Use]:
     uses = [*uses_in(grammar, [each for each in found if each.name]), *loose(words, start)]
     for each in found:
         if each.name in _OUTPUT and each.text not in ("-", "/dev/null"):
-            uses.append(Use("write", each.text, each.at, each.on, f"{each.name} writes a file", target=True))
+            uses.append(
+                Use(role="write", text=each.text, at=each.at, on=each.on, why=f"{each.name} writes a file", target=True)
+            )
         elif each.name in _SHOWN and "%output{" in each.text:
-            uses.append(Use("write", "", each.at, each.on, "%output writes a file"))
+            uses.append(Use(role="write", text="", at=each.at, on=each.on, why="%output writes a file"))
         elif each.name in (*_DATA, *_SHOWN) and re.match(r"[\w.-]*@", each.text):
-            uses.append(Use("send", each.text, each.at, each.on, "@ sends a file"))
+            uses.append(Use(role="send", text=each.text, at=each.at, on=each.on, why="@ sends a file"))
         elif not each.name or each.name == "--url":
             uses += _address(each)
     return [*uses, Use("alter", "", 0, 0, granted=True)]
@@ -41,7 +43,7 @@ def _address(found: Found) -> list[Use]:
     if set("{}[]") & set(found.text):
         return [unknown(found, "the address is a pattern")]
     if _SCHEME.match(found.text) and not re.match(r"https?://", found.text, re.I):
-        return [Use("load", found.text, found.at, found.on, f"{found.text} is not a web address")]
+        return [Use(role="load", text=found.text, at=found.at, on=found.on, why=f"{found.text} is not a web address")]
     return []
 
 

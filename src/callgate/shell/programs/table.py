@@ -147,7 +147,7 @@ def _commands(name: str, grammar: Grammar, words: Words, found: list[Found]) -> 
     if not kinds:
         return []
     uses = commands(words, found, grammar.kinds.index(kinds[0]), name, shell_text=kinds[0] == "shell")
-    return uses or [Use("code", "", 0, 0, f"{name} alone runs what it reads")]
+    return uses or [Use(role="code", text="", at=0, on=0, why=f"{name} alone runs what it reads")]
 
 
 def _each(words: Words, start: int, why: str) -> list[Use]:
@@ -161,7 +161,15 @@ def anything(words: Words) -> list[Use]:
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")
     for at, word in enumerate(words[1:], 1):
         text = text_of(word)
-        uses.append(Use("unknown", text, at, at, f"{text} is not known: there is no entry for {text_of(words[0])}"))
+        uses.append(
+            Use(
+                role="unknown",
+                text=text,
+                at=at,
+                on=at,
+                why=f"{text} is not known: there is no entry for {text_of(words[0])}",
+            )
+        )
         if text[:1] == "-":
             _, given, value = text.partition("=")
             text = value if given else text[2:] if text[2:3] in ("/", "~", ".") else ""

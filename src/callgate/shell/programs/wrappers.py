@@ -20,16 +20,22 @@ def commands(words: Words, found: list[Found], own: int, name: str, *, shell_tex
     uses: list[Use] = []
     while start < len(words) and _ASSIGNMENT.match(text_of(words[start])):
         text = text_of(words[start])
-        uses.append(Use("load", text, start, start, f"{text} sets the environment"))
+        uses.append(Use(role="load", text=text, at=start, on=start, why=f"{text} sets the environment"))
         start += 1
     if start < len(words):
-        uses.append(Use("argv", "", 0, start, why))
+        uses.append(Use(role="argv", text="", at=0, on=start, why=why))
         if shell_text:
-            uses.append(Use("run", " ".join(text_of(word) for word in words[start:]), 0, len(words) - 1, why))
+            uses.append(
+                Use(
+                    role="run", text=" ".join(text_of(word) for word in words[start:]), at=0, on=len(words) - 1, why=why
+                )
+            )
     unread = any(each.name and each.option is None and each.at < start for each in found)
     if unread or any(map(unsure, words[1 : start + 1])):
         # A word that is not known may take the next one with it: then the command starts later, or anywhere.
-        uses.append(Use("argv", "", 0, len(words), f"where the command of {name} starts is not known"))
+        uses.append(
+            Use(role="argv", text="", at=0, on=len(words), why=f"where the command of {name} starts is not known")
+        )
     return uses
 
 
@@ -39,7 +45,7 @@ def _env(entry: Entry, words: Words, start: int) -> list[Use]:
     found = [each for each in scan(grammar, words, start) if each.name or each.text != "-"]
     uses = uses_in(grammar, [each for each in found if each.name]) + commands(words, found, 0, "env")
     runs = any(use.role in ("argv", "run") for use in uses)
-    return uses if runs else [*uses, Use("load", "", 0, 0, "it shows the environment")]
+    return uses if runs else [*uses, Use(role="load", text="", at=0, on=0, why="it shows the environment")]
 
 
 def _command(entry: Entry, words: Words, start: int) -> list[Use]:
@@ -53,14 +59,14 @@ def _command(entry: Entry, words: Words, start: int) -> list[Use]:
 
 def _computed(words: Words, start: int) -> list[Use]:
     return [
-        Use("run", "", at, at, f"{text_of(word)} would be computed")
+        Use(role="run", text="", at=at, on=at, why=f"{text_of(word)} would be computed")
         for at, word in enumerate(words[start:], start)
         if _SUBSCRIPT.search(text_of(word))
     ]
 
 
 def _computes(entry: Entry, words: Words, start: int) -> list[Use]:
-    return [Use("alter", "", 0, 0, "it computes its words"), *_computed(words, start)]
+    return [Use(role="alter", text="", at=0, on=0, why="it computes its words"), *_computed(words, start)]
 
 
 def _test(entry: Entry, words: Words, start: int) -> list[Use]:
@@ -69,7 +75,7 @@ def _test(entry: Entry, words: Words, start: int) -> list[Use]:
     for at, word in enumerate(words[start:], start):
         before = text_of(words[at - 1])
         if word.value is None or word.value in ("-v", "-R"):
-            uses.append(Use("unknown", "", at, at, f"{text_of(word)} is not known to be harmless"))
+            uses.append(Use(role="unknown", text="", at=at, on=at, why=f"{text_of(word)} is not known to be harmless"))
         elif re.fullmatch(r"-[a-hkprstuwxGLNOS]", before) or before in ("-nt", "-ot", "-ef"):
             uses.append(Use("read", text_of(word), at, at, granted=True))
     return uses
@@ -80,17 +86,23 @@ def _printf(entry: Entry, words: Words, start: int) -> list[Use]:
     plain = bool(texts) and texts[0][:1] != "-" and not any(map(unsure, words)) and _PLAIN_FORMAT.fullmatch(texts[0])
     if plain and not any(_SUBSCRIPT.search(text) for text in texts[1:]):
         return []
-    return [Use("run", "", 0, 0, "its format may compute or set a variable")]
+    return [Use(role="run", text="", at=0, on=0, why="its format may compute or set a variable")]
 
 
 def _sets(entry: Entry, words: Words, start: int) -> list[Use]:
     """``-C`` runs its word for each line that is read."""
     runs = [
-        Use("run", text_of(words[at])[2:] or (text_of(words[at + 1]) if at + 1 < len(words) else ""), at, at, "-C runs")
+        Use(
+            role="run",
+            text=text_of(words[at])[2:] or (text_of(words[at + 1]) if at + 1 < len(words) else ""),
+            at=at,
+            on=at,
+            why="-C runs",
+        )
         for at, word in enumerate(words)
         if text_of(word)[:2] == "-C"
     ]
-    return [Use("alter", "", 0, 0, "it changes the shell itself"), *_computed(words, start), *runs]
+    return [Use(role="alter", text="", at=0, on=0, why="it changes the shell itself"), *_computed(words, start), *runs]
 
 
 def _runs(entry: Entry, words: Words, start: int) -> list[Use]:
@@ -101,24 +113,34 @@ def _runs(entry: Entry, words: Words, start: int) -> list[Use]:
         texts = [" ".join(texts)]
     elif name == "alias":
         texts = [text.partition("=")[2] for text in texts]
-    return [Use("run", text, 0, at, f"{name} runs its words later or now") for at, text in enumerate(texts, 1)]
+    return [
+        Use(role="run", text=text, at=0, on=at, why=f"{name} runs its words later or now")
+        for at, text in enumerate(texts, 1)
+    ]
 
 
 def _source(entry: Entry, words: Words, start: int) -> list[Use]:
     script = text_of(words[1]) if len(words) > 1 else ""
-    return [Use("run", "", 0, 1, "it runs a script in this shell"), Use("read", script, 0, 1, granted=True)]
+    return [
+        Use(role="run", text="", at=0, on=1, why="it runs a script in this shell"),
+        Use("read", script, 0, 1, granted=True),
+    ]
 
 
 def _cd(entry: Entry, words: Words, start: int) -> list[Use]:
     texts = [(at, text_of(word)) for at, word in enumerate(words[1:], 1)]
     uses = [Use("read", text, at, at, granted=True) for at, text in texts if text[:1] != "-"]
     unclear = [word for word in words[1:] if text_of(word)[:1] in ("-", "\0", "+") or word.globs]
-    return uses if uses and not unclear else [*uses, Use("unknown", "", 0, 0, "where it goes is not known")]
+    return (
+        uses
+        if uses and not unclear
+        else [*uses, Use(role="unknown", text="", at=0, on=0, why="where it goes is not known")]
+    )
 
 
 def _hash(entry: Entry, words: Words, start: int) -> list[Use]:
     text = " ".join(text_of(word) for word in words[1:])
-    return [Use("load", text, 0, 1, "it gives names to other programs")] if text else []
+    return [Use(role="load", text=text, at=0, on=1, why="it gives names to other programs")] if text else []
 
 
 _UV = """-qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev

@@ -103,7 +103,15 @@ def _case(effects: Effects, mode: Mode) -> Case:
     tool = PlainTool("Check", traits=Traits(effects=effects))
     arguments = {"path": "a.py", "command": "rm -rf / ; \0"}
     hashed = arguments_hash("Check", arguments)
-    return Case("call_1", tool, "Check", arguments, hashed, tool.traits(arguments), mode=mode)
+    return Case(
+        call_id="call_1",
+        tool=tool,
+        name="Check",
+        arguments=arguments,
+        arguments_hash=hashed,
+        traits=tool.traits(arguments),
+        mode=mode,
+    )
 
 
 async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> None:

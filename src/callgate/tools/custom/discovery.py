@@ -216,7 +216,7 @@ def _run(file: File, name: str, used: dict[str, str | None], api: Api) -> _Versi
     except BaseException as error:
         problem = _with_hint(blamed(error, file.path, file.layer), error, name)
     else:
-        return _Version(file, name, tuple(tools), tuple(problems), used)
+        return _Version(file=file, name=name, tools=tuple(tools), problems=tuple(problems), used=used)
     drop(file, name)
     return _Version(file, problems=(problem,), used=used, broken=True)
 

@@ -44,14 +44,14 @@ async def rewrite(
     files = tuple(FileChange(each.path, each.before, each.after) for each in staged)
     overlaps = tuple(overlap for each in seen.looked for overlap in each.overlaps)
     return Rewritten(
-        ChangeSet(_label(ops), files, "AstEdit", count=count),
-        tuple(RewrittenFile(each.path, each.language, each.replacements, each.count) for each in staged),
-        seen.files,
-        seen.skipped,
-        overlaps[:NAMED],
-        sum(each.overlap_count for each in seen.looked),
-        seen.cuts if cut is None else (*seen.cuts, cut),
-        _hints(seen, count),
+        changes=ChangeSet(_label(ops), files, "AstEdit", count=count),
+        rewritten=tuple(RewrittenFile(each.path, each.language, each.replacements, each.count) for each in staged),
+        files=seen.files,
+        skipped=seen.skipped,
+        overlaps=overlaps[:NAMED],
+        overlap_count=sum(each.overlap_count for each in seen.looked),
+        cuts=seen.cuts if cut is None else (*seen.cuts, cut),
+        hints=_hints(seen, count),
     )
 
 

@@ -194,7 +194,14 @@ def _begun(call: Call, index: int, message_id: str, outcome: Result) -> tuple[Du
     at, part = call.line.at, call.part
     bound = arguments_hash(part.name, part.arguments)
     arrived = CallArrived(
-        at, part.id, part.name, part.arguments, index, message_id, part.raw_arguments, arguments_hash=bound
+        at=at,
+        call_id=part.id,
+        name=part.name,
+        arguments=part.arguments,
+        index=index,
+        message_id=message_id,
+        raw_arguments=part.raw_arguments,
+        arguments_hash=bound,
     )
     if outcome.code == "denied":
         return arrived, CallDecided(at, part.id, denial(outcome), bound)

@@ -53,15 +53,15 @@ class Facts:
             code = "tool_error" if self.told.is_error else "ok"
             status, content = CODE_STATUS[code], self.told.content
         return CallStory(
-            call_id,
-            call.name,
-            call.arguments,
-            call.raw_arguments,
-            tuple(self.decided),
-            self.changed_to,
-            status,
-            code,
-            content,
+            id=call_id,
+            name=call.name,
+            arguments=call.arguments,
+            raw_arguments=call.raw_arguments,
+            decided=tuple(self.decided),
+            changed_to=self.changed_to,
+            status=status,
+            code=code,
+            content=content,
         )
 
     def _left(self) -> str:
