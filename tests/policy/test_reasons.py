@@ -37,6 +37,7 @@ COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
     ("git commit | sponge x", ("Bash(git commit:*)",), "no rule covers sponge in this command; Bash(sponge x) would"),
     ("touch a | mkdir b", (), "; Bash(touch:*) and Bash(mkdir:*) would allow it"),
     ("touch a; mkdir b; make c", (), "; Bash(touch:*), Bash(mkdir:*) and Bash(make c:*) would allow it"),
+    ("make lint 2>&1 | tail -20", (), "in this command; Bash(make lint:*) would allow it"),
     ("timeout 5 make lint", (), "no rule covers make; Bash(make lint:*) would allow it"),
     (
         "touch a > notes.txt",

@@ -156,7 +156,12 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     texts = [f"{COMMANDS}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
     places = map(grants.subject.place_in_shell, dict.fromkeys(written))
     texts += [_on_file(WRITING, place, grants.subject.root) or "" for place in places]
-    return texts if _all_allow(texts, grants) else []
+    if not _all_allow(texts, grants):
+        return []
+    for text in [*texts]:  # a command that needs no rule alone needs none here
+        others = [each for each in texts if each != text]
+        texts = others if others and _all_allow(others, grants) else texts
+    return texts
 
 
 def _prefixes(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
