@@ -51,7 +51,7 @@ class Questions:
 
 @noun
 class Config:
-    """All that was set. With ``faults`` the gate is closed: whoever judges must deny every call and name them.
+    """All that was set. With ``faults`` the gate is closed: the judge must deny every call and name them.
     ``notes`` say what was ignored and why. ``own_data`` says that the data folder is the person's own, so that trust
     and remembered answers count."""
 
@@ -96,7 +96,7 @@ class Config:
         return fingerprint(self.root).digest == digest
 
     def describe(self) -> tuple[str, ...]:
-        """What counts and where it came from, in lines that are safe to show."""
+        """The settings that count and their origins, in lines that are safe to show."""
         return tuple(map(visible, self._lines()))
 
     def _lines(self) -> Iterator[str]:
@@ -233,14 +233,14 @@ def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Pa
 
 
 def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> bool:
-    """Whether a repository could have brought this folder along. It did not bring the place where the folder always
-    is, and a workspace that holds the home folder is no repository of strangers."""
+    """True if a repository could have brought this folder along. It did not bring the default place of the folder,
+    and a workspace that holds the home folder is no repository of strangers."""
     inside = is_within(os.path.realpath(folder), str(root))
     return inside and folder != default and not is_within(os.path.realpath(home), str(root))
 
 
 def _repository(root: Path, store: Trust | None) -> tuple[State, tuple[Settings, ...]]:
-    """How it stands with trust, and the settings of the repository: the very ones that were compared."""
+    """The state of trust, and the settings of the repository: the very ones that were compared."""
     if store is None or not store.knows(root):
         return Untrusted(), read_repository(root)
     return store.look(root)
@@ -299,7 +299,7 @@ def _stricter_mode(environment: Mapping[str, str]) -> tuple[Said, ...]:
 
 
 def _misspelled(environment: Mapping[str, str]) -> list[Fault]:
-    """Variables that look like one of ours: who wrote CALLGATE_MOED=plan believes to be safer than they are."""
+    """Variables that look like one of ours: CALLGATE_MOED=plan makes a person believe they are safer."""
     found: list[Fault] = []
     for name in environment:
         meant = get_close_matches(name, VARIABLES, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []

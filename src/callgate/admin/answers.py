@@ -19,7 +19,7 @@ __all__ = ["AnswerRefused", "AnswerTaken", "Asking", "Holder", "OpenQuestion", "
 
 @noun
 class Asking:
-    """What a session asks. ``named`` is how a person names it to another command; ``holder`` has it open; ``answered``
+    """The open questions of a session. ``named`` is its name for another command; ``holder`` has it open; ``answered``
     are the answers of the turn under way."""
 
     log: Path

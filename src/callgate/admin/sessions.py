@@ -79,7 +79,7 @@ _SUFFIX = ".jsonl"
 @noun
 class Shown:
     """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
-    ``questions`` wait for an answer, ``pending`` actions for somebody to resolve them, ``waiting`` prompts for the
+    ``questions`` wait for an answer, ``pending`` actions to be resolved, ``waiting`` prompts for the
     agent; ``missing``: whole lines are gone; ``draft`` is what was kept of a message that never came."""
 
     session: str
@@ -167,7 +167,7 @@ class Archive:
         return sorted(found, key=lambda each: (each.about.updated_at, each.session), reverse=True)
 
     def name(self, log: Path) -> str:
-        """How a log is told from others: the id of its session; that of an agent by its path in the data folder."""
+        """The unique name of a log: the id of its session; for the log of an agent, its path in the data folder."""
         if log.parent.name != "agents":
             return log.stem
         return str(log.relative_to(self._store.data) if log.is_relative_to(self._store.data) else log)
@@ -217,7 +217,7 @@ class Archive:
     # ---- shown --------------------------------------------------------------------------------------------------
 
     def show(self, which: str | None, tail: int | None = None) -> Shown:
-        """What is live, or the last messages of it (results belong to the message with their calls)."""
+        """The live part of a session, or its last messages (results belong to the message with their calls)."""
         log = self.find(which)
         missing = False
         with _opened(log, which) as fd:
@@ -326,7 +326,7 @@ class Archive:
         return collect(self._store.data, now=time(), project=project, older_than=older_than, dry_run=dry_run)
 
     def remove(self, which: str) -> Sequence[Removed]:
-        """One session with all that belongs to it; gives its files. SessionLocked when somebody has it open."""
+        """Removes one session with all that belongs to it; returns its files. SessionLocked while it is open."""
         log = self._exactly(which)
         try:
             return remove_unused(log, time())
@@ -356,7 +356,7 @@ class Archive:
         return found[0]
 
     def holder(self, which: str | Path | None) -> tuple[Path, Holder | None, Holder]:
-        """Whose the session is: who holds it now, if anybody, and who left a name."""
+        """The log of a session, its holder now (None if it is not open), and the holder written beside it."""
         log = which if isinstance(which, Path) else self.find(which)
         if _is_file(which):
             _refuse_no_file(str(which))
@@ -393,7 +393,7 @@ def _agents(log: Path) -> list[Path]:
 
 
 def _is_file(which: str | Path | None) -> bool:
-    """Whether a person gave a file instead of the name of a session."""
+    """True if the person gave a file instead of the name of a session."""
     return isinstance(which, str) and ("/" in which or os.sep in which or which.endswith(_SUFFIX))
 
 
@@ -402,7 +402,7 @@ def _named(which: str | None, log: Path) -> str:
 
 
 def _refuse_no_file(given: str) -> None:
-    """What somebody gave as a file is theirs, so the words are others than for the data folder."""
+    """Refuses a path that is not a regular file, in words for a file that the person named."""
     try:
         mode = os.lstat(given).st_mode
     except OSError:  # opening it says why

@@ -2,7 +2,7 @@
 
 Where lines repeat, many alignments are equally short, and a merge can depend on which one is taken. People know git's
 outcome, so the choices that decide it are the same here: which lines are left out of the search, which of two equal
-steps is taken, and where a change that could lie in several places comes to lie.
+steps is taken, and where a change that could lie in several places is put.
 
 The search is Myers' O(ND) from both corners in linear space ("An O(ND) Difference Algorithm and Its Variations", 1986).
 """
@@ -211,7 +211,7 @@ def _split(x: Lines, y: Lines, *, small: bool) -> _Split:
 def _settle(lines: Lines, kept: Lines, partner: Lines) -> None:
     """Slides each change of ``lines`` to where it is to lie; ``kept`` is changed in place, ``partner`` is only read.
 
-    A change followed by a copy of its first line may as well lie one line lower, and so on. It comes to lie beside a
+    A change followed by a copy of its first line may as well lie one line lower, and so on. It is put beside a
     change of the other list, at the lowest such place; if there is none, as low as it can. Changes that touch on the
     way become one.
     """

@@ -113,7 +113,7 @@ class _Output:
 
 
 class _Running:
-    """One program; ``run`` belongs to a thread, ``order`` to anybody."""
+    """One program; ``run`` belongs to a thread, ``order`` may be called from any."""
 
     def __init__(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes, limit: int, linger: float

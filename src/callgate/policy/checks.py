@@ -118,7 +118,7 @@ class Judge:
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
     def settings(self, case: Case) -> Verdict:
-        """While a settings file is broken nobody knows what it meant to forbid."""
+        """Denies every call while a settings file is broken: its deny rules may be missing."""
         if not self.rulebook.faults:
             return None
         first, *others = self.rulebook.faults
@@ -137,7 +137,7 @@ class Judge:
         return Deny(rule.text, reason, origin=rule.origin)
 
     def _uncompared(self, case: Case) -> Verdict:
-        """So many files that nobody can say whether a deny rule is about one of them."""
+        """Denies a call that names too many files to compare them all with the deny rules on paths."""
         if case.traits.declared_locks is None or not self.subject(case).overfull:
             return None
         denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
@@ -267,8 +267,8 @@ class Judge:
         return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
-        """True if a rule as written is about the call, read as widely as a deny rule: for the conditions of hooks.
-        ValueError for what is no rule."""
+        """True if a rule as written matches the call, read as widely as a deny rule: for the conditions of hooks.
+        ValueError if the text is not a rule."""
         subject = self.subject(case)
         return _condition(text, subject.root, self._home).against(subject) is not None
 
@@ -304,7 +304,7 @@ class Judge:
         return None
 
     def _swept(self, case: Case) -> tuple[Rule, str] | None:
-        """A rule on paths that a command may come to by reading whole folders, and why."""
+        """The first rule on paths that a command may touch by reading whole folders, and the reason."""
         subject = self.subject(case)
         if not subject.sweeps:
             return None
@@ -329,7 +329,7 @@ class Judge:
         return isinstance(rule.content, Command | Unreadable) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
-        """The reason why nobody can say what the command does, where a deny or ask rule may be about just that. A
+        """The reason why the effect of the command is unknown, if a deny or ask rule may match that effect. A
         command that can be read and runs other code slips past rules on commands; one that cannot be read, past those
         on paths too."""
         if not self._guards(case):

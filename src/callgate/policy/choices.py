@@ -34,7 +34,7 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
 
 
 def _usual(subject: Subject) -> tuple[Choice, ...]:
-    """A command runner is never offered as a whole: that is for a rule somebody writes on purpose."""
+    """The usual choices. A command runner is never offered as a whole: a person must write that rule by hand."""
     if "command" in subject.declared.kinds:
         return _commands(subject)
     if subject.case.traits.judged_as and not subject.placed:

@@ -89,8 +89,7 @@ class Path:
         return None
 
     def swept(self, subject: Subject) -> str | None:
-        """The reason why the call may read what the pattern is about without naming it: it goes through whole
-        folders."""
+        """The reason why the call may read what the pattern matches without naming it: it reads whole folders."""
         if self.field or "read" not in self.ways:
             return None
         folders = [touch.place for touch in subject.touches if touch.way == "read" and touch.place.kind != "file"]
@@ -129,7 +128,7 @@ class Path:
 
 
 def _something_in(place: Place) -> Place:
-    """A place below: a rule on all that is in a folder is a rule on whoever goes through the folder."""
+    """A place below the folder: a rule on everything in a folder also applies to a call that walks through it."""
     return replace(
         place,
         spelled=join(place.spelled, _SOME_NAME),
@@ -206,7 +205,7 @@ class Arguments:
 
 @noun
 class Unreadable:
-    """A remembered content that nobody can make sense of any more: it allows nothing and stands against everything."""
+    """A remembered content that can no longer be read: it allows nothing, and as deny or ask it matches every call."""
 
     why: str
 

@@ -26,7 +26,7 @@ class Step:
 
 @noun
 class Reading:
-    """A rule that is about this tool, whether it applies, and why or why not."""
+    """A rule for this tool, whether it applies, and why or why not."""
 
     rule: Rule
     applies: bool

@@ -56,8 +56,8 @@ class Seen:
 
 @noun
 class Fingerprint:
-    """The repository's settings, all files, sorted, and in words what they would do. With a ``problem`` nobody can say
-    what they would trust."""
+    """The repository's settings, all files, sorted, and in words what they would do. With a ``problem`` they
+    were not read completely and cannot be trusted."""
 
     settings: tuple[Settings, ...] = ()
     files: tuple[Seen, ...] = ()

@@ -1,5 +1,5 @@
-"""Rules that can be read and may still not mean what whoever wrote them had in mind: hints for a person who checks
-settings, and nothing that decides."""
+"""Hints on rules that are valid and may still not mean what their author intended. They are for a person who checks
+settings, and decide nothing."""
 
 import re
 

@@ -2,8 +2,8 @@
 
 A host is compared in one normal form: lower case, no dot at the end, an international name in its ``xn--`` form, an
 address in the one spelling it has. Whatever programs read in more than one way has no normal form, so no rule covers
-it, and every deny rule touches it. A name may lead to any address: whoever connects asks ``is_private`` again about
-the address, and ``covers`` again about the target of a redirection.
+it, and every deny rule touches it. A name may lead to any address: the code that connects calls ``is_private``
+again for the address, and ``covers`` again for the target of a redirection.
 """
 
 import re
@@ -240,7 +240,7 @@ _GIVEN_AWAY = frozenset(
 
 
 def is_public_suffix(name: str) -> bool:
-    """True if anybody can have names beneath this one, as far as a short table knows."""
+    """True if anyone can register names beneath this one, as far as a short table knows."""
     labels = name.split(".")
     if len(labels) == 1 or name in _GIVEN_AWAY:
         return True

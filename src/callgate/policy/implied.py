@@ -69,7 +69,7 @@ def says_little(path: str) -> bool:
 
 
 def may_hold(folder: Place, pattern: PathPattern, sweep: "shell.Sweep", *, root: str, home: str) -> bool:
-    """True if what the rule is about may be somewhere in the folder."""
+    """True if a path that the pattern matches may be somewhere in the folder."""
     names = [name for name in pattern.text.split("/") if name not in ("", ".", "**")]
     if names and names[-1][0] == "." and not sweep.hidden:
         return False

@@ -3,7 +3,7 @@
     managed        /etc/callgate/settings.toml      the machine's owner
     user           <config>/settings.toml           the person
     project        <root>/.callgate/settings.toml         the repository
-    local          <root>/.callgate/settings.local.toml   the repository too: whoever packs a folder can pack this file
+    local          <root>/.callgate/settings.local.toml   the repository too: an archive of a folder can hold this file
     command line   --settings FILE, --mode, --allow, --ask, --deny
     session        what was said since
 
@@ -46,7 +46,7 @@ _NAMED = 5
 
 @noun
 class Layers:
-    """All that counts, with where it came from. ``values`` has what somebody said; the rest is in DEFAULTS. ``faults``
+    """The settings that count, with their origin. ``values`` are those that were set; else DEFAULTS. ``faults``
     close the gate; ``notes`` say what was ignored, for the person."""
 
     rules: tuple[RuleLine, ...] = ()
@@ -61,7 +61,7 @@ class Layers:
 
 def read_repository(root: Path) -> tuple[Settings, ...]:
     """Reads the repository's own settings files. One that leads outside of it is a fault: what it leads to is not the
-    repository's to show, and could change without anybody being asked."""
+    repository's to show, and could change without a question to the person."""
     found: list[Settings] = []
     for layer, name in FILES:
         file = root / FOLDER / name
@@ -88,8 +88,8 @@ def spoken(
 
 
 def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Said] = ()) -> Layers:
-    """Lay them over each other. Within a layer the later one counts. ``trusted`` is about the repository; ``tighten``
-    are values from elsewhere that, like those of a repository, count only if they are stricter."""
+    """Lays them over each other. Within a layer the later one counts. ``trusted``: the repository is trusted;
+    ``tighten`` are values from elsewhere that, like those of a repository, count only if they are stricter."""
     ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
     notes: list[Fault] = []
     for each in ordered:

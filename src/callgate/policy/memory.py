@@ -27,7 +27,7 @@ _VERSION = 1
 
 @noun
 class Remembered:
-    """``id`` stays the same whatever becomes of the policy. An expired one is only there to be seen."""
+    """A remembered answer. ``id`` stays the same when the policy changes. An expired one is only listed."""
 
     id: str
     policy: ApprovalPolicy
@@ -61,7 +61,7 @@ class Memory:
         return tuple(each.policy for each in self.policies() if not each.expired)
 
     def faults(self) -> tuple[Fault, ...]:
-        """Files that are there and cannot be used: whoever judges must deny every call and name them."""
+        """Files that exist and cannot be used: the judge must deny every call and name them."""
         found: list[Fault] = []
         for scope, file in self._files.items():
             try:

@@ -1,4 +1,4 @@
-"""Hard safety for places: what nobody touches without a person's yes, whatever the mode and the rules.
+"""Protected places: no call touches them without a person's yes, whatever the mode and the rules.
 
 A name counts in every spelling that some file system takes for it: other case, other width, unseen characters, dots and
 blanks at its end, ``.git::$DATA``, ``GIT~1``. What does not exist yet counts as well. Ordinary project files stay
@@ -225,14 +225,14 @@ def _at(why: str, loose: str) -> bool:
 
 
 def _in_row(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """The first parts are these names, or patterns of a shell that are about them."""
+    """True if the first parts are these names, or shell patterns that match them."""
     return len(parts) >= len(names) and all(name in _meant(part) for part, name in zip(parts, names, strict=False))
 
 
 @lru_cache(maxsize=1024)
 def _meant(part: str) -> frozenset[str]:
-    """The protected names that a shell may put where this part is. A pattern that fits nearly everything is about
-    nothing, and only one that begins with a dot fits what begins with a dot."""
+    """The protected names that a shell may put where this part is. A pattern that fits nearly everything counts for
+    no name, and only one that begins with a dot fits what begins with a dot."""
     found = _GLOB.search(part)
     if found is None:
         return frozenset((part,))

@@ -102,7 +102,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
 
 
 def _readable(analysis: "shell.Analysis") -> bool:
-    """True if anybody would read which rule it is about: to find out takes as many tries as there are rules."""
+    """True if the command is short enough to look for the rule to name: that takes as many tries as there are rules."""
     return sum(len(simple.words) for simple in analysis.script.commands) <= _MOST_WORDS
 
 

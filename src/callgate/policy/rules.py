@@ -24,7 +24,7 @@ _LAYERS: tuple[str, ...] = get_args(Layer)
 
 
 def parse_rule(text: str) -> tuple[str, str | None]:
-    """The tool and the content, None when the rule is about the whole tool. ValueError says what is wrong and at which
+    """The tool and the content, None for a rule on the whole tool. ValueError says what is wrong and at which
     character."""
     for at, letter in enumerate(text, start=1):
         if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs"):
@@ -52,7 +52,7 @@ def parse_rule(text: str) -> tuple[str, str | None]:
 
 @noun
 class Rule:
-    """A rule ready to be matched. ``server`` is the MCP server it is about, ``*`` for every one, None where it names a
+    """A rule ready to be matched. ``server`` is the MCP server it names, ``*`` for every one, None where it names a
     tool. ``kind`` is the part of a subject by which it reaches tools of any name. ``reaches``: it may allow what is
     outside the workspace."""
 
@@ -71,7 +71,7 @@ class Rule:
         return self.expires_at is None or now < self.expires_at
 
     def names(self, tool: str, server: str = "") -> bool:
-        """True if it is about the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
+        """True if it names the tool of this name: the wide reading, for deny and ask. ``server`` is the one the tool
         says it belongs to; without it every way to read the name counts."""
         if self.tool in (tool, "*") or (server and self.tool == f"mcp__{server}"):
             return True
@@ -86,7 +86,7 @@ class Rule:
         return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
 
     def concerns(self, subject: Subject) -> bool:
-        """True if a deny or ask rule is about the tool at all."""
+        """True if a deny or ask rule applies to the tool, before its content is compared."""
         if self.kind and (subject.has(self.kind) or (self.content is not None and self.kind in ("reads", "writes"))):
             return True
         return any(self.names(name, subject.case.traits.server) for name in subject.names)
@@ -98,7 +98,7 @@ class Rule:
         return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
 
     def is_for(self, subject: Subject) -> bool:
-        """True if an allow rule is about the tool: by its own name, or by the one part that it declares."""
+        """True if an allow rule applies to the tool: by its own name, or by the one part that it declares."""
         own = self.names_surely(subject.case.name, subject.case.traits.server)
         return own or (self.kind not in ("", "reads", "writes") and subject.is_just(self.kind))
 
@@ -146,7 +146,7 @@ def make_rule(
 
 
 def server_of(tool: str) -> str | None:
-    """The MCP server a rule is about as a whole: ``mcp__a`` and ``mcp__a__*`` are about ``a``, ``mcp__*`` about all."""
+    """The MCP server that a rule names as a whole: ``mcp__a`` and ``mcp__a__*`` name ``a``, ``mcp__*`` names all."""
     whole = tool.removesuffix("__*") if tool != "mcp__*" else tool
     found = _SERVER.fullmatch(whole)
     return "*" if tool == "mcp__*" else whole.removeprefix("mcp__") if found else None

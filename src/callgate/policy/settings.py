@@ -10,8 +10,8 @@
     command = "make lint"
     matcher = "Edit|Write"
 
-``keys.SETTINGS`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and whoever judges
-must deny every call and name them.
+``keys.SETTINGS`` lists every key. A file with anything wrong in it fails closed: it has ``faults``, and the judge must
+deny every call and name them.
 """
 
 import os
@@ -86,12 +86,12 @@ def faulty(file: Path, layer: Layer, text: str) -> Settings:
 
 
 def shown(value: object) -> str:
-    """A value from a file on one line, and not too long. Whoever shows it makes it safe to show."""
+    """A value from a file on one line, and not too long. The caller must make it safe to show."""
     return brief(repr(value))
 
 
 def _read(file: Path, layer: Layer) -> tuple[bytes, float] | Fault | None:
-    """The bytes and when they were written; None when there is no such file. Waits for nobody: pipes and devices are
+    """The bytes and when they were written; None when there is no such file. Never blocks: pipes and devices are
     refused before they are opened."""
     origin = Origin(layer, str(file))
     try:

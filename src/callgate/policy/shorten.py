@@ -1,4 +1,4 @@
-"""Texts for people and models, kept short. What is in them is made safe to show by whoever shows it."""
+"""Texts for people and models, kept short. The caller must make their content safe to show."""
 
 import re
 

@@ -91,7 +91,7 @@ class Subject:
 
     @property
     def _unread(self) -> str | None:
-        """The reason why there is a command and nobody can read it."""
+        """The reason why the declared command cannot be read; None if there is no command or no fault."""
         return self.declared.fault if "command" in self.declared.kinds else None
 
     @cached_property

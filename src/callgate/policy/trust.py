@@ -37,7 +37,7 @@ class Trusted:
 
 @noun
 class Untrusted:
-    """``why`` says what stands in the way, if it is more than that nobody was asked yet."""
+    """``why`` says what prevents trust; empty when the person was just not asked yet."""
 
     why: str = ""
 
@@ -94,8 +94,8 @@ class Trust:
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[State, tuple[Settings, ...]]:
-        """The same, with the settings of the repository: the very ones that were compared, should somebody be changing
-        them."""
+        """The same, with the settings of the repository: the very ones that were compared, even if the files change
+        meanwhile."""
         found = fingerprint(root)
         return self._compared(root, found), found.settings
 

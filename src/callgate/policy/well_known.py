@@ -171,7 +171,7 @@ def known(name: str) -> WellKnown:
 
 
 def meant_by(name: str) -> str | None:
-    """The well-known tool that somebody may have meant who wrote another name."""
+    """The well-known tool with a name close to this unknown one: probably the one that was meant."""
     if name in TABLE or name.startswith("mcp__"):
         return None
     small = {each.lower(): each for each in sorted(TABLE)}

@@ -1,7 +1,7 @@
 """The nouns both readers of a shell command speak: words, redirections, simple commands, a script.
 
-Two readers that share nothing but these nouns and what a word's pieces come to (tree-sitter, and a strict lexer of our
-own) must come to the same script before a rule may allow anything.
+Two readers (tree-sitter, and a strict lexer of our own) share only these nouns and the values of a word's pieces. Both
+must read the same script before a rule may allow anything.
 """
 
 from typing import Literal

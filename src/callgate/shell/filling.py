@@ -32,7 +32,7 @@ _EXPANDS = re.compile(r"[$`]|~\+")
 
 
 def filled(analysis: Analysis) -> tuple[Analysis, ...]:
-    """The other commands that this one may come to; none where nothing is known, or nothing expands."""
+    """The other commands that this one may expand to; none where nothing is known, or nothing expands."""
     text = analysis.text
     if len(text) > _LONGEST or not _EXPANDS.search(text) or _is_literal(analysis):
         return ()

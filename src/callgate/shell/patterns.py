@@ -134,7 +134,7 @@ def _tame(piece: Piece, word: str) -> bool:
 
 
 def _names_what(head: str) -> bool:
-    """``/srv/data/*`` and ``--output=*`` say what they are about; ``-*`` and ``a*`` do not."""
+    """True if the head names its object: ``/srv/data/*`` and ``--output=*`` do; ``-*`` and ``a*`` do not."""
     return "=" in head if head.startswith("-") else "/" in head
 
 

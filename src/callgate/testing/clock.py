@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class ManualTimer:
-    """What ManualClock.call_later gives back."""
+    """The timer that ManualClock.call_later returns."""
 
     def __init__(self, when: float, callback: Callable[[], None]) -> None:
         self.when = when
@@ -66,7 +66,7 @@ class ManualClock:
 
     @property
     def next_timer(self) -> float | None:
-        """When the next timer is due, on the monotonic clock."""
+        """The time when the next timer is due, on the monotonic clock."""
         while self._timers and not self._timers[0][2].waiting:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None

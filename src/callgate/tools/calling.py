@@ -33,7 +33,7 @@ class Progress:
 
 
 def caller(fn: Callable[..., Any]) -> Call:
-    """How to call this function so that the loop never blocks and nothing goes on after the call has ended."""
+    """A way to call this function so that the loop never blocks and nothing goes on after the call has ended."""
     kind = code_of(fn)
     if iscoroutinefunction(kind):
         return lambda values, run: fn(**values)

@@ -1,4 +1,4 @@
-"""What a docstring says about a function: prose for the model, one line for each parameter.
+"""The content of a docstring: prose for the model, one line for each parameter.
 
 Google, NumPy and Sphinx forms are read, and mixed ones too. A docstring in no form at all is prose.
 """
@@ -61,7 +61,7 @@ def _sphinx(line: str) -> re.Match[str] | None:
 
 
 def _entries(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
-    """Names (joined by commas) with their words, from every section that is about parameters."""
+    """Names (joined by commas) with their words, from every section on parameters."""
     while at < len(lines):
         end = next((later for later in range(at + 1, len(lines)) if _opens_section(lines, later)), len(lines))
         section, sphinx = _section(lines, at), _sphinx(lines[at])

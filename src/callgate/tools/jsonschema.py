@@ -40,7 +40,7 @@ class TooMuchWork(Exception):
 
 
 class _Steps(threading.local):
-    """How many references may still be followed for the value at hand, in this thread."""
+    """The number of references that may still be followed for the current value, in this thread."""
 
     left = MAX_STEPS
 
@@ -102,7 +102,7 @@ class _Compiler:
         return root
 
     def height(self, node: Node, depth: int) -> int:
-        """How many schemas judge one value inside each other; a circle has no end."""
+        """The number of nested schemas that judge one value. SchemaError if they are too many or form a circle."""
         if node not in self.heights:
             if depth > MAX_SCHEMA_DEPTH:
                 raise SchemaError(f"{node.at}: the references go round in a circle, or more than {depth} deep")

@@ -1,4 +1,4 @@
-"""What a tool may be called, and which names are close to one that no tool has."""
+"""Valid names of tools, and the names that are close to an unknown one."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -75,7 +75,7 @@ def _in_class(found: re.Match[str]) -> str:
 
 
 def _longest(source: str) -> int:
-    """How long a text may be: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
+    """The longest text allowed: n characters and k repeats in a row cost about n^(k + 1) steps at worst."""
     repeats = 1
     groups = [False]  # for each open group: does it hold a repeat or an alternative?
     closed = False  # did a group that does just close?

@@ -19,7 +19,7 @@ class SchemaError(ToolDefinitionError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a schema stands.
+    """The place of a schema in the whole.
 
     ``judging`` is off where a schema only asks a question (``not``, ``if``, ``contains``): refusing unknown keys there
     would change the answer.

@@ -79,7 +79,7 @@ def code_of(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def caller_scope(depth: int) -> dict[str, Any]:
-    """The local names of whoever defines the tool, where a class written inside a function is found."""
+    """The local names of the code that defines the tool, where a class written inside a function is found."""
     frame = sys._getframe(depth + 1)  # pyright: ignore[reportPrivateUsage]
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
@@ -97,7 +97,7 @@ def _refuse_unfillable(each: Declared, position: int, tool: str) -> None:
 
 
 def _bound(fn: Callable[..., Any]) -> set[str]:
-    """What a partial has already said: not for the model to see, much less to change."""
+    """The arguments that a partial has already set: the model neither sees nor changes them."""
     return set(cast("partial[Any]", fn).keywords) if isinstance(fn, partial) else set()
 
 

@@ -29,7 +29,7 @@ Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "e
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a text may cost. ``values`` bounds memory and time for texts made of many tiny values."""
+    """The limits on a JSON text. ``values`` bounds memory and time for texts made of many tiny values."""
 
     chars: int = 8 * 1024 * 1024
     depth: int = 64

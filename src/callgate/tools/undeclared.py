@@ -20,7 +20,7 @@ _SAY: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def undeclared(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, ...]:
-    """What to write for each such argument. Locks with paths, or worked out from the arguments, declare places."""
+    """Advice for each undeclared argument. Locks with paths, or worked out from the arguments, declare places."""
     locks = options.get("locks")
     placed = callable(locks) or (isinstance(locks, Locks) and bool(locks.reads or locks.writes))
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""What a tool may return, and the Result it becomes."""
+"""The values that a tool may return, and the Result made of them."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def to_result(value: object, tool: str) -> Result:
 
 
 def applied(changes: ChangeSet) -> str:
-    """What a model is told of a change whose tool has nothing to add."""
+    """The text for the model on a change whose tool adds no text of its own."""
     count = len(changes.files)
     return f"Applied: {changes.label} ({count} file{'' if count == 1 else 's'})"
 

@@ -38,8 +38,8 @@ class Asked:
 
 
 class Bench:
-    """No settings are read but those of the file that is named. Each set of rules is compiled once; links are looked at
-    anew for every call, since somebody may be building the tree in between."""
+    """Judges calls by the settings of the named file alone. Each set of rules is compiled once; links are read anew for
+    every call, since the files may change in between."""
 
     def __init__(self, settings: str | None = None, *, home: str | None = None) -> None:
         self._home = home or expanduser("~")

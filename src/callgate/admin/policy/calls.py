@@ -1,4 +1,4 @@
-"""A call that nobody makes, to be judged as if it were made, and what came of it."""
+"""A call that is judged without being made, and the ruling on it."""
 
 from collections.abc import Mapping, Sequence
 from time import time

@@ -94,7 +94,7 @@ def _rules(given: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two values under one name nobody can say which one a tool would take."""
+    """The pairs as a dict. A key that occurs twice is refused: tools differ in which value they take."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""Which function does what; see ``arguments`` for the options."""
+"""The functions of the session commands; see ``arguments`` for the options."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping

@@ -127,7 +127,7 @@ def _end_of(text: Safe, room: int, mark: str) -> Safe:
 
 
 def ago(at: float, now: float) -> str:
-    """How long ago, in a few letters; a date if that is long. All in UTC."""
+    """The time passed, in a few letters; a date if that is long. All in UTC."""
     passed = now - at
     if -60 < passed < 60:
         return "now"

@@ -1,4 +1,4 @@
-"""Where the commands about sessions write: lines for the terminal there is, or a file."""
+"""The output of the session commands: lines for the terminal, or a file."""
 
 import os
 import sys

@@ -38,7 +38,7 @@ def show(options: Namespace) -> int:
 
 
 def _warnings(shown: Shown) -> Iterator[str]:
-    """What one should know before reading on."""
+    """The warnings to show before the messages."""
     for question in shown.questions:
         yield f"a question waits: may {question.tool} run? {question.reason}".rstrip()
     for staged in shown.pending:
@@ -186,5 +186,5 @@ class _View:
 
 
 def _untabbed(line: str) -> str:
-    """Tabs as the blanks that most terminals make of them: this is for reading, and nobody answers to it."""
+    """The line with tabs as the blanks that most terminals show: it is for reading only."""
     return line.removesuffix("\r").expandtabs(4)

@@ -56,7 +56,7 @@ class Hooks:
 
     ``covers`` says whether a rule, as written, covers a call: for the conditions of hooks. ``functions`` are Python
     hooks given in code, by the names their lines use as target. ``faults`` are those of the lines: a hook whose matcher
-    cannot be read denies all its event is about; one that cannot be asked fails whenever it should be. ``trusted``
+    cannot be read denies everything its event reports; one that cannot be asked fails each time. ``trusted``
     looks whether the files of the repository are still those the person trusted: its hooks fail otherwise.
     """
 

@@ -18,7 +18,7 @@ _ALL = ("", "*")
 
 @noun
 class Hook:
-    """A hook that may be asked. ``answered`` is its answer when something is wrong with it: nobody asks it then.
+    """A hook that may be asked. ``answered`` is its answer when something is wrong with it: it is not run then.
     ``place`` is its place in the configuration; one that ``only_tightens`` is from the repository."""
 
     place: int

@@ -42,7 +42,7 @@ STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 @noun
 class Answer:
-    """One hook's answer. ``verdict`` "deny" blocks what the event is about; ``stop`` ends the agent's work;
+    """One hook's answer. ``verdict`` "deny" blocks what the event reports; ``stop`` ends the agent's work;
     ``arguments`` replace those of the call; ``context`` is for the model, ``shown`` for the person."""
 
     verdict: Effect | None = None

@@ -1,7 +1,7 @@
 """Reads the answers of hooks, strictly.
 
 A value of the wrong type, a word that means nothing or an answer to another event is a failure of the hook, never a
-guess; ``null`` is the same as leaving a field out. Fields that nobody here knows are named to the person.
+guess; ``null`` is the same as leaving a field out. Unknown fields are named to the person.
 """
 
 import json
@@ -120,7 +120,7 @@ def read_answer(event: str, said: object) -> Answer | Failure:
 
 
 class _Fields:
-    """A JSON object that is read field by field; ``rest`` are those nobody asked for."""
+    """A JSON object that is read field by field; ``rest`` are the fields that were not read."""
 
     def __init__(self, path: str, value: object) -> None:
         if not isinstance(value, dict):

@@ -79,7 +79,7 @@ class Run:
 class Inside:
     """``texts`` are programs in other languages, ``unread`` shell text that could not be read to its end. ``blind``
     says what runs that is not in sight. ``over``: too many or too deep to follow. ``named`` are the runs by the name
-    of their program, in small letters; ``open`` those that may come to another program than they are named after."""
+    of their program, in small letters; ``open`` those that may run another program than the one they name."""
 
     runs: tuple[Run, ...]
     named: Mapping[str, Sequence[Run]]

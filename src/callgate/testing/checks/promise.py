@@ -1,4 +1,4 @@
-"""How a broken promise is told."""
+"""The report of a broken promise."""
 
 
 def promise(kept: object, text: str) -> None:

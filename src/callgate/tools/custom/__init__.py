@@ -1,15 +1,15 @@
 """Tools from files of one's own: found, loaded, and given an API.
 
-    files       what lies in the folders, as bytes; of a folder without trust only the names
+    files       the files in the folders, as bytes; of a folder without trust only the names
     modules     a file as a module under a private name
     offers      the tools that a module offers: ``@tool``, or a factory ``tools(api)``
     attempts    all that runs strangers' code, in a thread and within a time
     installed   entry points ``callgate.tools``
-    discovery   all of it together, looked at again whenever somebody asks
+    discovery   all of it together, looked at again on every ``look``
     workspace   the folders that count for a Config: ``custom_tools(config)``
 
-Whose tool counts when two have one name: the person's own, then an installed one, then the repository's. What a person
-is used to under a name, and has written rules about, must not become something else because they opened a folder.
+Of tools with the same name one counts: the person's own, then an installed one, then the repository's. A name that a
+person is used to, and has written rules for, must not become another tool because they opened a folder.
 """
 
 from callgate.tools.custom.api import Api

@@ -1,4 +1,4 @@
-"""What a factory of custom tools is given: where it is, and a way to stage what a person or the model resolves."""
+"""The API given to a factory of custom tools: its place, and a way to stage what a person or the model resolves."""
 
 import os
 from collections.abc import Iterable

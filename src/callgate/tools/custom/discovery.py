@@ -41,7 +41,7 @@ class Loaded:
 
 @noun
 class _Version:
-    """What came of one file with one content. ``used`` are the files beside it that it imported, with their hashes."""
+    """The result of loading one file with one content. ``used`` are the files it imported, with their hashes."""
 
     file: File
     name: str = ""
@@ -222,7 +222,7 @@ def _run(file: File, name: str, used: dict[str, str | None], api: Api) -> _Versi
 
 
 def _with_hint(problem: Problem, error: BaseException, name: str) -> Problem:
-    """The private name says nothing to anybody."""
+    """The problem without the private module name, which means nothing to a reader, and with a hint on imports."""
     text = problem.text.replace(name, "")
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(f"{name}."):
         text += " (only files of this folder that begin with _ can be imported from it)"

@@ -1,4 +1,4 @@
-"""What lies in the folders of tools. Nothing is run here, and in a folder without trust no file is opened."""
+"""The files in the folders of tools. Nothing is run here, and in a folder without trust no file is opened."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -98,7 +98,7 @@ def _file(path: str, layer: Layer) -> File:
 
 
 def _bytes_of(path: str) -> bytes | None:
-    """None for a folder, a pipe and the like; opening one waits for nobody."""
+    """The bytes of a regular file; None for a folder, a pipe and the like. Opening one never blocks."""
     descriptor = os.open(path, _OPEN)
     try:
         if not S_ISREG(os.fstat(descriptor).st_mode):

@@ -85,7 +85,7 @@ class _Beside:
 
 
 def _place(file: File, name: str) -> str:
-    """Where the parts are said to be: a whole path, or the next clearing of caches would forget it."""
+    """The path given for the parts: an absolute one, or the next clearing of import caches would drop it."""
     return os.path.join(os.path.dirname(file.path), name)
 
 

@@ -51,7 +51,7 @@ class CustomTool(Named):
 
 
 class BadOffer(ToolDefinitionError):
-    """What is offered cannot be tools; ``about`` is the object to blame."""
+    """The offered objects cannot be tools; ``about`` is the object to blame."""
 
     def __init__(self, text: str, about: object = None) -> None:
         super().__init__(text)
@@ -59,7 +59,7 @@ class BadOffer(ToolDefinitionError):
 
 
 def offered(module: ModuleType, api: Api) -> list[object]:
-    """What it offers, each once, as it comes. Runs the factory, and raises what that raises."""
+    """The objects that the module offers, each once, unchecked. Runs the factory, and raises what that raises."""
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     made = values.pop(FACTORY, None)
     found: list[object] = [value for value in values.values() if is_tool(value)]
@@ -140,7 +140,7 @@ def _function(value: object) -> Callable[..., Any]:
 
 
 def _check(inner: Tool) -> None:
-    """What ``tool`` has seen to already, for tools that were made by hand."""
+    """Makes the checks of ``@tool`` for tools that were made by hand."""
     name = check_name(inner.spec.name)
     missing = ", ".join(each for each in _NEEDED if not hasattr(inner, each))
     if missing:
@@ -151,7 +151,7 @@ def _check(inner: Tool) -> None:
 
 
 def line_of(value: object, file: str) -> int | None:
-    """Where its function begins, if that is in this file."""
+    """The line where its function begins, if that is in this file."""
     with suppress(Exception):
         code = unwrap(cast("Callable[..., Any]", value)).__code__
         return code.co_firstlineno if code.co_filename == file else None

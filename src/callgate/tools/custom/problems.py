@@ -1,4 +1,4 @@
-"""What is wrong with a file of tools, by name and line."""
+"""The problems of a file of tools, by name and line."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Layer = Literal["user", "installed", "project"]
 
 @noun
 class Problem:
-    """Something that does not work, and what became of it. ``line`` is None where no line is to blame."""
+    """A fault in a file of tools, and its consequence. ``line`` is None where no line is to blame."""
 
     file: str
     line: int | None
@@ -28,7 +28,7 @@ class Problem:
 
 @noun
 class Skipped:
-    """What was left alone on purpose."""
+    """A file or folder that was left out on purpose."""
 
     path: str
     why: str

@@ -1,7 +1,7 @@
 """Examines one file: finds the matches of the patterns, their replacements, and overlaps among these.
 
 The engine is imported here alone. It answers some of what it is given with a panic, which Python sees as an exception
-that is not an ``Exception``; whoever calls ``examine`` gets a value whatever happens.
+that is not an ``Exception``; ``examine`` returns a value whatever happens.
 """
 
 import errno

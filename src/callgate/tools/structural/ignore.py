@@ -26,7 +26,7 @@ class Glob:
 
 @noun
 class IgnoreFile:
-    """The patterns of one file, which are about what is beneath ``folder`` (relative, empty for the root). For a file
+    """The patterns of one file, which apply to paths beneath ``folder`` (relative, empty for the root). For a file
     above the root, ``lead`` is the way from its folder down to the root."""
 
     folder: str

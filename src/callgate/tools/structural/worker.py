@@ -1,7 +1,7 @@
 """The worker process: reads a request and then batches of files, and writes the result of each file.
 
 The engine does not let go of Python's lock while it works, so threads would gain nothing, and one large file would
-stop the event loop. A program of its own can also be ended at any moment, and takes nobody with it when it dies.
+stop the event loop. A separate process can also be ended at any moment, and ends nothing else when it crashes.
 
 A frame is its length in eight bytes and a pickle of it.
 """
