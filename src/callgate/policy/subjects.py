@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from posixpath import dirname, join
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from callgate import shell
 from callgate.core.ports import Case
@@ -374,7 +374,7 @@ def may_touch(case: Case) -> bool:
         if isinstance(value, _TEXTUAL):
             if name in _TELLING or case.tool.previews or traits.needs_no_question:
                 return True
-            for text in texts_in(value):
+            for text in texts_in(cast(Any, value)):
                 left -= 1
                 if not left or (_may_be_path(text) and (text[0] == "~" or case.place(text).kind != "missing")):
                     return True
