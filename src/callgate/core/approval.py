@@ -297,7 +297,7 @@ class Approval:
         return True
 
     def _overdue(self, call: Call, no: Confirmation) -> None:
-        """Nobody answered: the declared default is no."""
+        """No answer came in time: the default is no."""
         if call.stage is ASKED:
             self.take(call, no)
             self._driver.perform()

@@ -1,8 +1,8 @@
-"""Which call of a message may do what next: a state machine without I/O, clock or event loop.
+"""The next step of each call of a message: a state machine without I/O, clock or event loop.
 
 Inputs are methods: a call arrived, was judged, answered, granted its locks, started, finished, was cancelled; the
-message is over. Each moves calls through the one table ``MOVES`` and queues actions, which the executor performs in
-order and whose outcome it feeds back. An input that the table does not know is a StateError.
+message is over. Each moves calls through the one table ``MOVES`` and queues actions; the executor performs them in
+order and feeds back their outcome. An input that the table does not know is a StateError.
 
 The board owns the order of calls (no overtaking), the number that run at once, what may start before the message is
 whole, what a failure or a cancel takes along, and which results may leave.
@@ -23,7 +23,7 @@ Start = Literal["early", "eager", "after"]
 
 
 class Stage(StrEnum):
-    """What a call waits for."""
+    """The stages of a call, by the thing it waits for."""
 
     JUDGING = "judging"  # the gate
     HELD = "held"  # earlier calls, or the end of the message
@@ -96,7 +96,7 @@ _STEPS = {before: {move: _counted(before, after) for move, after in moves.items(
 
 
 class Do(StrEnum):
-    """What the executor is to do for a call."""
+    """The actions the executor performs for a call."""
 
     JUDGE = "judge"
     ASK = "ask"

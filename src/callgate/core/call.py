@@ -163,7 +163,7 @@ class CallRun:
                 self._sink = None
 
     def mute(self) -> None:
-        """What comes from now on is too late."""
+        """Drop progress that is reported from now on."""
         self._sink = None
 
     def _flush(self) -> None:

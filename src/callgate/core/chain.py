@@ -1,4 +1,4 @@
-"""Which lines of a log are live: the tree of messages, and what hangs on it. See docs/decisions/0008.
+"""The live lines of a log: the tree of messages, and the facts that hang on it. See docs/decisions/0008.
 
 No I/O: a line is known by its type, its ids and the bytes it covers (or its index, for a log in memory).
 """
@@ -15,7 +15,7 @@ _NAMED = {cls: attrgetter(row.by) for cls, row in EVENTS.items() if row.by}
 
 
 class Line(NamedTuple):
-    """What the tree needs to know of a line. ``id`` is a message's own; ``parent`` the message before it, or the one
+    """The fields of a line that the tree needs. ``id`` is a message's own; ``parent`` the message before it, or the one
     a fact hangs on; ``target`` what a move or a boundary points to."""
 
     kind: LineKind
@@ -51,7 +51,7 @@ class Chain:
         return message_id in self._parents
 
     def place(self, event: Durable) -> Line:
-        """What the line of this event, the next of the log, hangs on."""
+        """The tree fields for the line of this event, the next of the log."""
         row = EVENTS[type(event)]
         own = event.message.id if isinstance(event, MessageAdded) else None
         return Line(row.line, own, self._parent(event), getattr(event, row.target) if row.target else None)

@@ -1,4 +1,4 @@
-"""What has streamed of a message that is not there yet, kept so that a crash does not take it."""
+"""The text that has streamed of an unfinished message, kept so that a crash does not lose it."""
 
 from collections.abc import Callable, Iterable, Sequence
 

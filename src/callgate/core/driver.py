@@ -22,7 +22,7 @@ Then = Callable[[Call, Any, BaseException | None], None]
 
 
 class Driver:
-    """What the parts of an executor share. ``handlers`` perform the actions of the board, one for each kind."""
+    """State that the parts of an executor share. ``handlers`` perform the actions of the board, one for each kind."""
 
     def __init__(
         self,

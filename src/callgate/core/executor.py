@@ -143,7 +143,7 @@ class CallExecutor:
             self._driver.perform()
 
     def completed(self) -> list[Released]:
-        """What can leave now, without waiting."""
+        """Progress and results that can leave now, without waiting."""
         return self._outlet.take()
 
     async def remaining(self) -> AsyncIterator[Released]:

@@ -134,7 +134,7 @@ class CheckGate:
         return None
 
     def _final(self, case: Case, decision: Decision, trace: Trace | None) -> Decision:
-        """A question where nobody wants to be asked, or nobody can be, is a denial."""
+        """A question becomes a denial if the mode never asks, or no person is there."""
         if not isinstance(decision, Ask):
             return decision
         if MODES[case.mode].never_asks:
@@ -167,7 +167,7 @@ def _answered(check: Check, said: Any) -> Verdict | Hooked | Awaitable[Any]:
 
 
 def _later(check: Check, case: Case, pending: Awaitable[Any], trace: Trace | None) -> _Steps[Verdict | Hooked]:
-    """The same for an answer that has to be waited for. Whoever explains does not wait, and sends None."""
+    """The same for an answer that has to be awaited. An explanation does not wait, and sends None."""
     try:
         said = yield pending
     except GeneratorExit:
@@ -262,7 +262,7 @@ def going_down(error: BaseException) -> bool:
 
 
 def unasked(ask: Ask, mode: Mode) -> Deny:
-    """The denial that a question turns into where nobody wants to be asked."""
+    """The denial that replaces a question in a mode that never asks."""
     reason = f"this would need a person's approval ({ask.reason or ask.by})"
     return Deny(f"mode {mode}", reason, origin=ask.origin)
 

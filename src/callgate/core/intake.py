@@ -88,7 +88,7 @@ class Intake:
         return step(event)
 
     def finish(self) -> tuple[StopReason, list[Refused]]:
-        """The stream is over: how it ended, and the calls whose arguments never closed."""
+        """The stream is over: its stop reason, and the calls with unclosed arguments."""
         stop = self.stop_reason or "cut_off"
         unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
         if unclosed and stop in WHOLE:

@@ -17,7 +17,7 @@ from callgate.words.traits import Locks
 
 @noun
 class Placed:
-    """Locks whose paths were brought to the host's normal form, so that equal places compare equal."""
+    """Locks with their paths in the host's normal form, so that equal places compare equal."""
 
     scope: str
     reads: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class Claims:
             self._written.drop(path, number)
 
     def latest(self, locks: Placed, before: int) -> int:
-        """The highest number below ``before`` whose claim conflicts; -1 when there is none."""
+        """The highest number below ``before`` with a conflicting claim; -1 when there is none."""
         if locks.scope == "exclusive":
             return _latest(self._all, before)
         found = _latest(self._exclusive, before) if self._exclusive else -1
@@ -261,7 +261,7 @@ class Watched(Generic[K]):
 
 
 class Lanes:
-    """The calls of one message, each with its place as number. Pure: nobody is told, the answers say who is free."""
+    """The calls of one message, each with its place as number. Pure: its return values say which calls are free."""
 
     __slots__ = ("_claims", "_watched")
 
@@ -276,8 +276,8 @@ class Lanes:
         self._claims.put(number, locks)
 
     def free(self, number: int) -> bool:
-        """Whether nothing earlier is in the way. One that is not free is in a later answer of ``leave`` or ``relock``
-        when it becomes so."""
+        """True if no earlier call is in the way. Otherwise ``leave`` or ``relock`` returns the number when it becomes
+        free."""
         return number not in self._watched and self._look(number)
 
     def leave(self, number: int) -> list[int]:

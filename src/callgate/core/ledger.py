@@ -53,7 +53,7 @@ LONGEST_NUMBER = 12
 
 
 class Entry:
-    """Where one call is. Mutable and private to the fold; ``snapshot`` gives the noun."""
+    """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
 
     __slots__ = (
         "answer",
@@ -187,7 +187,7 @@ class Ledger:
 
     @property
     def messages(self) -> list[Message]:
-        """What was said since the last boundary."""
+        """The messages since the last boundary."""
         return self.view.messages
 
     @property
@@ -196,12 +196,12 @@ class Ledger:
 
     @property
     def continues(self) -> bool:
-        """Whether ``Continue()`` takes up the run that has ended or paused."""
+        """True if ``Continue()`` takes up the run that has ended or paused."""
         return self.paused or (self.ended is not None and ENDINGS[self.ended].continues)
 
     @property
     def whole(self) -> bool:
-        """Whether the open turn's message is known to be complete."""
+        """True if the open turn's message is known to be complete."""
         return self.open_message is not None and self.open_message.stop_reason in WHOLE
 
     def history(self) -> History:
@@ -371,7 +371,7 @@ def _model(ledger: Ledger, event: ModelSet) -> None:
 
 
 def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
-    """Which messages are live is for the journal to say; here are the totals that a fold of those cannot know."""
+    """The totals that a fold of the live messages cannot know; the journal decides which messages are live."""
     _count(ledger, event.counted)
 
 

@@ -55,7 +55,7 @@ class LockTable:
         return len(self._claims)
 
     def enter(self, claim: Claim) -> bool:
-        """Whether it holds its locks now; otherwise it waits, behind those already there."""
+        """True if the claim has its locks now; otherwise it waits, behind those already there."""
         with self._guard:
             self._number(claim)
             if claim.lineage:

@@ -84,7 +84,7 @@ def locked_out(waited: float, holders: list[str]) -> Result:
 
 
 def from_exception(error: BaseException, effects: Effects) -> Result:
-    """What a tool raised: a ToolFailure is its own words, anything else is reported as what it is."""
+    """The result for an exception: a ToolFailure gives its own words, any other is reported as raised."""
     return failed(str(error), effects) if isinstance(error, ToolFailure) else raised(error, effects)
 
 

@@ -30,7 +30,7 @@ def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgre
 
 
 class Outlet:
-    """What can leave now. Bounded by what runs: results wait here only until the reader comes."""
+    """Progress and results that can leave now. Bounded by the running calls: results wait only until they are read."""
 
     __slots__ = ("_progress", "_results", "open")
 
@@ -56,7 +56,7 @@ class Outlet:
         self._results.clear()
 
     def pop(self) -> CallProgressed | ToolCall | None:
-        """The next thing to leave. What a slow reader has not come to stays for whoever asks."""
+        """The next progress or result, or None. The rest stays until it is fetched."""
         if self._progress:
             return self._progress.pop(next(iter(self._progress)))
         return self._results.popleft().snapshot() if self._results else None
@@ -95,7 +95,7 @@ def head_and_tail(text: str, limit: int, note: str) -> str:
 
 
 def cut_to(result: Result, limit: int) -> Result:
-    """What is over the limit keeps its head and its tail."""
+    """A result over the limit keeps its head and its tail."""
     if size_of(result) <= limit:
         return result
     full, rest = _split(result)

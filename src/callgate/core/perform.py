@@ -71,7 +71,7 @@ class Performer:
             return _broken(error)
 
     def read_again(self, call: Call, decision: Allow | Ask) -> Accepted | Result:
-        """Read arguments that somebody else than the model gave."""
+        """Read arguments that did not come from the model."""
         case = call.case
         title = f"{call.name} (changed by {decision.by})"
         try:
@@ -121,7 +121,7 @@ class Performer:
             return Traits()
 
     def places(self, call: Call) -> Placed:
-        """Where the paths of its locks lead now."""
+        """Its locks, with their paths resolved now."""
         return call.locks if call.locks.scope != "paths" else place(call.case.traits.locks, self._normal)
 
     # ---- run ----------------------------------------------------------------------------------------------------
@@ -191,8 +191,8 @@ class Performer:
         return None
 
     async def _against(self, call: Call, changes: ChangeSet) -> Result | None:
-        """A change that nobody was shown, to files that the tool did not declare, is judged by the paths it really
-        writes. It is too late to ask: what would have to be asked about is refused."""
+        """A change that was not shown, to files that the tool did not declare, is judged by the paths it really
+        writes. It is too late to ask: a change that needs a question is refused."""
         case = call.case
         if case.traits.locks.scope == "paths":
             return None
@@ -320,7 +320,7 @@ def _late(call: Call, result: Result) -> Result:
 
 
 def _sound(name: str, result: object) -> Result:
-    """What a tool or a hook gave back, as a Result that holds together."""
+    """The value that a tool or a hook gave back, as a consistent Result."""
     if not isinstance(result, Result):
         return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
     content = result.content

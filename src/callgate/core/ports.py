@@ -1,4 +1,4 @@
-"""What the corridor needs from the rooms, as Protocols with their contracts in prose.
+"""The Protocols that core needs other packages to implement, with contracts in prose.
 
 "Must not raise" means: the implementation turns its own failures into the value it promises. The executor still
 survives one that does raise, but the call then ends as an error.
@@ -82,7 +82,7 @@ class Host(Protocol):
         ...
 
     def place(self, path: str) -> Place:
-        """Where a path leads and over which links; relative ones start at the workspace. Must not raise."""
+        """The target of a path and the links on the way; relative ones start at the workspace. Must not raise."""
         ...
 
     async def keep(self, name: str, data: bytes) -> str:
@@ -161,7 +161,7 @@ class Tool(Protocol):
 
     @property
     def previews(self) -> bool:
-        """Whether the tool shows its change first; ``preview`` is only called when it does."""
+        """True if the tool shows its change first; ``preview`` is only called then."""
         ...
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
@@ -193,7 +193,7 @@ class Unknown:
 
 class Toolbox(Protocol):
     def tools(self) -> Sequence[Tool]:
-        """What a model is told about, in a stable order."""
+        """The tools a model is told about, in a stable order."""
         ...
 
     def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
@@ -208,8 +208,8 @@ def unplaced(path: str) -> Place:
 
 @noun
 class Hooked:
-    """What the hooks before a call said, taken together: a Deny ends it; an Ask and an Allow are weighed with the rules
-    and the modes; ``arguments`` replace those of the call, ``by`` whoever put them in; ``context`` is for the model."""
+    """The combined answer of the hooks before a call: a Deny ends it; an Ask and an Allow are weighed with the rules
+    and the modes; ``arguments`` replace those of the call, ``by`` names who set them; ``context`` is for the model."""
 
     by: str = "hook"
     decision: Allow | Ask | Deny | None = None
@@ -219,8 +219,8 @@ class Hooked:
 
 @noun
 class Case:
-    """What a check judges. ``recent`` are the hashes of the calls before this one, newest last; ``hooked`` is what the
-    hooks said, once they were asked."""
+    """A call, for a check to judge. ``recent`` are the hashes of the calls before this one, newest last; ``hooked`` is
+    the answer of the hooks, once they were asked."""
 
     call_id: str
     tool: Tool
@@ -274,7 +274,7 @@ class Gate(Protocol):
         ...
 
     def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
-        """A person is about to be asked: somebody may answer in their place."""
+        """Called before a person is asked; may answer in their place, or None."""
         ...
 
     def remembered(self, case: Case, /) -> Allow | None:
@@ -282,7 +282,7 @@ class Gate(Protocol):
         ...
 
     def choices(self, case: Case, /) -> tuple[Choice, ...]:
-        """How far an "always" may reach, narrowest first."""
+        """The scopes an "always" may have, narrowest first."""
         ...
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
@@ -320,7 +320,7 @@ class Staging(Protocol):
         ...
 
     async def after_turn(self, ended: TurnEnded) -> None:
-        """A turn has ended that nobody interrupted: discards an action that was asked about too often."""
+        """Called after a turn without an interrupt: discards an action that was asked about too often."""
         ...
 
 
@@ -363,7 +363,7 @@ class Journal(Protocol):
         ...
 
     def read(self) -> Iterable[Durable]:
-        """What is live on record, oldest first. Called once, at the beginning."""
+        """The live events on record, oldest first. Called once, at the beginning."""
         ...
 
     def draft(self, message_id: str, text: Drafted) -> None:
@@ -387,7 +387,7 @@ class Journal(Protocol):
         ...
 
     async def answers(self) -> Sequence[Confirmation]:
-        """What other programs answered to questions that are open now; the same again until it is on record."""
+        """Answers of other programs to questions that are open now; repeated until they are on record."""
         ...
 
     def answer_faults(self) -> Sequence[str]:
@@ -395,7 +395,7 @@ class Journal(Protocol):
         ...
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        """What other programs answered about these calls is on record, or cannot be taken."""
+        """Drop other programs' answers about these calls: they are on record, or cannot be taken."""
         ...
 
     async def aclose(self) -> None:

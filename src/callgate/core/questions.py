@@ -61,7 +61,7 @@ def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
 
 
 def answer_fault(call: Call, answer: Confirmation) -> str | None:
-    """Why an answer cannot be taken."""
+    """The reason to refuse an answer, or None."""
     case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
         return f"an answer is yes, yes_always or no, not {answer.outcome!r}"

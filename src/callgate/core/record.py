@@ -137,7 +137,7 @@ class Record:
 
     @property
     def heard(self) -> bool:
-        """Whether anybody listens; what only passes by need not be said otherwise."""
+        """True if there are listeners; without any, transient events need not be sent."""
         return bool(self._listeners)
 
     def write(self, event: Durable) -> None:

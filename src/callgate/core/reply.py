@@ -36,7 +36,7 @@ class Source(Protocol):
 
 
 class _Told:
-    """An event and its number on record; progress that nobody fetched grows."""
+    """An event and its number on record; progress that is not fetched yet grows."""
 
     __slots__ = ("event", "number")
 
@@ -88,8 +88,8 @@ class _Feed:
 class Reply:
     """The events that follow an input, until the session rests: iterate over it, or await it for all of them.
 
-    An open question is a rest, but a loop that answers inside its body goes on. Progress that nobody fetched is merged,
-    so a slow reader holds nobody up.
+    An open question is a rest, but a loop that answers inside its body goes on. Progress that is not fetched is merged,
+    so a slow reader delays nothing.
     """
 
     def __init__(

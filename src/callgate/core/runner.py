@@ -33,7 +33,7 @@ class RefusedAnswer:
 
 @noun
 class RunOutcome:
-    """Where every call of the batch is now, each list in arrival order; the next run starts from ``context``."""
+    """The calls of the batch by their state, each list in arrival order; the next run starts from ``context``."""
 
     executed: tuple[ToolCall, ...] = ()
     still_needs_approval: tuple[ToolCall, ...] = ()
@@ -45,7 +45,7 @@ class RunOutcome:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What a person has to answer before the rest can run."""
+        """The questions to answer before the rest can run."""
         return tuple(call.question for call in self.still_needs_approval if call.question is not None)
 
 
@@ -150,8 +150,8 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
 
 
 def _judged_anew(call: ToolCall) -> ToolCall:
-    """An Allow that comes back from outside was for the arguments of then, and nobody can vouch for them: it is asked
-    for again. Only arguments that a person gave with their yes are still what that yes was about."""
+    """An Allow that comes back from outside was for earlier arguments, which may have changed: it is asked for again.
+    It holds only if the arguments are still those that a person gave with their yes."""
     decision = call.decision
     if isinstance(decision, Allow) and (call.edited is None or decision.arguments != call.arguments):
         return replace(call, decision=None)

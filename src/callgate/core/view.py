@@ -1,7 +1,7 @@
-"""What a model is sent: the history since the last boundary, in an order that every provider takes.
+"""The history that a model is sent: all since the last boundary, in an order that every provider takes.
 
-What was said may be damaged: a crash, lost lines, a log of another program. It is repaired here, in what is sent, and
-nowhere else. Messages that need no repair are sent as the very objects they are, so that prompt caches hold.
+Messages may be damaged: by a crash, lost lines, a log of another program. They are repaired here, as they are sent,
+and nowhere else. Messages that need no repair are sent as the very objects they are, so that prompt caches hold.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class History(Sequence[Message]):
 
 
 def faults(messages: Sequence[Message]) -> list[str]:
-    """Where messages break the legal order, in words; empty when they can be sent.
+    """The breaks of the legal order, in words; empty when the messages can be sent.
 
     A user speaks first. A message with calls is followed at once by one message with one result per call, in the order
     of the calls, and nothing else; results stand nowhere else. Call ids are unique, and every message says something.
@@ -136,7 +136,7 @@ class View:
             self._look_closely()
 
     def history(self) -> History:
-        """What a model is sent now; it never changes afterwards, and has no ``faults``."""
+        """The messages to send to a model now; never changed afterwards, without ``faults``."""
         if self._sound and not self._wanted:
             return History(self._sent)
         if self._sound:
@@ -153,7 +153,7 @@ class View:
         return History(sent if sent or not self.messages else [REMOVED])
 
     def _follows(self, message: Message) -> bool:
-        """Whether it can be sent as it is, right behind what was sent; nearly always so, and then it is cheap."""
+        """True if it can be sent as it is, right after those sent; nearly always so, and then it is cheap."""
         calls: list[str] = []
         results: list[str] = []
         for part in message.parts:

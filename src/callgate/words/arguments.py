@@ -1,4 +1,4 @@
-"""What became of the arguments a model wrote for one call.
+"""The outcome of reading the arguments a model wrote for one call.
 
 Paths read like ``$.items[0].id``; ``$`` is the whole payload.
 """

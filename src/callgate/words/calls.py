@@ -93,7 +93,7 @@ HOOK_STOP = "hook_stop"
 
 @noun
 class Display:
-    """What people see of a result. ``body`` is JSON whose shape the kind gives.
+    """The form of a result for people. ``body`` is JSON; ``kind`` gives its shape.
 
     text and diff: a string; table: ``{"columns": […], "rows": [[…]]}``; tree: nested ``{"label", "children"}``;
     image: ``{"media_type", "path" | "data"}``; progress: ``{"current", "total"}``.
@@ -137,7 +137,7 @@ class Result:
 
     @property
     def effects(self) -> Known | None:
-        """What is known about the world: nothing happened, something may have, it was done."""
+        """The known effect on the world: nothing happened, something may have, it was done."""
         return self.details.get("effects")
 
     @property
@@ -152,7 +152,7 @@ class Result:
 
 @noun
 class Edited:
-    """Who changed the arguments of a call, and what they were."""
+    """A change of a call's arguments: its author, and the old ones."""
 
     by: str
     before: Mapping[str, Any]

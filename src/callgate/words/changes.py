@@ -39,7 +39,7 @@ class FileChange:
 
     ``source`` is the old path of a file that is renamed to ``path``. ``mode`` are the permission bits it gets,
     ``mode_before`` those it must have now; None leaves them as they are and requires none. A ``link`` is a symbolic
-    link, whose contents are the paths it points to.
+    link; its contents are the paths it points to.
     """
 
     path: str

@@ -54,8 +54,8 @@ class Origin:
 
 @noun
 class Allow:
-    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call; ``changed_by`` says who
-    changed them, if somebody else did. ``context`` is what hooks want the model to read with the result."""
+    """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call; ``changed_by`` names who
+    changed them, if not ``by``. ``context`` is text from hooks that the model reads with the result."""
 
     by: str
     reason: str = ""
@@ -69,7 +69,7 @@ class Allow:
 class Ask:
     """A question to a person.
 
-    ``unattended`` says what happens where nobody can answer: wait, or refuse. ``standing`` asks are put every time: a
+    ``unattended`` says what happens if no person can answer: wait, or refuse. ``standing`` asks are put every time: a
     remembered "always" does not answer them.
     """
 
@@ -137,10 +137,10 @@ class ApprovalPolicy:
 
 @noun
 class Question:
-    """Everything a person needs to decide. ``path`` labels the nested agents it came through. Where nobody has answered
-    by ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, where what it
-    would do goes by the name of another; ``shown`` is the fingerprint of the preview, from which it can be told
-    whether the one on record is whole: there, secrets are masked."""
+    """Everything a person needs to decide. ``path`` labels the nested agents it came through. Without an answer by
+    ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, if ``tool`` names
+    another one for what it would do; ``shown`` is the fingerprint of the preview: it tells if the preview on record,
+    where secrets are masked, is whole."""
 
     call_id: str
     tool: str

@@ -73,7 +73,7 @@ UNDECLARED = Declared()
 
 
 class Declaration:
-    """What a tool declares, by kind. ``of`` reads the subject of one call from its arguments."""
+    """The declarations of a tool, by kind. ``of`` reads the subject of one call from its arguments."""
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
         self._parts = dict(parts)
@@ -119,7 +119,7 @@ def _text(value: object) -> str | None:
 
 
 def _only(value: object) -> object:
-    """What a single name found; a function's value as it is."""
+    """The item of a list of one; any other value as it is."""
     if not isinstance(value, list):
         return value
     found = cast("list[object]", value)

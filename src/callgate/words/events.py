@@ -31,8 +31,8 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 @noun
 class MessageAdded:
     """A message joined the history. A partial assistant message has a stop reason that is not a whole one. ``about`` is
-    what the model is reminded of, a pending action for one: then nobody said it, and no work comes of it. ``queued`` is
-    the prompt that waited to become this message."""
+    the subject of a reminder to the model, such as a pending action: no person said it, and it starts no work.
+    ``queued`` is the prompt that waited to become this message."""
 
     at: float
     message: Message
@@ -238,7 +238,7 @@ class ActionStaged:
 
 @noun
 class ActionResolved:
-    """It waits no longer. ``by``: ``model``, ``person``, or ``callgate`` where nobody said so."""
+    """The action is no longer pending. ``by``: ``model``, ``person``, or else ``callgate``."""
 
     at: float
     id: str
@@ -313,8 +313,8 @@ class Branched:
 @noun
 class Compacted:
     """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
-    what calls before it had left behind, ``running`` whether the work went on after it, ``untold`` are actions
-    whose end the model had not heard of."""
+    the one that earlier calls left, ``running`` is true if the work went on after it, ``untold`` are ended actions
+    that the model was not told of yet."""
 
     at: float
     summary: str
@@ -368,7 +368,7 @@ class SessionOpened:
 
 @noun
 class Forked:
-    """What stands before it was copied from another session. Calls open at that point belong there, not here."""
+    """All events before it were copied from another session. Calls open at that point belong there, not here."""
 
     at: float
     session: str

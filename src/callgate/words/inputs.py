@@ -1,4 +1,4 @@
-"""What a door may send into a session. Imperatives; the session answers with events."""
+"""The inputs that a door may send into a session. Imperatives; the session answers with events."""
 
 from typing import Any, Literal
 
@@ -65,7 +65,7 @@ class Answer:
 
 @noun
 class Resolve:
-    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to whoever staged it."""
+    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to its staging tool."""
 
     action: ResolveAction
     reason: str
@@ -146,8 +146,8 @@ class Undo:
 
 @noun
 class Close:
-    """End the session. What is pending stays so for whoever resumes it, unless it is left for another one: then
-    ``pending`` is ``discard``."""
+    """End the session. Its pending actions are kept for a later resume. ``pending`` is ``discard`` if the session is
+    left for another one."""
 
     reason: str = ""
     pending: Literal["keep", "discard"] = "keep"

@@ -71,7 +71,7 @@ def plain_json(value: Any) -> Any:
 
 
 class _Writers(dict[type, Turn]):
-    """How the values of each class are written. Asking here with ``[]`` is the fastest way that Python has."""
+    """The function that writes the values of each class. A lookup with ``[]`` is the fastest in Python."""
 
     def __missing__(self, cls: type) -> Turn:
         if not is_dataclass(cls):
@@ -130,7 +130,7 @@ def _writer(cls: type) -> Turn:
 
 
 class _SparseWriters(dict[type, Turn]):
-    """How the values under one annotation are written; those of a class that it does not name are written whole."""
+    """The functions that write the values under one annotation; a class it does not name is written whole."""
 
     def __missing__(self, cls: type) -> Turn:
         return _WRITERS[cls]
@@ -283,7 +283,7 @@ def _union_reader(kind: Any) -> Turn:
 
 
 def _taken(member: Any) -> tuple[type, ...]:
-    """Which JSON a member of a union takes when no ``type`` decides."""
+    """The JSON types a member of a union takes when no ``type`` decides."""
     if get_origin(member) is tuple:
         return (list,)
     if member is bytes:
@@ -378,7 +378,7 @@ def _is_noun(kind: Any) -> bool:
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    """What is possible where an annotation stands, besides None."""
+    """The types that an annotation allows, besides None."""
     if get_origin(kind) in (Union, UnionType):
         return tuple(member for member in get_args(kind) if member is not NoneType)
     return (kind,)

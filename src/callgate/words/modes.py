@@ -1,6 +1,6 @@
 """The modes of a session: one table that says what each allows, forbids and asks.
 
-A mode stands in for the rules nobody wrote. Deny rules, ask rules and hard safety hold in every one of them.
+A mode decides where no rule was written. Deny rules, ask rules and hard safety hold in every one of them.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ PLANNING: Mode = next(mode for mode, rules in MODES.items() if rules.forbids_cha
 
 
 def check_mode(mode: Mode) -> Mode:
-    """UsageError for an unknown mode: a typo must not leave somebody less safe than they think."""
+    """UsageError for an unknown mode: a typo must not make a session less safe than it seems."""
     if mode not in get_args(Mode):
         raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     return mode

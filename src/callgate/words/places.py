@@ -10,13 +10,13 @@ PlaceKind = Literal["file", "folder", "missing", "device", "other"]
 
 @noun
 class Place:
-    """What one resolver says about a path. All but ``spelled`` are absolute, with ``/`` between their parts.
+    """A path as one resolver sees it. All but ``spelled`` are absolute, with ``/`` between their parts.
 
     ``hops`` are the whole paths on the way, the spelled one first (made absolute, ``.`` and ``..`` taken out without
     looking) and ``resolved`` last; one more for every symbolic link that was followed. ``inside`` says that every hop
-    is the root or beneath it. ``fault`` says in words why nobody should use the path at all: a loop, a NUL, a name
-    that is not what it looks like. ``folds``: the file system takes names for the same that differ in case or in the
-    composition of accents, so whoever compares must fold them first.
+    is the root or beneath it. ``fault`` says in words why the path must not be used at all: a loop, a NUL, a name
+    that is not what it looks like. ``folds``: for the file system, names that differ only in case or in the
+    composition of accents are the same, so they must be folded before they are compared.
     """
 
     spelled: str
