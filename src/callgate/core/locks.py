@@ -110,6 +110,8 @@ class LockTable:
             return []
         (self._holding if claim.holds else self._waiting).drop(claim.number)
         claim.holds = False
+        if not self._watched:
+            return []
         self._watched.stop(claim)
         freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
         return [each for each in freed if self._look(each)]

@@ -175,15 +175,16 @@ class Record:
             return True
         self._delivering = True
         try:
-            while self._pending:
-                first = self._pending[0]
+            pending = self._pending
+            while pending:
+                first = pending[0]
                 if isinstance(first, _Held):
                     if first.waits:
                         return False
                     number, event = first.number, first.event
                 else:
                     number, event = first
-                self._pending.popleft()
+                pending.popleft()
                 self._passed(number)
                 if event is not None:
                     self._tell(event)

@@ -47,8 +47,9 @@ def _object_test(node: Node, *, other: bool) -> Test:
     required = node.required
     alone = not (node.patterns or node.names or any(node.parts()))
     rest = node.additional.test if node.additional else None
-    if alone and (node.closed or not rest):
+    if alone:
         closed = node.closed
+        other_keys = None if closed else rest
 
         def small(value: Any) -> bool:
             if type(value) is not dict:
@@ -57,7 +58,7 @@ def _object_test(node: Node, *, other: bool) -> Test:
                 if key not in value:
                     return False
             for key, item in cast(dict[str, Any], value).items():
-                test = known.get(key)
+                test = known.get(key, other_keys)
                 if test is None:
                     if closed:
                         return False
