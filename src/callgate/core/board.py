@@ -82,6 +82,7 @@ MOVES: Mapping[Stage, Mapping[Move, Stage]] = {
 
 # By name, because looking a member up in its class costs more than comparing it.
 JUDGING, HELD, PREPARING, ASKED, READY, LOCKING, STARTING, RUNNING, STOPPING, STRAY, SETTLED = Stage
+DECIDED, QUEUED, LOCKED, BEGUN, STARTED = Move.DECIDED, Move.QUEUED, Move.LOCKED, Move.BEGUN, Move.STARTED
 ACTIVE = frozenset((STARTING, RUNNING, STOPPING))
 _RESTING = frozenset((HELD, ASKED, STRAY, SETTLED))  # it goes on only when something else happens
 
@@ -202,7 +203,7 @@ class Board(Generic[S]):
 
     def judged(self, slot: S, *, asks: bool) -> None:
         slot.asks = asks
-        self._move(slot, Move.DECIDED)
+        self._move(slot, DECIDED)
         self._advance(slot)
         self._fill()
 
@@ -245,7 +246,7 @@ class Board(Generic[S]):
         self._fill()
 
     def started(self, slot: S) -> None:
-        self._move(slot, Move.STARTED)
+        self._move(slot, STARTED)
 
     def settled(self, slot: S, result: Result, *, stop: str = "") -> None:
         """Its one result. ``stop`` says why the whole turn ends with it."""
@@ -356,7 +357,7 @@ class Board(Generic[S]):
                 self._move(slot, Move.CLEARED)
                 self.actions.append((ASK, slot, None))
         elif self._may_start(slot) and self._lanes.free(slot.index):
-            self._move(slot, Move.QUEUED)
+            self._move(slot, QUEUED)
             heappush(self._ready, slot.index)
 
     def _may_start(self, slot: S) -> bool:
@@ -374,17 +375,17 @@ class Board(Generic[S]):
                 self._shared.add(slot.index)
                 self._begin(slot)
             elif slot.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
-                self._move(slot, Move.LOCKED)
+                self._move(slot, LOCKED)
                 self._parked.append(slot)
                 self.actions.append((WAIT, slot, None))
             else:
                 self._take_slot(slot)
-                self._move(slot, Move.LOCKED)
+                self._move(slot, LOCKED)
                 self.actions.append((LOCK, slot, None))
 
     def _begin(self, slot: S) -> None:
         self._take_slot(slot)
-        self._move(slot, Move.BEGUN)
+        self._move(slot, BEGUN)
         self.actions.append((START, slot, None))
 
     def _take_slot(self, slot: S) -> None:

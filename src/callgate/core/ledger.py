@@ -51,6 +51,10 @@ LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
 LONGEST_NUMBER = 12
 
+# By name, because looking a member up in its class costs more than comparing it.
+VALIDATING, AWAITING_APPROVAL = Status.VALIDATING, Status.AWAITING_APPROVAL
+SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
+
 
 class Entry:
     """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
@@ -91,7 +95,7 @@ class Entry:
         self.hashed = event.arguments_hash
         self.index = event.index
         self.message_id = event.message_id
-        self.status = Status.VALIDATING
+        self.status = VALIDATING
         self.attempt = 0
         self.started_at: float | None = None
         self.ended_at: float | None = None
@@ -182,7 +186,7 @@ class Ledger:
         except StateError:
             entry = self.calls.get(event.call_id) if isinstance(event, CallStarted | CallSettled) else None
             if entry is not None and entry.result is None:
-                entry.status = Status.EXECUTING
+                entry.status = EXECUTING
                 self.fold(event)
 
     @property
@@ -295,14 +299,14 @@ def _decided(ledger: Ledger, event: CallDecided) -> None:
             before = entry.arguments if entry.edited is None else entry.edited.before  # what the model wrote
             entry.edited = Edited(decision.changed_by or decision.by, before)
             entry.arguments = decision.arguments
-        if entry.status not in (Status.SCHEDULED, Status.EXECUTING):  # a repeat after a crash stays where it was
-            entry.move(Status.SCHEDULED)
+        if entry.status not in (SCHEDULED, EXECUTING):  # a repeat after a crash stays where it was
+            entry.move(SCHEDULED)
 
 
 def _asked(ledger: Ledger, event: QuestionAsked) -> None:
     entry = ledger.calls[event.question.call_id]
-    if entry.status is not Status.AWAITING_APPROVAL:  # asked again after a restart
-        entry.move(Status.AWAITING_APPROVAL)
+    if entry.status is not AWAITING_APPROVAL:  # asked again after a restart
+        entry.move(AWAITING_APPROVAL)
     entry.question = event.question
     entry.answer = None
 
@@ -318,8 +322,8 @@ def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
 
 def _started(ledger: Ledger, event: CallStarted) -> None:
     entry = ledger.calls[event.call_id]
-    if entry.status is not Status.EXECUTING:  # a repeat after a crash stays where it was
-        entry.move(Status.EXECUTING)
+    if entry.status is not EXECUTING:  # a repeat after a crash stays where it was
+        entry.move(EXECUTING)
     entry.attempt = event.attempt
     entry.started_at = event.at
 

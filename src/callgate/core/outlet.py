@@ -70,10 +70,7 @@ class Outlet:
 
 
 def size_of(result: Result) -> int:
-    size = 0
-    for part in result.content:
-        size += _chars(part)
-    return size
+    return sum(map(_chars, result.content))
 
 
 def _chars(part: Content) -> int:

@@ -197,7 +197,8 @@ class Runs:
 
     def settle(self, call: Call, result: Result) -> None:
         """Put the one result on record."""
-        call.stop_timer()
+        if call.timer is not None:
+            call.stop_timer()
         if call.run is not None:
             call.run.mute()
             call.run = None
