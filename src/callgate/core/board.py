@@ -365,8 +365,9 @@ class Board(Generic[S]):
 
     def _fill(self) -> None:
         """Take what is ready, earliest first, while there are slots."""
-        while self._ready and self._taken < self._most and not self._halted:
-            slot = self.slots[heappop(self._ready)]
+        ready = self._ready
+        while ready and self._taken < self._most and not self._halted:
+            slot = self.slots[heappop(ready)]
             if slot.stage is not READY:
                 continue
             if self._relocked and not self._lanes.free(slot.index):
@@ -422,7 +423,9 @@ class Board(Generic[S]):
             self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
         if HOOK_STOP in result.details:
             self.stop("A hook stopped the turn.")
-        self._advance_all(self._lanes.leave(slot.index))
+        freed = self._lanes.leave(slot.index)
+        if freed:
+            self._advance_all(freed)
         self._release()
 
     def _release(self) -> None:

@@ -118,8 +118,11 @@ class LockTable:
 
     def _look(self, claim: Claim) -> bool:
         # One that waits first: it leaves after those that hold, so that few look again when one of these leaves.
-        blocker = self._in_the_way(claim, self._waiting, claim.number) or self._in_the_way(claim, self._holding, _ALL)
-        waits = claim.number in self._waiting
+        blocker, waits = None, False
+        if len(self._waiting):
+            blocker, waits = self._in_the_way(claim, self._waiting, claim.number), claim.number in self._waiting
+        if blocker is None:
+            blocker = self._in_the_way(claim, self._holding, _ALL)
         if blocker is not None:
             self._watched.watch(claim, blocker)
             if not waits:
