@@ -70,7 +70,7 @@ class Config:
     said: tuple[Said, ...] = ()
     own_data: bool = True
     folder: Path | None = None
-    """The person's own settings and tools; None where nobody said."""
+    """The folder of the person's own settings and tools; None if it is not set."""
 
     def mode_for(self, recorded: Mode | None) -> Mode:
         """The mode of a session: the one on record, unless a stricter one was asked for since."""
@@ -299,7 +299,7 @@ def _stricter_mode(environment: Mapping[str, str]) -> tuple[Said, ...]:
 
 
 def _misspelled(environment: Mapping[str, str]) -> list[Fault]:
-    """Variables that look like one of ours: CALLGATE_MOED=plan makes a person believe they are safer."""
+    """Variables that look like one of ours: CALLGATE_MOED=plan would otherwise be ignored silently."""
     found: list[Fault] = []
     for name in environment:
         meant = get_close_matches(name, VARIABLES, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []

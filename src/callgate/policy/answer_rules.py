@@ -12,7 +12,8 @@ from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 
 @lru_cache(maxsize=1024)
 def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
-    """Never raises: what cannot be read allows nothing, and as a deny or ask stands against the whole tool.
+    """A remembered answer as a rule. Never raises: an unreadable one allows nothing; as deny or ask it counts for the
+    whole tool.
 
     An answer counts for the tool it was given about, by that name; a deny or an ask on Edit or Read for every tool that
     edits or reads. Outside the workspace it allows what it spells out: these arguments, this command, this place.

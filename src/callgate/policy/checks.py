@@ -58,7 +58,7 @@ def standard_checks(
 
 
 def remembered(case: Case, rulebook: Rulebook = EMPTY) -> Allow | None:
-    """A remembered answer that allows the call, when nothing that goes before it stands against it."""
+    """A remembered answer that allows the call, when no check before the mode decides the call."""
     return Judge(rulebook).remembered(case)
 
 
@@ -161,7 +161,7 @@ class Judge:
         danger = subject.danger
         if danger is None:
             return None
-        way: Way = "write"  # of too many places nobody knows which
+        way: Way = "write"  # with too many places it is unknown which
         if not subject.crowded:
             way = next(each.way for each in subject.touches if subject.danger_of(each.place, each.way) is not None)
         reason = sentence(f"{danger}; only a person's yes allows it, each time")
@@ -257,7 +257,7 @@ class Judge:
     # ---- what they share ----------------------------------------------------------------------------------------
 
     def remembered(self, case: Case) -> Allow | None:
-        """A remembered answer that allows the call, when nothing that goes before it stands against it."""
+        """A remembered answer that allows the call, when no check before the mode decides the call."""
         if not case.policies:
             return None
         before = takewhile(lambda check: check.name != MODE, self.checks)

@@ -222,7 +222,7 @@ _SECOND_LEVEL = frozenset(
         *("net", "nhs", "nom", "or", "org", "plc", "pref", "sch", "web"),
     )
 )
-"""Before a country these are not somebody's name: ``co.uk``, ``com.br``, ``or.jp``."""
+"""Before a country these are not the name of an owner: ``co.uk``, ``com.br``, ``or.jp``."""
 _GIVEN_AWAY = frozenset(
     (
         *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
@@ -236,7 +236,7 @@ _GIVEN_AWAY = frozenset(
         *("duckdns.org", "dyndns.org", "no-ip.org", "hopto.org", "nip.io", "sslip.io", "xip.io", "localtest.me"),
     )
 )
-"""Where anybody gets a name for the asking."""
+"""Domains under which anyone can get a name."""
 
 
 def is_public_suffix(name: str) -> bool:

@@ -64,7 +64,7 @@ def _fits(name: str, part: str) -> bool:
 
 
 def says_little(path: str) -> bool:
-    """One of its patterns does not even say how a name begins: it stands for much that is in a folder."""
+    """True if one of its patterns does not fix the beginning of a name: it may match much of a folder."""
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 

@@ -77,7 +77,7 @@ def set_record_aside(file: Path) -> Path:
 
 @contextmanager
 def one_at_a_time(file: Path) -> Generator[None]:
-    """Hold everybody else off who wants to change the record. Reading needs no lock: it finds the old or the new."""
+    """Locks the record against changes by other processes. Reading needs no lock: it finds the old or the new."""
     if fcntl is None:
         yield
         return

@@ -58,7 +58,7 @@ DEFAULTS: dict[str, str | int | float | None] = {
     "limits.max_concurrency": _CALLS.max_concurrency,
     "limits.max_turns": _LOOP.max_turns,
 }
-"""What counts where nobody says anything; None is no limit."""
+"""The values that count where none is set; None is no limit."""
 
 _KEYS: tuple[Key, ...] = (
     Key("mode", "mode", "How calls are judged that no rule speaks of."),
@@ -100,7 +100,7 @@ KINDS: dict[str, str] = {
     "count": "a whole number above 0",
     "flag": "true or false",
 }
-"""What is expected for each kind, in words that follow "must be"."""
+"""The expected value for each kind, in words that follow "must be"."""
 
 LONGEST_DURATION = 366 * 86_400.0
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -205,4 +205,4 @@ READERS: dict[str, Callable[[object], Any]] = {
     "count": read_count,
     "flag": read_flag,
 }
-"""How values are read. Each raises ValueError, with a message only where it knows more than its kind says."""
+"""The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

@@ -46,7 +46,7 @@ _NAMED = 5
 
 @noun
 class Layers:
-    """The settings that count, with their origin. ``values`` are those that were set; else DEFAULTS. ``faults``
+    """The settings that count, with their origin. ``values`` holds only what was set, not DEFAULTS. ``faults``
     close the gate; ``notes`` say what was ignored, for the person."""
 
     rules: tuple[RuleLine, ...] = ()

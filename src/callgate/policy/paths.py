@@ -241,7 +241,7 @@ def _names(path: str) -> list[str]:
 
 def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tuple[list[str], int]]:
     """Spellings of the beginning, each with the number of parts it stands for: as written, and where its links
-    lead when the rule is loaded. Who denies /etc/x means the same file where /etc is a link."""
+    lead when the rule is loaded. A rule on /etc/x also means the target where /etc is a link."""
     literal: list[str] = []
     for part in pieces:
         if len(part) != 1 or part[0].kind != "text":

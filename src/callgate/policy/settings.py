@@ -45,7 +45,7 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) 
 
 @noun
 class Said:
-    """A plain value, and who said it."""
+    """A plain value, and its origin."""
 
     name: str
     value: str | int | float
@@ -185,7 +185,7 @@ class _Reading:
             else:
                 self._unknown((name,), [*keys_of(""), *_SECTIONS])
         if self._faults:
-            # Whoever forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
+            # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
             tight = tuple(rule for rule in self._rules if rule.effect != "allow")
             return Settings(self._layer, str(self._file), tight, faults=self._first_faults(), sha256=digest)
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)

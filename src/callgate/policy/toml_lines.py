@@ -1,4 +1,4 @@
-"""On which line of a TOML text each of its values stands.
+"""The line of each value in a TOML text.
 
 ``tomllib`` reads the text and says what is wrong with it; it does not say where values came from. The scanner here
 reads the same text a second time, knows that it is valid, and only keeps lines.
@@ -54,7 +54,7 @@ class _Scanner:
         self._starts = [0, *(match.end() for match in re.finditer("\n", self._text))]
         self._lines: dict[Path, int] = {(): 1}
         self._lengths: dict[Path, int] = {}
-        """How many tables each array of tables has so far."""
+        """The number of tables that each array of tables has so far."""
 
     def scan(self) -> dict[Path, int]:
         table: Path = ()

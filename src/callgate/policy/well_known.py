@@ -24,7 +24,7 @@ from callgate.words.noun import noun
 from callgate.words.traits import Traits, shared
 
 Content = Literal["command", "path", "address", "agent"]
-"""What the brackets of a rule hold, where it is not ``name=value``."""
+"""The content of a rule between its brackets, where it is not ``name=value``."""
 
 _GLOB = re.compile(r"[*?[{]")
 _PATCHED = re.compile(

@@ -171,7 +171,7 @@ class Conversation(SessionView):
 
     @property
     def position(self) -> int:
-        """The number on record of the last event that was told."""
+        """The record number of the last event that was emitted."""
         return self._record.position
 
     async def told_after(self, number: int) -> Sequence[tuple[int, Event]]:

@@ -58,7 +58,7 @@ Closer = Literal["", ")", "}"]
 
 @dataclass(slots=True)
 class Draft:
-    """A simple command while it is read. What it stands in is learned from the inside out."""
+    """A simple command while it is read. The constructs around it are added from the inside out."""
 
     words: list[Word] = field(default_factory=list[Word])
     assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
@@ -66,7 +66,7 @@ class Draft:
     within: list[Within] = field(default_factory=list[Within])
 
     def timed(self) -> bool:
-        """All that is there is ``time``, and what may stand between it and a command."""
+        """True if the only words are ``time`` and its option ``-p``."""
         return len(self.words) in (1, 2) and [word.value for word in self.words] in (["time"], ["time", "-p"])
 
     def finished(self) -> Simple:

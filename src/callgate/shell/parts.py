@@ -46,7 +46,7 @@ class Written:
 
 
 class Parts(ABC):
-    """Collects simple commands into ``drafts``. How statements are told apart is left to who goes through them.
+    """Collects simple commands into ``drafts``. The subclass that walks the text separates statements.
 
     ``units`` are the simple and compound commands that operators join into the statement at hand: at which draft each
     begins, and the operator before it.

@@ -112,7 +112,7 @@ def _hit(run: Run, pattern: ShellPattern) -> str | None:
             return same
     unknown = run.anywhere or run.unclear or entry_of(known_as(name)) is None
     if unknown or run.starts:
-        # Nobody knows whether it runs what it is given, or which of it.
+        # It is unknown whether it runs what it is given, or which part.
         step = subcommand_at(name, run.words) if (entry := entry_of(name)) and entry.steps else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
@@ -245,7 +245,7 @@ def _removal(runs: tuple[Run, ...]) -> str | None:
 
 
 def _names(text: str, name: str) -> bool:
-    """The name stands in the text as a word, however it is quoted or cut up."""
+    """True if the name occurs in the text as a word, however it is quoted or cut up."""
     wanted = name.casefold()
     texts = [each for each in _readings(text) if wanted in each]
     return bool(texts) and any(re.search(rf"(?<![\w-]){re.escape(wanted)}(?![\w-])", each) for each in texts)

@@ -238,12 +238,13 @@ class Discard(_Bound):
 
 
 def apply_failed(error: Exception) -> str:
-    """A ToolFailure is told unchanged, anything else as a failure."""
+    """The text for the model: a ToolFailure unchanged, any other error as a failed apply."""
     return str(error) if isinstance(error, ToolFailure) else f"Apply failed: {str(error) or type(error).__name__}"
 
 
 def produced(value: Any, tool: str) -> Result | None:
-    """The value of a callback as a Result; None for None. A value that cannot be told is no reason to do it again."""
+    """The value of a callback as a Result; None for None. A value that cannot be converted is reported as done, so
+    that it is not done again."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Fakes and conformance checks for everybody who builds on Callgate, its own tests included."""
+"""Fakes and conformance checks for all code that builds on Callgate, its own tests included."""
 
 from callgate.testing.checks import (
     check_clock,

@@ -64,7 +64,7 @@ class ScriptedModel:
     def _reaction(self, scene: Scene, request: Request, number: int) -> list[Played]:
         try:
             return self._prepared(scene if isinstance(scene, Turn) else scene(request), number)
-        except Exception as error:  # belongs to whoever reads the stream
+        except Exception as error:  # raised to the reader of the stream
             return [error]
 
     async def _play(self, prepared: list[Played]) -> AsyncIterator[ModelEvent]:

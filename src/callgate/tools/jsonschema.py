@@ -49,7 +49,7 @@ class Schema:
     """A compiled schema. With ``top`` the outermost object is a tool's parameters and refuses unknown keys."""
 
     fits: Test
-    """Whether a JSON value fits. Raises ``TooMuchWork``."""
+    """True if a JSON value fits. Raises ``TooMuchWork``."""
 
     def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
         self._steps = _Steps()

@@ -14,7 +14,7 @@ from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 CONTENT: Mapping[str, str] = {name: row.argument for name, row in TABLE.items() if row.argument}
-"""Which argument of a well-known tool its rules are about."""
+"""The argument of each well-known tool that its rules match."""
 
 _WORDS: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
 

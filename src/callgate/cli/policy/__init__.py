@@ -1,1 +1,1 @@
-"""Commands about who may run what: rules, settings and remembered answers."""
+"""Commands for permissions: rules, settings and remembered answers."""

@@ -65,7 +65,7 @@ def _asked(line: bytes) -> Asked:
     if not isinstance(arguments, dict):
         raise _BadLine('"arguments" is an object, as in {"command": "ls"}')
     allow, ask, deny = (_rules(given, key) for key in ("allow", "ask", "deny"))
-    # What is no mode is refused by whoever judges.
+    # The judge refuses an unknown mode.
     return Asked(tool, cast(dict[str, Any], arguments), allow, ask, deny, cast(Any, mode), root or "")
 
 

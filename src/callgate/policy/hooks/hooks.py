@@ -1,4 +1,4 @@
-"""Hooks at work: who is asked about what, and what comes of it."""
+"""Runs hooks: chooses those that match an event, asks them, and merges their answers."""
 
 import json
 import os

@@ -8,5 +8,5 @@ def promise(kept: object, text: str) -> None:
 
 
 def promise_kind(value: object, *kinds: type, text: str) -> None:
-    """A port's type is a promise as well, and nothing but a check like this makes a stranger keep it."""
+    """Raises if the value is of none of these types: a port's type is a promise as well."""
     promise(isinstance(value, kinds), f"{text}, not {value!r}")

@@ -60,7 +60,7 @@ def ast_edit() -> FunctionTool[..., Any]:
         made = await rewrite(run.host.normal("."), wanted, where, limits, partial(_tell, run))
         # The diff of many files takes its time, and must not take the event loop's.
         result = await in_thread(partial(edit_result, made, run.host.normal(".")), threads=threads_of(run.host))
-        if run.cancelled:  # the thread was waited for nevertheless, and nobody will read what would be staged
+        if run.cancelled:  # the thread was waited for nevertheless, and its staged changes would not be read
             raise CancelledError
         if made.changes.files:
             stage(made.changes.label, made.changes, source_tool_name=NAME, details=result.details)

@@ -58,7 +58,7 @@ def _first_lines(text: str, most: int) -> Iterator[str]:
 
 
 def _not_looked_at(cut: Cut) -> str:
-    """Of a limit of files; who says it adds what helps."""
+    """The sentence on a reached limit of files; the caller adds the advice."""
     return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
 
 

@@ -23,7 +23,7 @@ _ELEMENTS = (("script_element", "javascript"), ("style_element", "css"))
 
 
 def embedded(root: "SgNode", text: str) -> Iterator[tuple[str, str]]:
-    """The language of each, and a text in which it stands where it stands in the file, after blanks alone."""
+    """The language and the text of each embedded part; blanks before it keep its position in the file."""
     for kind, usual in _ELEMENTS:
         for element in root.find_all(kind=kind):
             language = _NAMES.get(_said(element).lower() or usual)
