@@ -1,8 +1,8 @@
 """Answering a question of a session from outside the program that runs it.
 
-The file of the question decides who is first, with and without a writer: it is made before anything else. Then, if
-nobody has the session open, the answer is put on record right here. Otherwise it stays for the one who has it; unless
-another answer was put on record just before the file was made, which the log then shows.
+The file of the question decides which answer is first, with and without a writer: it is made before anything else.
+Then, if no program has the session open, the answer is put on record right here. Otherwise the file stays for the
+program that has it; unless another answer was put on record just before the file was made, which the log then shows.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _is_exact(question: Question) -> bool:
 
 
 def _refuse_strangers(log: Path) -> None:
-    """What another user leaves is not read by the one who runs the session."""
+    """AnswerRefused for a log of another user: their program would not read our file."""
     try:
         owner = os.stat(log, follow_symlinks=False).st_uid
     except OSError as error:
@@ -183,7 +183,7 @@ class _Attempt:
             raise
 
     def _put_on_record(self) -> AnswerTaken | None:
-        """None when somebody has the session open."""
+        """None when another program has the session open."""
         log = self._log
         try:
             fd = open_log(log, os.O_RDWR)
@@ -237,7 +237,7 @@ class _Attempt:
         raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
 
     def _refuse_in_vain(self, loaded: Loaded) -> None:
-        """Nobody runs the session: what would not be acted on later is not taken now."""
+        """No program runs the session: refuse an answer that a resume could not use."""
         session, answer = self._log.stem, self._answer
         if not Questions(loaded.events).will_run(self._asked):
             raise AnswerRefused(
@@ -255,7 +255,7 @@ class _Attempt:
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:
-    """Whether it is this answer, and not only one like it. What it says in words may be masked on record."""
+    """True if both are one answer, not only alike. ``note``, ``arguments``, ``always`` may be masked."""
     nothing: dict[str, None] = {"note": None, "arguments": None, "always": None}
     return replace(one, **nothing) == replace(other, **nothing)
 

@@ -1,8 +1,8 @@
 """Answers that other programs leave for the one that has the session open: a file for each question.
 
-``<session id>/answers/<key>.json`` appears whole or not at all, and once: that it is there is the refusal of any other
-answer. It is for its owner alone and holds the answer exactly, secrets included, so it goes as soon as the answer is on
-record. It is read only as what this program wrote: a regular file of the same user, that nobody else can write to.
+``<session id>/answers/<key>.json`` appears whole or not at all, and once: while it exists, any other answer is refused.
+Only its owner can read it. It holds the answer exactly, secrets included, so it is removed as soon as the answer is on
+record. It is read only if it is a regular file of the same user that no other user can write to.
 """
 
 import os
@@ -77,7 +77,7 @@ class Left:
 
     @property
     def is_there(self) -> bool:
-        """Still; not what somebody else left under that name since then."""
+        """True if the file still exists and was not replaced by another."""
         try:
             return read_beside(self.path) == self.data
         except OSError:
@@ -98,7 +98,7 @@ def answers_folder(log: Path) -> Path:
 
 
 def leave_answer(log: Path, asked: Asked, confirmation: Confirmation) -> Left:
-    """Leave an answer, down to the disk. AnswerRefused when there is one; it says whose."""
+    """Leave an answer, synced to disk. AnswerRefused, with its author, when there is one."""
     data = _written(asked, confirmation)
     folder = answers_folder(log)
     try:
@@ -127,7 +127,7 @@ def _make(folder: Path) -> None:
 
 
 def told(first: Confirmation | None) -> str:
-    """Who answered, and what; empty where that is not known."""
+    """The answer and its author, in words; empty if unknown."""
     if first is None:
         return ""
     return f": {first.outcome.replace('_', ' ')}, by {first.by}" + (f" at {first.door}" if first.door else "")

@@ -1,7 +1,7 @@
-"""Which questions of a session are open, as its record has it.
+"""The open questions of a session, from its record.
 
-One that is asked again, because the program ended before anybody answered, is the same question still: an answer that
-was given meanwhile is an answer to it. Once an answer is on record, whatever is asked about the call is another one.
+One that is asked again, because the program ended before an answer came, is still the same question: an answer that
+was given meanwhile is an answer to it. Once an answer is on record, any further question about the call is a new one.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ class Questions:
             self._fold(event)
 
     def will_run(self, asked: Asked) -> bool:
-        """Whether its call goes on when the session is resumed: not one whose message never came."""
+        """True if its call goes on when the session is resumed: its message is on record."""
         return self._message_of.get(asked.question.call_id) in self._messages
 
     def _fold(self, event: Durable) -> None:

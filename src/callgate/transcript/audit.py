@@ -90,7 +90,7 @@ def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
 
 @dataclass(slots=True)
 class _Call:
-    """What the log has said about one call so far."""
+    """The facts of the log about one call so far."""
 
     n: int
     arrived: CallArrived

@@ -1,5 +1,5 @@
-"""Small files beside a log. Only their owner may read them, and only regular files are touched: a link or a pipe of
-that name leads nobody astray and holds nobody up."""
+"""Small files beside a log. Only their owner may read them, and only regular files are touched: a link of
+that name is not followed, and a pipe does not block."""
 
 import os
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """The sessions of one project, without opening each of them.
 
-A cache of what the logs say of themselves, beside them; a log whose size or time is not the one noted is asked again.
+A cache of the summaries of the logs, beside them; a log with another size or time than noted is read again.
 """
 
 import os

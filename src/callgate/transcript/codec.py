@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What can be told of a line at a glance."""
+    """The fields that place a line in the log."""
 
     n: int
     sum: str
@@ -197,7 +197,7 @@ def _written(event: Durable) -> str:
 
 
 def _has_bytes(event: Durable) -> bool:
-    """Whether there are bytes in it, which are on the line as base64: no secret can be seen there from outside."""
+    """True if the event has bytes. They are base64 on the line, where no secret can be seen from outside."""
     match event:
         case QuestionAsked():
             return event.question.preview is not None

@@ -1,4 +1,4 @@
-"""What to keep when a history grows too long: where a kept tail may begin, and old results in short."""
+"""The parts to keep of a history that is too long: where a tail may begin, and old results in short."""
 
 import re
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -93,7 +93,7 @@ def _note(left_out: int, total: int) -> str:
 
 
 def _was_cut(text: str) -> bool:
-    """Whether it has a note whose numbers add up; a text that only quotes one does not."""
+    """True if it has a note with numbers that add up; a text that only quotes one has not."""
     for note in LEFT_OUT.finditer(text):
         left_out, total = (int(number.replace(",", "") or 0) for number in note.groups())
         if total - left_out == len(text) - len(note[0]):

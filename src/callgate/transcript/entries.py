@@ -28,8 +28,8 @@ def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[Entry]
 
 
 def lines_are_missing(fd: int) -> bool:
-    """Whether numbers are left out between the intact lines. Numbers are taken to be those of damaged lines where such
-    lines stand, and a line that stands elsewhere is not missing; the end of a log may be missing without a trace."""
+    """True if numbers are left out between the intact lines. Damaged lines are taken to have the numbers left out
+    around them, and a line in another place is not missing. The end of a log may be missing without a trace."""
     reader = Reader(fd)
     missing: set[int] = set()
     last = damages = bad = 0

@@ -1,4 +1,4 @@
-"""Which session a person means: an id or its beginning, a title, words, or simply the latest."""
+"""The session a person means: an id or its beginning, a title, words, or simply the latest."""
 
 import os
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
-"""Cleaning up: what programs that died left behind, whole sessions that nobody used for long, one that is named.
+"""Cleaning up: files that crashed programs left behind, sessions unused for long, one that is named.
 
-Nothing is removed that somebody has open, or that may just be in the making; nothing that this program did not put
+Nothing is removed that a program has open, or that may just be in the making; nothing that this program did not put
 there, and nothing behind a symbolic link.
 """
 
@@ -70,8 +70,8 @@ def collect(
 
 
 def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
-    """One session with all that belongs to it, file by file. SessionLocked when somebody has it open; then, and when
-    it cannot be opened, nothing is removed."""
+    """Remove a session and all that belongs to it; lists the files. SessionLocked when a program has it open; then, and
+    when it cannot be opened, nothing is removed."""
     # Looked at before: taking the lock leaves a name of our own.
     found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
     with _unused(log, now):
@@ -80,7 +80,7 @@ def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
 
 
 def remove_session(log: Path) -> int:
-    """The log and all that belongs to it; gives the bytes. Whoever calls holds its lock."""
+    """Remove the log and all that belongs to it; gives the bytes. The caller holds its lock."""
     size = 0
     # The log goes first: what an interruption leaves behind is litter, and not a session without its parts.
     for path in _parts(log):
@@ -208,7 +208,7 @@ class _Collection:
 
 @contextmanager
 def _unused(log: Path, now: float) -> Generator[None]:
-    """While nobody has the session open, its agents included. SessionLocked says who has."""
+    """Holds the session's lock. SessionLocked names the holder of it, or of an agent's."""
     _refuse_used(*_agents(log))
     fd = open_log(log, os.O_RDWR)
     try:

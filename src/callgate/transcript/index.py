@@ -1,4 +1,4 @@
-"""What is known of a log without reading it again; see docs/decisions/0008.
+"""The index of a log, which saves reading it again; see docs/decisions/0008.
 
 A cache: it may be missing, old or broken, and is then made anew. It fits exactly one beginning of one file, since the
 sum at its end covers all before.

@@ -71,7 +71,7 @@ class DiskJournal:
 
     @property
     def folder(self) -> Path:
-        """Where artifacts and agents of this session go; made when something does."""
+        """The folder for artifacts and agents of this session; made on first use."""
         return self.path.with_suffix("")
 
     def clean(self, value: T, /) -> T:
@@ -105,7 +105,7 @@ class DiskJournal:
         return self._writer.room()
 
     def read(self) -> Iterable[Durable]:
-        """What was live when it was opened. Once: the events are not kept, and a session is not had twice."""
+        """The events that were live when it was opened. Only once: they are not kept for a second Session."""
         if self._closed or self._events is None:
             how = "closed" if self._closed else "that of another Session already"
             raise StateError(f"the journal of session {self.session} is {how}: open it anew")
@@ -140,8 +140,8 @@ class DiskJournal:
         return await self._writer.call(partial(self._lines.recall, message_id))
 
     async def answers(self) -> Sequence[Confirmation]:
-        """What other programs answered to questions that are open now. The same again until the answer is on record,
-        or forgotten."""
+        """Answers of other programs to questions that are open now. Each is repeated until it is on record, or
+        forgotten."""
         if self._closed or self._held is not None or not self._questions.open:
             return ()
         found = await in_thread(partial(waiting_answers, self.path))

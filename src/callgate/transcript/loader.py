@@ -86,7 +86,7 @@ def load(fd: int, log: Path) -> Loaded:
 
 
 def summarize(fd: int, log: Path) -> Summary:
-    """What a list shows, from the index and the lines behind it where that is enough."""
+    """The summary for a list, from the index and the lines after it if that is enough."""
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = Loaded(fd, log.stem)

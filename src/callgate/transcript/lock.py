@@ -1,6 +1,6 @@
 """One writer per session: a lock on the log itself, which the system releases when its holder dies.
 
-A file beside it says who holds it. That file is only for people: one left behind by a crash locks nobody out.
+A file beside it names the holder. That file is only for people: one left behind by a crash locks nothing.
 """
 
 import os
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 @noun
 class Holder:
-    """Who has a session open. Nothing is known of one that did not say."""
+    """The process that has a session open; empty if it left no name."""
 
     pid: int | None = None
     since: float | None = None
@@ -102,7 +102,7 @@ def drop_name(log: Path) -> None:
 
 
 def read_holder(log: Path) -> Holder:
-    """Who says to hold it; whether somebody does is for ``holder_of`` to find out."""
+    """The holder that the file names; ``holder_of`` checks that the lock is held."""
     try:
         said = loads(read_beside(lock_path(log)))
         since = float(said["since"])
@@ -113,7 +113,7 @@ def read_holder(log: Path) -> Holder:
 
 
 def holder_of(log: Path) -> Holder | None:
-    """Who holds the lock right now, or None."""
+    """The holder of the lock right now, or None."""
     fd = open_log(log, os.O_RDONLY)
     try:
         return None if _try_lock(fd) else read_holder(log)
@@ -138,7 +138,7 @@ def unreadable(log: Path, error: OSError) -> JournalError:
 
 
 def _is_still_there(fd: int, log: Path) -> bool:
-    """Somebody may have cleaned up between opening and locking."""
+    """False if the log was removed between opening and locking."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(log, follow_symlinks=False))
     except OSError:

@@ -222,8 +222,8 @@ class Masker:
         self._others = tuple(each for each, sieve in sieves.items() if len(sieve) < least)
 
     def finds(self, text: str) -> bool:
-        """Whether there is something to mask in the JSON of a log line, whatever escapes it is written with. Bytes are
-        base64 there and cannot be judged from outside: what has some goes through ``noun``."""
+        """True if the JSON of a log line has something to mask, whatever escapes it is written with. Bytes are base64
+        there and cannot be judged from outside: an event with bytes goes through ``noun``."""
         if not self._suspects(text):
             return False
         unmasked = MASK.split(text)[::2]
@@ -369,7 +369,7 @@ _RANDOM = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
 
 
 def _secrets_of(name: str, value: str) -> list[str]:
-    """What of a variable is a secret: the password of an address, whatever the variable is called, or all of it."""
+    """The secrets in a variable: the password of an address, whatever the variable is called, or all of it."""
     value = value.strip()
     if "://" in value[:40]:
         password = _password_of(value)

@@ -1,4 +1,4 @@
-"""Where sessions are kept: ``<data>/projects/<project key>/<session id>.jsonl``."""
+"""The paths of sessions: ``<data>/projects/<project key>/<session id>.jsonl``."""
 
 import os
 import re

@@ -68,7 +68,7 @@ def _from_index(fd: int, index: Index, count: int, counts: Callable[[Message], b
 
 
 def _known(fd: int, index: Index) -> Iterator[Durable]:
-    """What the index calls live, last first."""
+    """The live events of the index, last first."""
     leaf = index.leaf
     for start, end in reversed(index.live):
         for data in _backward(fd, start, end):

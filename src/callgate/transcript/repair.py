@@ -1,4 +1,4 @@
-"""What is done to a damaged log before it is written to again. The intact part stays as it is, byte for byte.
+"""The repair of a damaged log before it is written to again. The intact part stays as it is, byte for byte.
 
 Damaged bytes are copied beside the log first, for its owner alone; then a torn end is cut off, so that the next line
 starts on a clean one.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """Sessions on disk. ``workspace`` says whose (the current folder unless given), ``data`` where they are kept.
+    """Sessions on disk. ``workspace`` is their project (the current folder unless given), ``data`` their folder.
 
     Everything here blocks while it reads and writes, so the methods for a program with a loop are async.
     """
@@ -89,17 +89,17 @@ class Store:
         return listed(self.folder, limit)
 
     def read(self, which: str = LATEST) -> Loaded:
-        """What is on record, without locking or changing anything."""
+        """Read a session without locking or changing anything."""
         return read_log(self.find(which))
 
     def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
-        """What waits for a person's answer in a session, whoever has it open; it is only read. A path is its log."""
+        """The open questions of a session, which may be open elsewhere; it is only read. A path is its log."""
         log = which if isinstance(which, Path) else self.find(which)
         return tuple(each.question for each in questions_in(log).open)
 
     def answer(self, which: str | Path, confirmation: Confirmation) -> AnswerTaken:
-        """Answer a question of a session, whoever has it open: it is told, or finds the answer on record when it is
-        resumed. AnswerRefused when the question has an answer, or is not open; UsageError for what is no answer."""
+        """Answer a question of a session. A program that has it open is told; otherwise the answer is put on record for
+        a resume. AnswerRefused when the question has an answer, or is not open; UsageError for what is no answer."""
         log = which if isinstance(which, Path) else self.find(which)
         return answer_question(log, self.masker, confirmation)
 

@@ -1,4 +1,4 @@
-"""What a list of sessions shows of one, folded from its live events."""
+"""The summary of one session for a list, folded from its live events."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -56,8 +56,8 @@ class Summary:
 
     @property
     def asking(self) -> bool:
-        """A question waits for a person. One whose message is not on record (``spoken``) cannot be answered: after a
-        restart its call does not start."""
+        """True if a question waits for a person. Without its message on record (``spoken``) it cannot be answered:
+        after a restart its call does not start."""
         return self.spoken and bool(self.asked)
 
     @property
@@ -162,7 +162,7 @@ def _run_ended(now: _Now, event: RunEnded) -> None:
 
 
 def tags_of(value: Any) -> tuple[str, ...]:
-    """What was set as tags, if it is a list of any kind."""
+    """The tags of a value, if it is a list of any kind."""
     return tuple(map(str, cast(list[Any], value))) if isinstance(value, list | tuple) else ()
 
 

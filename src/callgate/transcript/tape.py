@@ -100,8 +100,8 @@ class Tape:
         self._pending = []
 
     def _checked_size(self) -> int:
-        """JournalError when the log was removed or replaced. One whose folder was renamed has kept its lines: it is
-        written on where it is now."""
+        """JournalError when the log was removed or replaced. After a rename of its folder it still has its lines:
+        writing goes on in the new place."""
         status = os.fstat(self.fd)
         try:
             there = os.path.samestat(status, os.stat(self.path, follow_symlinks=False))

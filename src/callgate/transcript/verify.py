@@ -1,4 +1,4 @@
-"""Whether a log is what was written: sums, chain, numbering, session, line ends. One line is in memory at a time.
+"""The check that a log is as written: sums, chain, numbering, session, line ends. One line is in memory at a time.
 
 The chain has a front, the line with the highest number so far. A line fits when it follows the front, or follows the
 line right before it as a writer does that found the file like this. Any other is put into words: what was changed,
@@ -39,7 +39,7 @@ class Fault:
 
 @noun
 class Verified:
-    """``lines`` are intact, ``head`` is the sum of the last of them. ``noted_at`` is the line whose sum is the one that
+    """``lines`` are intact, ``head`` is the sum of the last of them. ``noted_at`` is the line with the sum that
     was asked for. ``cut``: bytes of torn ends that were cut off and noted. ``more``: faults that are not listed.
     ``unknown``: intact lines of a newer version, which this one does not read."""
 
@@ -60,7 +60,7 @@ class Verified:
 
 
 def verify(source: int | Path, *, session: str | None = None, head: str | None = None) -> Verified:
-    """Look at every line of a log. ``session`` is whose it should be, if that is known; ``head`` a sum to look for."""
+    """Check every line of a log. ``session`` is the expected session id, if known; ``head`` a sum to look for."""
     if isinstance(source, Path):
         fd = open_log(source, os.O_RDONLY)
         try:
@@ -118,7 +118,7 @@ class _Gap(NamedTuple):
 
 
 class _Check:
-    """What is known after the lines so far."""
+    """The state after the lines so far."""
 
     def __init__(self, session: str | None, head: str | None) -> None:
         self.number = 0
@@ -232,7 +232,7 @@ class _Check:
             self.fault(front.n, front.offset, what, line=front.line)
 
     def _fill(self, here: _Place, length: int) -> bool:
-        """Whether this is a line that was missed before."""
+        """True if this line was missed before: it was moved."""
         gap = next((each for each in self._gaps if each.first <= here.n <= each.last), None)
         if gap is None:
             return False
@@ -292,7 +292,7 @@ def _number(fd: int, damage: Damage) -> int | None:
 
 
 def _read(data: bytes) -> _Read:
-    """What the chain needs. Only JSON is read, not the event in it: that would take several times as long."""
+    """The fields the chain needs. Only JSON is read, not the event in it: that would take several times as long."""
     try:
         found = _decode(data.decode())
         n, session, prev, at = found["n"], found["session"], found["prev"], found["at"]

@@ -1,6 +1,6 @@
-"""The thread that writes a log: group commit, backpressure, and failures that nobody can miss.
+"""The thread that writes a log: group commit, backpressure, and failures that are always reported.
 
-The loop's side only touches memory. The thread's side encodes, writes and syncs; what queued up meanwhile goes out
+The loop's side only touches memory. The thread's side encodes, writes and syncs; lines that queued up meanwhile go out
 together.
 """
 
@@ -27,7 +27,7 @@ _AT_EXIT = 10.0
 
 
 class Lines(Protocol):
-    """What the thread writes. It alone calls this."""
+    """The source of the lines. Only the thread calls it."""
 
     @property
     def path(self) -> Path: ...
@@ -41,11 +41,11 @@ class Lines(Protocol):
         ...
 
     def aside(self) -> None:
-        """What may be lost. Called whenever the thread is awake. Must not raise."""
+        """Write data that may be lost. Called whenever the thread is awake. Must not raise."""
         ...
 
     def rest(self) -> None:
-        """Everything is on disk and nobody waits: time for what can wait. Must not raise."""
+        """Do deferred work: everything is on disk and no caller waits. Must not raise."""
         ...
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Writer:
         self._lines.close()
 
     def _work(self, *, sync: bool) -> None:
-        """Until the queue is empty and nobody waits."""
+        """Write until the queue is empty and no caller waits."""
         if self._tape is None:
             if not self._queue:
                 return
@@ -204,7 +204,7 @@ class Writer:
             self._lines.rest()
 
     def _do_jobs(self) -> None:
-        """Those whose turn it is: what was appended before they were asked for is on disk."""
+        """Run the jobs that are due: all lines appended before them are on disk."""
         while self._jobs and self._synced == self._encoded and not self._queue:
             job = self._jobs.popleft()  # only this thread takes any away
             try:
@@ -228,7 +228,7 @@ class Writer:
         _tell(ready)
 
     def _fail(self, failure: JournalError) -> None:
-        """Tell everybody who waits. Whoever asks from now on wants another try, so they are taken in one step."""
+        """Tell all waiters. A later request wants another try, so they are taken in one step, under the lock."""
         with self._lock:
             self._failure = failure
             waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]

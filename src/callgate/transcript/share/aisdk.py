@@ -34,8 +34,8 @@ class _Slot:
 
 
 def to_ai_sdk(exported: Exported) -> list[dict[str, Any]]:
-    """What was said, in order. Right after each message with calls stands one with exactly one result for each; a
-    result without a call is left out. A summary stands in for what it summed up only where that is not there."""
+    """The messages, in order. Right after each message with calls stands one with exactly one result for each; a
+    result without a call is left out. A summary is used only if the messages it sums up are missing."""
     messages = [event.message for event in exported.events if isinstance(event, MessageAdded)]
     facts = gathered(exported.events)
     out: list[dict[str, Any]] = []

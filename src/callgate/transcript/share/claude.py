@@ -39,7 +39,7 @@ def read_claude(lines: Iterable[bytes]) -> Imported:
 
 
 def looks_like_claude(lines: Iterable[bytes]) -> bool:
-    """Whether the first of these lines are such as Claude Code writes."""
+    """True if the first of these lines look like those of Claude Code."""
     parsed, _ = parse(islice(lines, _GLANCE))
     return any(line.uuid or line.text("sessionId") for line in parsed)
 

@@ -32,7 +32,7 @@ def kind(block: object) -> str:
 
 
 def parts(blocks: Iterable[Any]) -> tuple[Part, ...]:
-    """What was said; empty texts say nothing, and results are told on their own."""
+    """The parts of a message, without empty texts and without results."""
     read = (_part(block) for block in blocks if kind(block) != "tool_result")
     return tuple(part for part in read if part != Text(""))
 
@@ -47,7 +47,7 @@ def call_part(block: dict[str, Any], call_id: str) -> CallPart:
 
 
 def result(block: dict[str, Any] | None) -> Result:
-    """What a call came to; None is a call of which nothing is on record."""
+    """The result of a call; None is a call without a result on record."""
     if block is None:
         return Result.failed("outcome_unknown", _LOST, effects="unknown", started=True)
     given = block.get("content")

@@ -41,7 +41,7 @@ class Line:
 
     @property
     def speaks(self) -> bool:
-        """Whether it can move the conversation on."""
+        """True if it can move the conversation on."""
         return self.type in ("user", "assistant") or self.is_boundary
 
     @property

@@ -1,7 +1,7 @@
 """The turns of a conversation that Claude Code recorded.
 
 It writes each block of a message as a line of its own, and the result of a call as a line that follows the one with the
-call. So parallel calls make the tree fork although nobody left anything: blocks are gathered by the id of their
+call. So parallel calls make the tree fork although no branch was left: blocks are gathered by the id of their
 message, results by the id of their call, wherever they stand.
 """
 
@@ -209,7 +209,7 @@ def _begun(call: Call, index: int, message_id: str, outcome: Result) -> tuple[Du
 
 
 def _speaks(line: Line) -> bool:
-    """Whether the model said it. Claude Code writes its own errors as messages too."""
+    """True if the model said it. Claude Code writes its own errors as messages too."""
     own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
     return line.type == "assistant" and not (own and all(kind(block) != "tool_use" for block in line.blocks()))
 

@@ -54,7 +54,7 @@ def _closing(line: str, fence: str) -> str | None:
 
 
 def _certain(lines: list[str], indent: str, fence: str) -> bool:
-    """Whether an indented block ends the same way inside a list and outside of one: a line with less indentation would
+    """True if an indented block ends the same way inside a list and outside of one: a line with less indentation would
     end the list, and the block with it."""
     for line in lines:
         if set(line.strip(" \t")) == set(fence) and len(line.strip(" \t")) >= len(fence):

@@ -1,4 +1,4 @@
-"""What an export shows, the same for every format: messages with the story of their calls, and marks between them."""
+"""The content of an export, the same for every format: messages with the story of their calls, and marks between."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -67,15 +67,15 @@ def moment(at: float) -> str:
 
 
 def dates(exported: Exported) -> tuple[float, float] | None:
-    """When the first and the last message were said. What was noted about them may have another time: an import has
-    its own."""
+    """The times of the first and the last message. Other events may have other times, such as that of an
+    import."""
     times = [event.at for event in exported.events if isinstance(event, MessageAdded)]
     return (min(times), max(times)) if times else None
 
 
 def read_page(exported: Exported) -> tuple[Said | Mark, ...]:
-    """The session as people read it, in order. A call stands with its message, wherever its facts stand; a call whose
-    message never came stands where it arrived."""
+    """The session as people read it, in order. A call stands with its message, wherever its facts stand; a call
+    without its message stands where it arrived."""
     facts = gathered(exported.events)
     snipped = {name for event in exported.events if isinstance(event, Snipped) for name in event.message_ids}
     messages = {event.message.id for event in exported.events if isinstance(event, MessageAdded)}

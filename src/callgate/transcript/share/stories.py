@@ -1,4 +1,4 @@
-"""What became of each call, put together from the facts that lie apart in the log."""
+"""The story of each call, put together from the facts that lie apart in the log."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class CallStory:
 
 
 class Facts:
-    """What the events say about one call, as far as they were read."""
+    """The facts about one call, from the events read so far."""
 
     def __init__(self) -> None:
         self.decided: list[str] = []
@@ -65,7 +65,7 @@ class Facts:
         )
 
     def _left(self) -> str:
-        """How a call without a result was left."""
+        """The state of a call without a result."""
         if not self.attempt:
             return "not started"
         again = f" (attempt {self.attempt})" if self.attempt > 1 else ""

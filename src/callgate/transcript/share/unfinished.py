@@ -1,4 +1,4 @@
-"""What a session was left in the middle of: questions that wait, and text whose message never came."""
+"""The unfinished parts of a session: questions that wait, and text of a message that never came."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ from callgate.words.noun import noun
 
 @noun
 class Draft:
-    """What is known of a message that was still arriving; ``texts`` stand between its calls."""
+    """The text of a message that was still arriving; ``texts`` stand between its calls."""
 
     message_id: str
     texts: tuple[str, ...]
 
 
 def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
-    """Those a person can still answer. One whose message is not on record is not among them: its call never starts."""
+    """The questions a person can still answer. One without its message on record is left out: its call never starts."""
     questions = Questions(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
