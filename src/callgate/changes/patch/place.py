@@ -96,8 +96,8 @@ class _Page:
         self._done = at
 
     def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
-        """A new line ends as the patch says, if its other lines are the file's byte by byte; else like the line before
-        it, the first one like the first of the file."""
+        """A new line ends as the patch says, if its other lines are the file's byte by byte or the file is empty; else
+        like the line before it, the first one like the first of the file."""
         if line.ended is False:
             return _Line(line.text, b"", sure=True)
         if exact:
@@ -113,7 +113,7 @@ class _Page:
         forms = [chunk.lines, trimmed] if (trimmed := _trimmed(chunk.lines)) != chunk.lines else [chunk.lines]
         forms = [form for form in forms if any(line.sign in (b" ", b"-") for line in form)]
         if not forms:
-            return self._place_for_new(chunk, after), trimmed, False
+            return self._place_for_new(chunk, after), trimmed, not self._lines
         for way in range(len(_WAYS)):
             for form in forms:
                 found = self._find(way, _wanted(form), after, chunk)
