@@ -61,7 +61,7 @@ class DiskJournal:
         self._closed = False
         self.number = 0 if loaded is None else loaded.n
         self.notes: tuple[str, ...] = ()
-        """What a person should know who resumes the session."""
+        """Notes for a person who resumes the session."""
         if loaded is not None and loaded.unknown:
             self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
 

@@ -24,7 +24,7 @@ class ExecutorSettings:
     max_result_chars: int = 30_000
     max_error_chars: int = 10_000
     patience: float | None = None
-    """How long a question waits for its answer, which is then no; None is for ever."""
+    """Seconds that a question waits for its answer, which is no after that; None waits without a limit."""
 
     def checked(self) -> "ExecutorSettings":
         """UsageError names the setting that cannot be."""
