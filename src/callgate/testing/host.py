@@ -46,7 +46,7 @@ class MemoryHost:
         if found == ROOT or any(name.startswith(below) for name in self.files):
             kind = "folder"
         inside = found == ROOT or found.startswith(ROOT + "/")
-        return Place(path, (found,), found, inside, kind, oddity(path))
+        return Place(path, (found,), found, inside=inside, kind=kind, fault=oddity(path))
 
     def text(self, path: str) -> str:
         """A file's content, for assertions."""

@@ -1,0 +1,80 @@
+"""Names and sentences: one public class per name, nouns of many fields built by keyword, docstrings that begin with
+their subject."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.house.tree import PACKAGE, dotted, parsed, python_files, shown
+
+# Public class names that still stand for two things. A name leaves this list with its second class; none may come.
+STILL_SHARED = """
+    Answer Arguments Asked Call Changed Draft Edit Entry Fault File Folder Found Given History Host
+    Hunk Journal Limits Line Loaded Merged Node Parser Parts Pattern Paused Place Questions Reader Record
+    Refused Replacement Rule Run Said Skipped Source Stage Step Toolbox Turn View Walk Watched Where
+    Written
+"""
+# Files that still build a wide noun without naming its fields.
+STILL_POSITIONAL = """
+    admin/changes/__init__.py cli/policy/decide.py core/intake.py core/ledger.py core/outcomes.py core/perform.py
+    core/runs.py core/turn.py host/paths.py policy/answer_rules.py policy/hooks/hooks.py policy/hooks/merge.py
+    policy/hooks/reading.py tools/structural/search.py transcript/codec.py transcript/verify.py
+"""
+MANY_FIELDS = 5
+RIDDLES = ("What", "Whether", "Who", "Whoever", "Which", "How", "Where", "Why", "When")
+
+
+def classes(path: Path) -> Iterator[ast.ClassDef]:
+    return (node for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
+
+
+def homes() -> dict[str, list[str]]:
+    """The files of every public class, by its name."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in python_files("src"):
+        for each in parsed(path).body:
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                found[each.name].append(shown(path))
+    return found
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    shared = {name: files for name, files in homes().items() if len(files) > 1}
+    new = [f"{name}: {', '.join(files)}" for name, files in sorted(shared.items()) if name not in STILL_SHARED.split()]
+    assert not new, "one name for two classes:\n" + "\n".join(new)
+
+
+def fields(node: ast.ClassDef) -> int:
+    return sum(isinstance(each, ast.AnnAssign) for each in node.body)
+
+
+def is_noun(node: ast.ClassDef) -> bool:
+    marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in node.decorator_list)
+    return any(dotted(mark) in ("noun", "dataclass", "dataclasses.dataclass") for mark in marks)
+
+
+def test_a_noun_of_many_fields_is_built_with_keywords() -> None:
+    files = python_files("src")
+    wide = {each.name for path in files for each in classes(path) if is_noun(each) and fields(each) > MANY_FIELDS}
+    assert len(wide) > 10, "the nouns are not found"
+    found = [
+        f"{shown(path)}:{node.lineno}: {dotted(node.func)} has {len(node.args)} arguments without a name"
+        for path in files
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and dotted(node.func) in wide and len(node.args) > MANY_FIELDS
+        if path.relative_to(PACKAGE).as_posix() not in STILL_POSITIONAL.split()
+    ]
+    assert not found, "name the arguments:\n" + "\n".join(found)
+
+
+def test_a_docstring_begins_with_its_subject() -> None:
+    found = [
+        f"{shown(path)}:{node.body[0].lineno}: {text.splitlines()[0]}"
+        for path in python_files("src")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node, clean=False))
+        and text.split(maxsplit=1)[0].rstrip(",:;.") in RIDDLES
+    ]
+    assert not found, "say the subject first:\n" + "\n".join(found)
