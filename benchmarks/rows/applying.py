@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 
@@ -32,7 +32,7 @@ class _Stage:
 
     def __init__(self, folder: Path, many: int) -> None:
         self._root, self._journal = folder / "root", folder / "journal"
-        self._history = History(folder / "kept")
+        self._history = ChangeHistory(folder / "kept")
         self._paths = [f"f{number % FOLDERS}/{number}.txt" for number in range(many)]
         self._round = 0
         for path in self._paths:

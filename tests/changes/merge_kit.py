@@ -1,16 +1,13 @@
-"""Versions of a file as examples, what git makes of them, and a count of the work."""
+"""Versions of a file as examples, and what git makes of them."""
 
 import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -29,10 +26,9 @@ def needs_git() -> None:
         pytest.skip("there is no git to compare with")
 
 
-def by_git(command: str, cases: Sequence[Sequence[bytes]]) -> list[tuple[int, bytes]]:
-    """The exit code and the output of a command of git for each case; its files are ``0``, ``1`` and so on. One shell
-    for all of them saves much of the time."""
-    loop = f'for case in *; do cd "$case"; git {command} >out; echo $? >code; cd ..; done'
+def merged_by_git(cases: Sequence[Versions]) -> list[bytes | None]:
+    """The output of ``git merge-file`` for each case, None where it has conflicts. One shell runs all of them."""
+    loop = 'for case in *; do cd "$case"; git merge-file -p -q 1 0 2 >out; echo $? >code; cd ..; done'
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name) / str(number) for number in range(len(cases))]
         for folder, case in zip(folders, cases, strict=True):
@@ -40,12 +36,7 @@ def by_git(command: str, cases: Sequence[Sequence[bytes]]) -> list[tuple[int, by
             for number, data in enumerate(case):
                 (folder / str(number)).write_bytes(data)
         subprocess.run(["sh", "-c", loop], cwd=name, env=PLAIN, check=True)
-        return [(int((folder / "code").read_text()), (folder / "out").read_bytes()) for folder in folders]
-
-
-def merged_by_git(cases: Sequence[Versions]) -> list[bytes | None]:
-    """None where git has conflicts."""
-    outcomes = by_git("merge-file -p -q 1 0 2", cases)
+        outcomes = [(int((folder / "code").read_text()), (folder / "out").read_bytes()) for folder in folders]
     # Up to 127 it is the number of conflicts; above that an error of git's own.
     assert max(code for code, _ in outcomes) < 128
     return [None if code else output for code, output in outcomes]
@@ -90,44 +81,24 @@ def versions() -> st.SearchStrategy[Versions]:
     return st.one_of(related(), related(), related(), unrelated())
 
 
-def long_versions(seed: int) -> Versions:
-    """Hundreds of lines with hundreds of edits: beyond where the search stops looking for the shortest way."""
+def edited_by_two(seed: int) -> Versions:
+    """A file with many lines that repeat, as programs have them, and two copies with some edits each."""
     pick = random.Random(seed)
-    letters = [b"%d\n" % number for number in range(pick.choice((3, 30, 300, 1500)))]
-    base = pick.choices(letters, k=pick.choice((600, 1500)))
+    usual = [b"}\n", b"\n", b"else:\n", b"    pass\n", b"    return\n"]
 
-    def edited(edits: int) -> list[bytes]:
+    def line(own: str) -> bytes:
+        return pick.choice(usual) if pick.random() < 0.4 else f"{own} {pick.random():.3f}\n".encode()
+
+    base = [line("line") for _ in range(pick.choice((30, 100, 400)))]
+
+    def edited(edits: int) -> bytes:
         copy = list(base)
         for _ in range(edits):
             at = pick.randrange(len(copy))
-            copy[at : at + pick.randrange(3)] = pick.choices([*letters, b"x\n"], k=pick.randrange(3))
-        return copy
+            copy[at : at + pick.randrange(4)] = [line("new") for _ in range(pick.randrange(5))]
+        return b"".join(copy)
 
-    ours, theirs = edited(pick.choice((10, 100, 400))), edited(pick.choice((1, 3)))
-    if pick.random() < 0.5:
-        start = pick.randrange(len(ours))
-        part = ours[start:]
-        pick.shuffle(part)
-        ours[start:] = part
-    return b"".join(base), b"".join(ours), b"".join(theirs)
-
-
-def lines_run(work: Callable[[], object]) -> int:
-    """How many lines of Python run. (`tests.steps` counts calls; the loops that matter here make none.)"""
-    count = 0
-
-    def tick(_frame: FrameType, event: str, _arg: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return tick
-
-    before = sys.gettrace()
-    sys.settrace(tick)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
+    return b"".join(base), edited(pick.choice((1, 3, 8))), edited(pick.choice((1, 3)))
 
 
 def numbered(count: int) -> list[bytes]:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.history import LARGE, History
+from callgate.changes.history import LARGE, ChangeHistory
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import JournalError
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
-    return History(tmp_path / "changes")
+def history(tmp_path: Path) -> ChangeHistory:
+    return ChangeHistory(tmp_path / "changes")
 
 
 def change(label: str = "edit", *files: FileChange, **more: object) -> ChangeSet:
@@ -31,7 +31,7 @@ paths = st.text(st.characters(exclude_characters="\0/", codec="utf-8"), min_size
 
 @given(st.lists(st.builds(FileChange, paths, contents, contents, st.none() | paths, st.none() | st.integers(0, 0o777))))
 def test_what_is_kept_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, files: list[FileChange]) -> None:
-    history = History(tmp_path_factory.mktemp("any"))
+    history = ChangeHistory(tmp_path_factory.mktemp("any"))
     made = change("any", *files) if files else change()
     kept = history.save(made, "s1", now=5.0)
     (found,) = history.all()
@@ -39,7 +39,7 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFact
     assert history.load(found) == made
 
 
-def test_states_follow_each_other_and_modes_are_taken_over(history: History) -> None:
+def test_states_follow_each_other_and_modes_are_taken_over(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=1.0)
     assert (kept.state, kept.turn, kept.number, kept.name) == ("staged", "a3", 1, "s1/1")
     applied = change("edit", FileChange("a", b"1", b"2", mode_before=0o755))
@@ -50,14 +50,14 @@ def test_states_follow_each_other_and_modes_are_taken_over(history: History) -> 
 
 
 @pytest.mark.spec("CHG-3")
-def test_changes_are_ordered_by_their_number_whatever_the_clock_says(history: History) -> None:
+def test_changes_are_ordered_by_their_number_whatever_the_clock_says(history: ChangeHistory) -> None:
     for number, now in enumerate((5.0, 9.0, 2.0)):
         history.save(change(f"change {number}"), "s1", now=now)
     assert [kept.label for kept in history.all("s1")] == ["change 2", "change 1", "change 0"]
     assert history.all("none") == []
 
 
-def test_a_staged_change_counts_from_when_it_is_applied(history: History) -> None:
+def test_a_staged_change_counts_from_when_it_is_applied(history: ChangeHistory) -> None:
     staged = [history.save(change(f"staged {number}"), "s1", now=9.0) for number in range(2)]
     history.save(change("direct"), "s1", now=5.0, state="applying")
     history.take_on(staged[1], now=1.0, id="a2/c1")
@@ -67,7 +67,7 @@ def test_a_staged_change_counts_from_when_it_is_applied(history: History) -> Non
 
 
 @pytest.mark.spec("CHG-3")
-def test_one_mark_reverts_all_that_an_undo_names_and_an_undo_of_it_brings_them_back(history: History) -> None:
+def test_one_mark_reverts_all_that_an_undo_names_and_an_undo_of_it_brings_them_back(history: ChangeHistory) -> None:
     for label in ("one", "two"):
         history.mark(history.save(change(label), "s1", now=0.0), "applied", now=0.0)
     undo = history.save(change("undo"), "s1", now=0.0, state="applying", reverts=(1, 2))
@@ -80,7 +80,7 @@ def test_one_mark_reverts_all_that_an_undo_names_and_an_undo_of_it_brings_them_b
 
 
 @pytest.mark.spec("CHG-3")
-def test_a_mark_that_the_disk_cut_off_is_repaired_by_the_next_one(history: History) -> None:
+def test_a_mark_that_the_disk_cut_off_is_repaired_by_the_next_one(history: ChangeHistory) -> None:
     """For every length of the torn line: the change can be read, and marked again."""
     kept = history.save(change("a"), "s1", now=0.0, state="applying")
     whole = history.file("s1", 1).read_bytes()
@@ -94,7 +94,7 @@ def test_a_mark_that_the_disk_cut_off_is_repaired_by_the_next_one(history: Histo
 
 
 def test_a_mark_for_which_there_is_no_space_leaves_whole_lines(
-    history: History, monkeypatch: pytest.MonkeyPatch
+    history: ChangeHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = history.save(change("a"), "s1", now=0.0, state="applying")
     whole = history.file("s1", 1).read_bytes()
@@ -113,7 +113,7 @@ def test_a_mark_for_which_there_is_no_space_leaves_whole_lines(
     assert history.file("s1", 1).read_bytes() == whole
 
 
-def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: History) -> None:
+def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: ChangeHistory) -> None:
     kept = history.save(change("a"), "s1", now=0.0, state="applying")
     with history.file("s1", 1).open("ab") as file:
         file.write(b'{"state": "app\x00\n')
@@ -123,7 +123,7 @@ def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: History) -
     assert "line 2 is damaged, the rest counts" in fault
 
 
-def test_what_a_killed_program_left_half_written_is_removed(history: History) -> None:
+def test_what_a_killed_program_left_half_written_is_removed(history: ChangeHistory) -> None:
     history.save(change("large", FileChange("a", None, b"x" * (LARGE + 1))), "s1", now=0.0)
     blobs = history.of("s1") / "blobs"
     (whole,) = blobs.iterdir()
@@ -135,13 +135,13 @@ def test_what_a_killed_program_left_half_written_is_removed(history: History) ->
     assert history.faults("s1") == []
 
 
-def test_a_content_that_stands_in_many_files_is_kept_once(history: History) -> None:
+def test_a_content_that_stands_in_many_files_is_kept_once(history: ChangeHistory) -> None:
     files = [FileChange(str(number), b"old" * 100, b"new" * 100) for number in range(50)]
     history.save(change("many", *files), "s1", now=0.0)
     assert (history.of("s1") / "0001.pack").stat().st_size == 600
 
 
-def test_a_large_content_is_kept_by_itself(history: History, tmp_path: Path) -> None:
+def test_a_large_content_is_kept_by_itself(history: ChangeHistory, tmp_path: Path) -> None:
     large = os.urandom(LARGE + 1)
     source = tmp_path / "large"
     source.write_bytes(large)
@@ -155,7 +155,7 @@ def test_a_large_content_is_kept_by_itself(history: History, tmp_path: Path) -> 
     assert [file.name for file in (history.of("s1") / "blobs").iterdir()] == [named.sha256]
 
 
-def test_a_line_that_was_cut_off_does_not_count(history: History) -> None:
+def test_a_line_that_was_cut_off_does_not_count(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=0.0)
     with (history.of("s1") / "0001.jsonl").open("ab") as file:
         file.write(b'{"state": "appl')
@@ -163,7 +163,7 @@ def test_a_line_that_was_cut_off_does_not_count(history: History) -> None:
 
 
 @pytest.mark.parametrize("text", [b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
-def test_what_cannot_be_read_is_named_and_the_others_are_there(history: History, text: bytes) -> None:
+def test_what_cannot_be_read_is_named_and_the_others_are_there(history: ChangeHistory, text: bytes) -> None:
     kept = history.save(change(), "s1", now=0.0)
     (history.of("s1") / "0002.jsonl").write_bytes(text)
     assert history.all() == [kept]
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_is_named_and_the_others_are_there(history: History,
     assert history.save(change(), "s1", now=1.0).number == 3
 
 
-def test_contents_that_are_damaged_or_gone_are_an_error(history: History) -> None:
+def test_contents_that_are_damaged_or_gone_are_an_error(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=0.0)
     pack = history.of("s1") / "0001.pack"
     pack.write_bytes(b"xx")
@@ -186,15 +186,15 @@ def test_contents_that_are_damaged_or_gone_are_an_error(history: History) -> Non
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(JournalError, match="the change cannot be kept in"):
-        History(tmp_path / "file").save(change(), "s1", now=0.0)
-    history = History(tmp_path / "there")
+        ChangeHistory(tmp_path / "file").save(change(), "s1", now=0.0)
+    history = ChangeHistory(tmp_path / "there")
     kept = history.save(change(), "s1", now=0.0)
     (history.of("s1") / "0001.jsonl").unlink()
     with pytest.raises(JournalError, match="the change s1/1 cannot be marked"):
         history.mark(kept, "applied", now=1.0)
 
 
-def test_all_of_it_is_private(history: History) -> None:
+def test_all_of_it_is_private(history: ChangeHistory) -> None:
     history.save(change("x", FileChange("a", os.urandom(LARGE + 1), b"1")), "s1", now=0.0)
     for path in history.folder.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
@@ -23,7 +23,7 @@ class Stage:
         self.root.mkdir()
         self.applying = folder / "applying"
         self.local = LocalHost(self.root, journal=self.applying)
-        self.host = HistoryHost(self.local, History(folder / "kept"), "s1")
+        self.host = HistoryHost(self.local, ChangeHistory(folder / "kept"), "s1")
 
     def states(self) -> list[str]:
         return [kept.state for kept in self.host.history.all()]

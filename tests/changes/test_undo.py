@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.history import LARGE, History, Kept
+from callgate.changes.history import LARGE, ChangeHistory, Kept
 from callgate.changes.undo import UndoPlan, plan, reader
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
@@ -22,7 +22,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "root"
         self.root.mkdir()
-        self.history = History(folder / "changes")
+        self.history = ChangeHistory(folder / "changes")
         self.now = 0.0
 
     def apply(self, *files: FileChange, label: str = "edit") -> Kept:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.cli.terminal import width
 from callgate.words.changes import ChangeSet, FileChange
 from tests.cli.changes_kit import AT, HOSTILE, LINES, Works
@@ -230,7 +230,7 @@ def test_a_fault_is_one_line_that_says_what_to_do(words: tuple[str, ...], said: 
 def test_a_change_that_is_half_applied_is_shown_as_such(works: Works, desk: Desk) -> None:
     log = works.session()
     half = ChangeSet("half", (FileChange("a", b"1", b"2"), FileChange("b", b"1", b"2")), "Edit", "a9/c9")
-    History(log.parent).save(half, log.stem, now=AT, state="applying")
+    ChangeHistory(log.parent).save(half, log.stem, now=AT, state="applying")
     told = " ".join(desk.good("changes").out.split())
     assert "1 applying" in told
     assert "half applied, or under way: the next session or `callgate undo` in this folder finishes" in told

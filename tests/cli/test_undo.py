@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.cli.terminal import width
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
@@ -336,7 +336,7 @@ def test_programs_hear_of_conflicts(works: Works, desk: Desk) -> None:
 def crash(works: Works, log: Path, *files: FileChange, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program dies when the first file is in its place."""
     changes = ChangeSet("half", files, "Edit", "a9/c9")
-    kept = History(log.parent).save(changes, log.stem, now=AT + 1e9, state="applying")
+    kept = ChangeHistory(log.parent).save(changes, log.stem, now=AT + 1e9, state="applying")
     with dies_after(1, monkeypatch):
         apply_changes(changes, works.root, log.parent / "applying", kept.name)
 

@@ -15,9 +15,9 @@ class Died(BaseException):
 @contextmanager
 def dies_after(commits: int, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Inside, an apply dies when so many of its files are in their places."""
-    real, done = replacement.Replacement.commit, 0
+    real, done = replacement.FileReplacement.commit, 0
 
-    def commit(self: replacement.Replacement) -> None:
+    def commit(self: replacement.FileReplacement) -> None:
         nonlocal done
         if done == commits:
             raise Died
@@ -28,8 +28,8 @@ def dies_after(commits: int, monkeypatch: pytest.MonkeyPatch) -> Generator[None]
         raise Died
 
     with monkeypatch.context() as patch:
-        patch.setattr(replacement.Replacement, "commit", commit)
-        patch.setattr(replacement.Replacement, "undo", lambda self: True)
+        patch.setattr(replacement.FileReplacement, "commit", commit)
+        patch.setattr(replacement.FileReplacement, "undo", lambda self: True)
         patch.setattr(apply._Apply, "_give_up", lambda self, left: None)
         patch.setattr(apply._Apply, "_finish", finish)
         with pytest.raises(Died):

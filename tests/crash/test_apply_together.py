@@ -32,7 +32,7 @@ from typing import Any, Literal
 import pytest
 
 from callgate import DecisionGate, Executor, Prompt, Session, Store, tool
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.core.ports import Case, Check, Host, Run
 from callgate.host.local import LocalHost
@@ -127,7 +127,7 @@ class Desk:
             (self.root / path).write_bytes(f"{START} {path}".encode())
         self.journal = folder / "journal"
         local = LocalHost(self.root, clock=ManualClock(), journal=None if kind == "bare" else self.journal)
-        self.history = History(folder / "kept")
+        self.history = ChangeHistory(folder / "kept")
         self.host: Host = HistoryHost(local, self.history, "s1") if kind == "kept" else local
         self.edit = PlainTool("edit", traits=lambda a: Traits("mutating", writes(*a["locks"])), preview=self._proposed)
         self.look = PlainTool("look", self._look, traits=lambda a: Traits("none", reads(*a["paths"])))
@@ -317,7 +317,7 @@ def test_two_sessions_of_a_workspace_change_its_files_one_behind_the_other(tmp_p
             await session.send(Prompt("go"))
             parts = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
             told = ["".join(each.text for each in part.content if isinstance(each, Text)) for part in parts]
-            return told, Counter(kept.state for kept in History(store.folder).all(session.id))
+            return told, Counter(kept.state for kept in ChangeHistory(store.folder).all(session.id))
 
     async def main() -> Sequence[tuple[list[str], Counter[str]]]:
         return await asyncio.gather(work("one"), work("two"))

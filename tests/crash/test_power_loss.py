@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
@@ -20,7 +20,7 @@ SESSION = "s1"
 
 def kept_host(world: Path) -> HistoryHost:
     local = LocalHost(world / "root", journal=world / "data" / "applying")
-    return HistoryHost(local, History(world / "data"), SESSION)
+    return HistoryHost(local, ChangeHistory(world / "data"), SESSION)
 
 
 class Cut:

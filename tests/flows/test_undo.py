@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, Store, tool
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
 from callgate.host.clock import LoopClock
@@ -45,8 +45,8 @@ class Desk:
         return Session(model, [write], journal=journal, root=self.root, mode="bypass", **options), model
 
     @property
-    def history(self) -> History:
-        return History(self.store.folder)
+    def history(self) -> ChangeHistory:
+        return ChangeHistory(self.store.folder)
 
     def host(self, session: str) -> HistoryHost:
         """As ``callgate undo`` has it, outside of the session."""

@@ -1,9 +1,8 @@
-"""Opening beneath a folder: by the kernel and step by step, with somebody swapping folders meanwhile."""
+"""Opening beneath a folder, also while another program swaps folders."""
 
 import errno
 import os
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from hypothesis import given
 
 from callgate.host import beneath
 from callgate.host.applying import apply_changes
-from callgate.host.beneath import Folder, Links, kernel_open, open_beneath
+from callgate.host.beneath import Links, OpenFolder, open_beneath
 from callgate.host.files import write_new
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -23,19 +22,9 @@ from tests.host.test_paths import PARTS, TREES, grow
 
 pytestmark = pytest.mark.spec("GATE-3a")
 
-BY_KERNEL = pytest.param("kernel", marks=pytest.mark.skipif(kernel_open() is None, reason="this system has no openat2"))
-
-
-@pytest.fixture(params=[BY_KERNEL, "steps"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each test is about both ways to open."""
-    if request.param == "steps":
-        monkeypatch.setattr(beneath, "kernel_open", lambda: None)
-    return request.param
-
 
 @pytest.fixture
-def root(tmp_path: Path, way: str) -> Path:
+def root(tmp_path: Path) -> Path:
     folder = tmp_path.resolve() / "root"
     (folder / "deep/er").mkdir(parents=True)
     (folder / "deep/file").write_bytes(b"deep")
@@ -196,43 +185,8 @@ def test_an_error_without_words_gets_some() -> None:
     assert beneath._why(OSError("gone"), "follow") == "gone"  # pyright: ignore[reportPrivateUsage]
 
 
-def test_elsewhere_than_on_linux_the_kernel_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert kernel_open.__wrapped__() is None
-
-
-@pytest.mark.parametrize("trouble", [ImportError(), OSError(errno.ENOSYS, ""), OSError(errno.EPERM, "")], ids=repr)
-def test_a_kernel_that_cannot_or_may_not_is_not_asked(trouble: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> int:
-        raise trouble
-
-    monkeypatch.setattr(beneath, "_by_openat2", lambda: fails)
-    with no_descriptor_is_left():
-        assert kernel_open.__wrapped__() is None
-
-
-@pytest.mark.skipif(kernel_open() is None, reason="this system has no openat2")
-def test_where_the_kernel_gives_up_the_steps_go_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def busy(*_: object) -> int:
-        raise OSError(errno.EAGAIN, "busy")
-
-    monkeypatch.setattr(beneath, "kernel_open", lambda: busy)
-    assert read(root, "deep/file") == b"deep"
-
-
-@pytest.mark.skipif(kernel_open() is None, reason="this system has no openat2")
-def test_a_call_that_was_interrupted_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ctypes
-
-    left = [errno.EINTR, errno.EINTR, errno.EACCES]
-    monkeypatch.setattr(ctypes, "get_errno", lambda: left.pop(0))
-    with pytest.raises(PermissionError):
-        open_beneath(tmp_path, "none", os.O_RDONLY)
-    assert not left
-
-
 def test_a_folder_is_held_whatever_becomes_of_its_name(root: Path) -> None:
-    with Folder.held(str(root)) as top, top.below(("deep",)) as deep:
+    with OpenFolder.held(str(root)) as top, top.below(("deep",)) as deep:
         (root / "deep").rename(root / "moved")
         (root / "deep").symlink_to("..")
         with open(deep.opened("file"), "rb") as file:
@@ -240,13 +194,13 @@ def test_a_folder_is_held_whatever_becomes_of_its_name(root: Path) -> None:
         assert deep.status("file").st_size == 4
         with pytest.raises(OSError, match="symbolic link"), top.below(("deep",)):
             pass
-    with Folder.held(str(root)) as top, top.below(()) as same:
+    with OpenFolder.held(str(root)) as top, top.below(()) as same:
         assert same.status("file").st_size == 3
 
 
 def test_where_folders_cannot_be_held_paths_will_do(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beneath, "HOLDS_FOLDERS", False)
-    with Folder.held(str(root)) as top, top.below(("deep",)) as deep:
+    with OpenFolder.held(str(root)) as top, top.below(("deep",)) as deep:
         assert (top.descriptor, deep.descriptor) == (None, None)
         assert deep.of("file") == f"{root}/deep/file"
         with open(deep.opened("file"), "rb") as file:
@@ -322,23 +276,24 @@ def test_a_new_file_that_cannot_be_finished_is_not_left(root: Path) -> None:
 
 
 @given(TREES, PARTS.map("/".join))
-def test_both_ways_open_the_same_and_never_outside(tree: list[tuple[str, str, str]], path: str) -> None:
+def test_a_file_is_opened_if_and_only_if_its_real_path_is_beneath(tree: list[tuple[str, str, str]], path: str) -> None:
     with tempfile.TemporaryDirectory() as name, no_descriptor_is_left():
         folder = Path(os.path.realpath(name))
         root = grow(tree, folder)
-        for links in ("follow", "refuse"):
-            said = {opened(root, path, links, find) for find in (kernel_open, lambda: None)}
-            assert len(said) == 1, said
-            assert b"outside" not in said
+        real = Path(os.path.realpath(root / path))
+        found = opened(root, path, "follow")
+        assert found != b"outside"
+        if found is not None:
+            assert real.is_relative_to(root)
+            assert found == real.read_bytes()
+        assert opened(root, path, "refuse") in (None, found)
 
 
-def opened(root: Path, path: str, links: Links, find: Callable[[], object]) -> bytes | int | None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(beneath, "kernel_open", find)
-        try:
-            return read(root, path, links)
-        except OSError as error:
-            return error.errno
+def opened(root: Path, path: str, links: Links) -> bytes | None:
+    try:
+        return read(root, path, links)
+    except OSError:
+        return None
 
 
 SWAPS = 200

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.staging.room import MOST_FORCED
@@ -164,7 +164,7 @@ def check_callbacks(world: World, watch: Watch, *, crashed: bool = False) -> Non
 
 def check_history(world: World, watch: Watch) -> None:
     """What is kept of the changes says the same as the record."""
-    states = {each.number: each.state for each in History(world.store.folder).all()}
+    states = {each.number: each.state for each in ChangeHistory(world.store.folder).all()}
     pending = {each.change for each in watch.state.actions.values()}
     assert {number for number, state in states.items() if state == "staged"} == pending - {None}
     for action in watch.staged.values():

@@ -283,13 +283,13 @@ def as_host(
             return parent.host
         place = place or _root_of(parent.host)
     if journal is not None and journal.path is not None:
-        from callgate.changes.history import History  # with sessions on disk alone
+        from callgate.changes.history import ChangeHistory  # with sessions on disk alone
         from callgate.changes.history_host import HistoryHost
 
         folder, every = journal.path.with_suffix(""), journal.path.parent
         # One journal for all sessions of a workspace: they apply to the same files.
         host = LocalHost(place, folder / "artifacts", clean=journal.clean, journal=every / "applying")
-        return HistoryHost(host, History(every), journal.session)
+        return HistoryHost(host, ChangeHistory(every), journal.session)
     return LocalHost(place)
 
 

@@ -75,7 +75,7 @@ class Kept:
         return self.id.rpartition("/")[0]
 
 
-class History:
+class ChangeHistory:
     """The changes of the sessions in a folder, each beside the log of its session. Blocks."""
 
     def __init__(self, folder: Path) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from callgate.changes.history import History, Kept, State
+from callgate.changes.history import ChangeHistory, Kept, State
 from callgate.changes.undo import Read, UndoPlan, plan, reader
 from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
@@ -25,7 +25,7 @@ class HistoryHost:
     """The local host of one session, with its history. A change is applied only after it is on disk with the contents
     before it. ``unsettled``: recovery has something to do, at the start or after an apply that failed half-way."""
 
-    def __init__(self, host: LocalHost, history: History, session: str) -> None:
+    def __init__(self, host: LocalHost, history: ChangeHistory, session: str) -> None:
         self._host = host
         self.history = history
         self.session = session

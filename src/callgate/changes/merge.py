@@ -1,15 +1,24 @@
-"""Two versions of a file that both come from a third: one that has the changes of both, or where they collide.
+"""Merges two versions of a file that both come from a third (diff3), or names the lines where they collide.
 
-The outcome is that of ``git merge-file``: the same bytes where it merges, a conflict where it has one. Changes of the
-two sides are independent if a line of the base lies between them that neither has changed; the same change on both
-sides is made once.
+Changes of the two sides are independent if a line of the base lies between them that neither has changed; the same
+change on both sides is made once. Where lines repeat, a change could lie in several places: it is moved as ``git``
+moves it, so that the same change lies at the same place on both sides.
 """
 
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 
-from callgate.changes.merge_align import Hunk, hunks
+from callgate.changes.matching import matches
 from callgate.words.noun import noun
+
+_EFFORT = 500_000
+"""Steps of the search for common lines: some tenths of a second."""
+
+_Lines = list[int]
+"""Each line as a number; equal lines have equal numbers."""
+_Change = tuple[int, int, int]
+"""The lines ``[start, end)`` of the base gave way to others, and how many more those are."""
 
 Span = tuple[int, int]
 """The first and the last line, counted from 1. Where there are no lines, the last is one before the first."""
@@ -38,7 +47,7 @@ class Region:
 
 
 @noun
-class Merged:
+class MergedText:
     """The file with the changes of both sides."""
 
     data: bytes
@@ -56,30 +65,26 @@ class Conflict:
         return self.reason or "; ".join(region.text() for region in self.regions)
 
 
-def merge(base: bytes, ours: bytes, theirs: bytes) -> Merged | Conflict:
+def merge(base: bytes, ours: bytes, theirs: bytes) -> MergedText | Conflict:
     """The changes from ``base`` to ``theirs``, made in ``ours``.
 
     Works on lines, which end at ``\\n`` and are equal only byte for byte: line ends, and a missing last one, survive as
     they are. Content with a NUL byte is never merged: it is taken whole if one side did not change it, or both changed
     it to the same.
 
-    Pure computation, milliseconds as a rule, but not for the event loop: work is bounded by the lines times
-    ``merge_align.PATIENCE``, which is some seconds for ten thousand shuffled lines. Beyond that bound the alignment of
-    lines is no longer the shortest, and no line is lost by it; for very long files (``merge_align.MANY``) it is given
-    up, which is a conflict.
+    Pure computation, milliseconds as a rule, but not for the event loop. Where finding the common lines would take more
+    than the bounded effort, whole stretches count as changed: that makes conflicts, and loses no line.
     """
     if ours in (base, theirs):
-        return Merged(theirs)
+        return MergedText(theirs)
     if base == theirs:
-        return Merged(ours)
+        return MergedText(ours)
     if any(b"\0" in data for data in (base, ours, theirs)):
         return Conflict((), "both sides changed it, and it is not text")
     texts = tuple(BytesIO(data).readlines() for data in (base, ours, theirs))
     numbers: dict[bytes, int] = {}
     old, *new = ([numbers.setdefault(line, len(numbers)) for line in text] for text in texts)
-    mine, other = (hunks(old, lines) for lines in new)
-    if mine is None or other is None:
-        return Conflict((), "both sides changed it, and too much to be compared line by line")
+    mine, other = (_changes(old, lines) for lines in new)
     merged: list[bytes] = []
     regions: list[Region] = []
     done = 0
@@ -92,7 +97,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> Merged | Conflict:
         merged += left if 0 in part.changed_by else right
         done = part.base.stop
     merged += texts[0][done:]
-    return Conflict(tuple(regions)) if regions else Merged(b"".join(merged))
+    return Conflict(tuple(regions)) if regions else MergedText(b"".join(merged))
 
 
 @noun
@@ -105,9 +110,9 @@ class _Part:
     changed_by: set[int]
 
 
-def _parts(ours: list[Hunk], theirs: list[Hunk]) -> Iterator[_Part]:
-    """Changes that touch each other belong together: nothing says which of them comes first."""
-    changes = sorted((hunk.start, hunk.end, side, hunk.growth) for side in (0, 1) for hunk in (ours, theirs)[side])
+def _parts(ours: list[_Change], theirs: list[_Change]) -> Iterator[_Part]:
+    """Joins changes that touch each other: nothing says which of them comes first."""
+    changes = sorted((start, end, side, growth) for side in (0, 1) for start, end, growth in (ours, theirs)[side])
     # By how many lines each side is longer than the base, up to where we are.
     before, after = [0, 0], [0, 0]
     at = 0
@@ -127,3 +132,56 @@ def _parts(ours: list[Hunk], theirs: list[Hunk]) -> Iterator[_Part]:
 
 def _span(lines: range) -> Span:
     return lines.start + 1, lines.stop
+
+
+def _changes(old: _Lines, new: _Lines) -> list[_Change]:
+    """The changes that make ``new`` of ``old``, in order; between two of them at least one line is common."""
+    # The positions of common lines, with a stop before the first line and one after the last.
+    kept_old, kept_new = [-1], [-1]
+    for start, begin, length in matches(old, new, effort=_EFFORT):
+        kept_old += range(start, start + length)
+        kept_new += range(begin, begin + length)
+    kept_old.append(len(old))
+    kept_new.append(len(new))
+    _slide(old, kept_old, kept_new)
+    _slide(new, kept_new, kept_old)
+    return [
+        (old_from + 1, old_to, (new_to - new_from) - (old_to - old_from))
+        for (old_from, old_to), (new_from, new_to) in zip(pairwise(kept_old), pairwise(kept_new), strict=True)
+        if old_to - old_from > 1 or new_to - new_from > 1
+    ]
+
+
+def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
+    """Slides each change of ``lines`` to where it is to lie; ``kept`` is changed in place, ``partner`` is only read.
+
+    A change followed by a copy of its first line may as well lie one line lower, and so on. It is put beside a
+    change of the other list, at the lowest such place; if there is none, as low as it can. Changes that touch on the
+    way become one.
+    """
+    gap = 0
+    while gap < len(kept) - 1:
+        if kept[gap + 1] - kept[gap] > 1:
+            gap = _slid(lines, kept, partner, gap)
+        gap += 1
+
+
+def _slid(lines: _Lines, kept: _Lines, partner: _Lines, gap: int) -> int:
+    """Slides the change that lies before the common line ``gap + 1``, and gives the gap in which it lies then."""
+    while True:
+        size = kept[gap + 1] - kept[gap]
+        while gap > 0 and lines[kept[gap]] == lines[kept[gap + 1] - 1]:
+            kept[gap] = kept[gap + 1] - 1
+            gap -= 1
+        beside = gap if partner[gap + 1] - partner[gap] > 1 else None
+        while gap < len(kept) - 2 and lines[kept[gap] + 1] == lines[kept[gap + 1]]:
+            kept[gap + 1] = kept[gap] + 1
+            gap += 1
+            beside = gap if partner[gap + 1] - partner[gap] > 1 else beside
+        if kept[gap + 1] - kept[gap] == size:
+            break
+        # It has met another change: the two together may get further.
+    while beside is not None and gap > beside:
+        kept[gap] = kept[gap + 1] - 1
+        gap -= 1
+    return gap

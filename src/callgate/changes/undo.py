@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from callgate.changes import UNDO
-from callgate.changes.history import LARGE, History, Kept
+from callgate.changes.history import LARGE, ChangeHistory, Kept
 from callgate.changes.merge import Conflict, merge
-from callgate.host.beneath import Folder
+from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest
 from callgate.words.noun import noun
@@ -48,7 +48,7 @@ class UndoPlan:
     conflicts: tuple[str, ...] = ()
 
 
-def plan(history: History, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
+def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
     """Plan to take these changes back, the last applied first; files with a conflict are left as they are."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     world = _World(read)
@@ -188,7 +188,7 @@ def reader(root: Path | str) -> Read:
             raise PermissionError(f"{path} is outside the workspace")
         parts = [part for part in folder[len(resolver.root) :].split("/") if part]
         try:
-            with Folder.held(resolver.root) as top, top.below(parts) as where:
+            with OpenFolder.held(resolver.root) as top, top.below(parts) as where:
                 return _there(where, name)
         except FileNotFoundError:
             return None
@@ -196,7 +196,7 @@ def reader(root: Path | str) -> Read:
     return read
 
 
-def _there(folder: Folder, name: str) -> There:
+def _there(folder: OpenFolder, name: str) -> There:
     status = folder.status(name)
     if stat.S_ISLNK(status.st_mode):
         return There(os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor)), link=True)

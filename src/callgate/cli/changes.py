@@ -5,7 +5,15 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from time import time
 
-from callgate.admin.changes import Changed, ChangeDiff, Kept, SessionChanges, read_all_changes, read_changes, read_diff
+from callgate.admin.changes import (
+    ChangedFile,
+    ChangeDiff,
+    Kept,
+    SessionChanges,
+    read_all_changes,
+    read_changes,
+    read_diff,
+)
 from callgate.admin.sessions import moment
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.listing import ago
@@ -124,7 +132,7 @@ def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
     yield from file_rows(found.files, room)
 
 
-def file_rows(files: Iterable[Changed], room: int) -> Iterator[Line]:
+def file_rows(files: Iterable[ChangedFile], room: int) -> Iterator[Line]:
     """A line for each file: its kind of change, and the lines added and removed."""
     for each in files:
         name = f"{each.source} -> {each.path}" if each.source else each.path

@@ -1,18 +1,14 @@
-"""Opening files beneath a folder in one step, so that nothing can be swapped between looking and opening.
+"""Opens files beneath a folder part by part, so that nothing can be swapped between looking and opening.
 
-    kernel   ``openat2`` with RESOLVE_BENEATH, where Linux has it and lets us use it
-    walk     part by part, each folder opened from the one before and no link followed by the system; elsewhere
-
-Both keep the same promise: what is opened was beneath the root when it was opened.
+Each folder is opened from the one before it and the system follows no link: what is opened was beneath the root when it
+was opened.
 """
 
 import errno
 import os
 import stat
-import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -30,11 +26,6 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 # To pass through a folder one need not be allowed to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _FOLDER_ONLY | _CLOSED
 
-_OPENAT2 = 437  # on every architecture that Python runs on
-_NO_MAGIC_LINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
-
-KernelOpen = Callable[[int, str, int, int, Links], int]
-
 
 def open_beneath(root: int | str | Path, path: str, flags: int, mode: int = 0o600, *, links: Links = "follow") -> int:
     """Open a regular file beneath ``root``, which is a folder or its descriptor; with O_DIRECTORY, a folder.
@@ -51,7 +42,7 @@ def open_beneath(root: int | str | Path, path: str, flags: int, mode: int = 0o60
         os.close(top)
 
 
-class Folder:
+class OpenFolder:
     """A folder held open: names are used in it without walking the way there again.
 
     ``of(name)`` with ``descriptor`` is how system calls take a name. Where they take no descriptors the folder is only
@@ -64,7 +55,7 @@ class Folder:
 
     @classmethod
     @contextmanager
-    def held(cls, path: str) -> Generator["Folder"]:
+    def held(cls, path: str) -> Generator["OpenFolder"]:
         """The folder at a path that is trusted."""
         if not HOLDS_FOLDERS:
             yield cls(path, None)
@@ -76,16 +67,16 @@ class Folder:
             os.close(descriptor)
 
     @contextmanager
-    def below(self, parts: Sequence[str]) -> Generator["Folder"]:
+    def below(self, parts: Sequence[str]) -> Generator["OpenFolder"]:
         """A folder beneath this one, over no link at all; OSError if there is none. The parts are names."""
         path = os.path.join(self.path, *parts)
         if self.descriptor is None:
             os.stat(path)
-            yield Folder(path, None)
+            yield OpenFolder(path, None)
             return
         descriptor = open_beneath(self.descriptor, "/".join(parts) or ".", _PASS, links="refuse")
         try:
-            yield Folder(path, descriptor)
+            yield OpenFolder(path, descriptor)
         finally:
             os.close(descriptor)
 
@@ -104,9 +95,10 @@ class Folder:
 
 def _opened(top: int, real: str, path: str, flags: int, mode: int, links: Links) -> int:
     _refuse_unusable(path)
-    waits = not flags & _FOLDER_ONLY  # a folder cannot make anybody wait, and O_PATH goes with few other flags
+    waits = not flags & _FOLDER_ONLY  # opening a folder never blocks, and O_PATH goes with few other flags
     try:
-        descriptor = _open_by_any_means(top, real, path, flags | _CLOSED | (_NO_WAIT if waits else 0), mode, links)
+        with _Steps(top, real, links) as steps:
+            descriptor = steps.open(path, flags | _CLOSED | (_NO_WAIT if waits else 0), mode)
     except OSError as error:
         raise OSError(error.errno, _why(error, links), path) from error
     if waits:
@@ -133,19 +125,6 @@ def _why(error: OSError, links: Links) -> str:
     if error.errno == errno.ELOOP:
         return "leads over a symbolic link" if links == "refuse" else "leads over too many links"
     return error.strerror or str(error)
-
-
-def _open_by_any_means(top: int, real: str, path: str, flags: int, mode: int, links: Links) -> int:
-    by_kernel = kernel_open()
-    if by_kernel is not None:
-        try:
-            return by_kernel(top, path, flags, mode, links)
-        except OSError as error:
-            # The kernel takes any absolute link for an escape, and gives up when folders are moved meanwhile.
-            if error.errno not in (errno.EXDEV, errno.EAGAIN):
-                raise
-    with _Steps(top, real, links) as steps:
-        return steps.open(path, flags, mode)
 
 
 class _Steps:
@@ -216,46 +195,3 @@ class _Steps:
     def _back_to_root(self) -> None:
         while len(self._held) > 1:
             os.close(self._held.pop())
-
-
-@cache
-def kernel_open() -> KernelOpen | None:
-    """``openat2``, if this system has it and does not forbid it."""
-    if sys.platform != "linux":
-        return None
-    top = os.open("/", _PASS)
-    try:
-        by_kernel = _by_openat2()
-        os.close(by_kernel(top, ".", _PASS, 0, "refuse"))
-    except (ImportError, OSError):  # a Python without ctypes; an old kernel; a sandbox that forbids the call
-        return None
-    finally:
-        os.close(top)
-    return by_kernel
-
-
-def _by_openat2() -> KernelOpen:
-    import ctypes  # costly, and only for whoever opens files
-
-    class How(ctypes.Structure):
-        _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-    system = ctypes.CDLL(None, use_errno=True).syscall
-    system.restype = ctypes.c_long
-
-    def by_kernel(top: int, path: str, flags: int, mode: int, links: Links) -> int:
-        how = How(
-            flags,
-            mode if flags & os.O_CREAT else 0,
-            _BENEATH | _NO_MAGIC_LINKS | (_NO_SYMLINKS if links == "refuse" else 0),
-        )
-        number, size = ctypes.c_long(_OPENAT2), ctypes.c_size_t(ctypes.sizeof(How))
-        while True:
-            found: int = system(number, ctypes.c_int(top), os.fsencode(path), ctypes.byref(how), size)
-            if found >= 0:
-                return found
-            code = ctypes.get_errno()
-            if code != errno.EINTR:
-                raise OSError(code, os.strerror(code))
-
-    return by_kernel

@@ -34,7 +34,7 @@ _HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 
 
 @noun
-class Walk:
+class PathWalk:
     """The way of a path: ``hops`` as in Place. A ``fault`` here is one that no system could live with."""
 
     hops: tuple[str, ...]
@@ -90,12 +90,12 @@ class Resolver:
     def _normal_root(self) -> str:
         return self.folded(self.root)
 
-    def walk(self, path: str) -> Walk:
+    def walk(self, path: str) -> PathWalk:
         """Follow it to the end, links and all. What is missing is walked by its name."""
         whole, known = self._start(path)
         fault = _unwalkable(path)
         if fault is not None:
-            return Walk((lexical(whole),), "missing", fault)
+            return PathWalk((lexical(whole),), "missing", fault)
         return _Walker(whole, known).walk()
 
     def _start(self, path: str) -> tuple[str, str]:
@@ -128,7 +128,7 @@ class _Walker:
         self.todo = rest[max(len(known) - len(drive), 0) :].replace(os.sep, "/").split("/")[::-1]
         self.absent = 0
 
-    def walk(self) -> Walk:
+    def walk(self) -> PathWalk:
         while self.todo:
             part = self.todo.pop()
             if part == "..":
@@ -139,7 +139,7 @@ class _Walker:
             elif part not in ("", "."):
                 self._enter(self.here.rstrip("/") + "/" + part, part)
         # No link is left after the last hop, so taking .. out of it without looking was right.
-        return Walk(tuple(self.hops), self._kind(), self.fault)
+        return PathWalk(tuple(self.hops), self._kind(), self.fault)
 
     def _enter(self, path: str, part: str) -> None:
         self.status = None if self.absent else self._look(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Prompt, Session, Store, tool
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.core.ports import Journal, Model
 from callgate.testing import Latch, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
@@ -112,7 +112,7 @@ class Bench:
 
     def states(self) -> list[str]:
         """What became of the changes in the history, oldest first."""
-        return [kept.state for kept in sorted(History(self.store.folder).all(), key=lambda kept: kept.number)]
+        return [kept.state for kept in sorted(ChangeHistory(self.store.folder).all(), key=lambda kept: kept.number)]
 
     def crash(self, *, before: str = "", after: str = "") -> None:
         """From now on the store is as a power cut had left it: the log ends ``before`` or ``after`` the first line of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue
-from callgate.changes.history import History
+from callgate.changes.history import ChangeHistory
 from callgate.cli import main
 from callgate.core.view import faults
 from callgate.host.threads import in_thread
@@ -194,7 +194,7 @@ async def test_what_was_applied_right_before_a_crash_counts_as_applied(
 ) -> None:
     with monkeypatch.context() as patch:
         if not marked:
-            patch.setattr(History, "mark", unless_applied(History.mark))
+            patch.setattr(ChangeHistory, "mark", unless_applied(ChangeHistory.mark))
         async with await bench.kept(model_of(turn(staging()), turn(apply()))) as session:
             await sent(session, "go")
     bench.crash(before="action_resolved")
@@ -386,7 +386,7 @@ async def test_a_staged_change_cannot_be_undone_by_its_number(bench: Bench) -> N
 def unless_applied(mark: Any) -> Any:
     """A disk that is full by the time a change is applied."""
 
-    def marks(self: History, kept: Any, state: str, **more: Any) -> Any:
+    def marks(self: ChangeHistory, kept: Any, state: str, **more: Any) -> Any:
         if state == "applied":
             raise JournalError("no space left on device")
         return mark(self, kept, state, **more)
@@ -396,7 +396,7 @@ def unless_applied(mark: Any) -> Any:
 
 def forget_last(bench: Bench) -> None:
     """The last word about the only change never reached the disk."""
-    (kept,) = History(bench.store.folder).all()
-    file = History(bench.store.folder).of(kept.session) / f"{kept.number:04}.jsonl"
+    (kept,) = ChangeHistory(bench.store.folder).all()
+    file = ChangeHistory(bench.store.folder).of(kept.session) / f"{kept.number:04}.jsonl"
     *lines, _last = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines))

@@ -11,7 +11,7 @@ from pathlib import Path
 from callgate.admin.changes.others import LoggedCalls, OtherCall, other_calls, workspace_of
 from callgate.admin.sessions import Archive
 from callgate.changes.diff import unified
-from callgate.changes.history import History, Kept
+from callgate.changes.history import ChangeHistory, Kept
 from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import FileDiff, Shown, diffs
 from callgate.changes.summary import hard_links
@@ -24,7 +24,7 @@ from callgate.words.inputs import Undo
 from callgate.words.noun import noun
 
 __all__ = [
-    "Changed",
+    "ChangedFile",
     "ChangeDiff",
     "Kept",
     "OtherCall",
@@ -56,7 +56,7 @@ class SessionChanges:
 
 
 @noun
-class Changed:
+class ChangedFile:
     """The change of one file. Lines are only counted where it is ``shown`` as lines."""
 
     path: str
@@ -72,7 +72,7 @@ class ChangeDiff:
     """``patch`` is what git takes: a byte that is not UTF-8 is a lone surrogate in it."""
 
     kept: Kept
-    files: tuple[Changed, ...]
+    files: tuple[ChangedFile, ...]
     patch: str
 
 
@@ -84,7 +84,7 @@ class PlannedUndo:
     past: SessionChanges
     root: Path
     found: UndoPlan | None
-    files: tuple[Changed, ...]
+    files: tuple[ChangedFile, ...]
     others: tuple[OtherCall, ...]
     recovered: tuple[Recovered, ...]
     missing: str = ""
@@ -120,22 +120,22 @@ def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
     kept = next((each for each in past.changes if each.number == number), None)
     if kept is None:
         raise UsageError(_no_such(past, number))
-    changes = History(past.log.parent).load(kept)
+    changes = ChangeHistory(past.log.parent).load(kept)
     return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
 
 
 def _past(log: Path, workspace: str) -> SessionChanges:
-    history = History(log.parent)
+    history = ChangeHistory(log.parent)
     return SessionChanges(log, workspace, tuple(history.all(log.stem)), tuple(history.faults(log.stem)))
 
 
-def _changed(changes: ChangeSet) -> tuple[Changed, ...]:
+def _changed(changes: ChangeSet) -> tuple[ChangedFile, ...]:
     return tuple(map(_row, diffs(changes)))
 
 
-def _row(found: FileDiff) -> Changed:
+def _row(found: FileDiff) -> ChangedFile:
     change = found.change
-    return Changed(change.path, change.source, found.kind, found.shown, found.added, found.removed)
+    return ChangedFile(change.path, change.source, found.kind, found.shown, found.added, found.removed)
 
 
 def _no_such(past: SessionChanges, number: int) -> str:
@@ -191,7 +191,7 @@ def take_back(planned: PlannedUndo) -> int | None:
 
 def _host(log: Path, root: Path) -> HistoryHost:
     """As a session has it."""
-    return HistoryHost(LocalHost(root, journal=log.parent / _APPLYING), History(log.parent), log.stem)
+    return HistoryHost(LocalHost(root, journal=log.parent / _APPLYING), ChangeHistory(log.parent), log.stem)
 
 
 def _why_not(past: SessionChanges, wanted: Undo) -> str:

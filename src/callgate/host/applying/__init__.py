@@ -14,11 +14,11 @@ a journal of its own. A lock beside it, and locks on the folders themselves, mak
 """
 
 from callgate.host.applying.apply import apply_changes, with_modes
-from callgate.host.applying.journal import Entry, applied_entries, forget_applied, open_entries
+from callgate.host.applying.journal import ApplyEntry, applied_entries, forget_applied, open_entries
 from callgate.host.applying.recovery import Recovered, recover
 
 __all__ = [
-    "Entry",
+    "ApplyEntry",
     "Recovered",
     "applied_entries",
     "apply_changes",

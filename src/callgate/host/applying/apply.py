@@ -6,13 +6,13 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from callgate.host.applying.journal import Journal, lock_journal
+from callgate.host.applying.journal import ApplyJournal, lock_journal
 from callgate.host.applying.planned import Parts, PlannedFile, folder_beneath, planned_files
 from callgate.host.applying.recovery import Recovered, recover_locked
-from callgate.host.applying.replacement import Replacement
+from callgate.host.applying.replacement import FileReplacement
 from callgate.host.applying.swap import remove_folders, sync_folders
 from callgate.host.applying.workspace_lock import lock_workspace
-from callgate.host.beneath import Folder
+from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import HalfApplied, ToolFailure
@@ -32,9 +32,9 @@ def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, k
         try:
             if journal is not None:
                 _refuse_overlap(plans, recover_locked(resolver.root, journal))
-            with Folder.held(resolver.root) as top:
+            with OpenFolder.held(resolver.root) as top:
                 emptied = _folders(changes.emptied, resolver)
-                return _Apply(changes, plans, emptied, top, Journal(journal, os.urandom(8).hex(), kept)).run()
+                return _Apply(changes, plans, emptied, top, ApplyJournal(journal, os.urandom(8).hex(), kept)).run()
         except OSError as error:
             raise ToolFailure(f"The workspace {resolver.root} cannot be opened: {error.strerror}") from error
 
@@ -60,13 +60,18 @@ class _Apply:
     """One apply. ``emptied`` are folders to be removed afterwards if nothing is left in them."""
 
     def __init__(
-        self, changes: ChangeSet, plans: list[PlannedFile], emptied: tuple[Parts, ...], top: Folder, journal: Journal
+        self,
+        changes: ChangeSet,
+        plans: list[PlannedFile],
+        emptied: tuple[Parts, ...],
+        top: OpenFolder,
+        journal: ApplyJournal,
     ) -> None:
         self._changes = changes
         self._emptied = emptied
         self._top = top
         self._journal = journal
-        self._files = [Replacement(plan, top, f"{journal.token}-{number}") for number, plan in enumerate(plans)]
+        self._files = [FileReplacement(plan, top, f"{journal.token}-{number}") for number, plan in enumerate(plans)]
         self._made: list[Parts] = []
         by_place = {each.plan.place: each for each in self._files}
         for each in self._files:
@@ -79,8 +84,8 @@ class _Apply:
             raise ToolFailure(
                 "Nothing was changed, because files are not as the preview found them: " + _few(differences)
             )
-        done: list[Replacement] = []
-        current: Replacement | None = None
+        done: list[FileReplacement] = []
+        current: FileReplacement | None = None
         try:
             self._begin()
             for current in self._files:

@@ -31,7 +31,7 @@ Parts = tuple[str, ...]
 
 
 @noun
-class Entry:
+class ApplyEntry:
     """One apply as its journal has it. ``kept`` is the change's name in the history; ``made`` are folders that it makes
     and ``emptied`` folders that it removes if nothing is left in them."""
 
@@ -72,7 +72,7 @@ def lock_journal(folder: Path) -> Generator[None]:
         os.close(descriptor)
 
 
-class Journal:
+class ApplyJournal:
     """Writes the entry of one apply; writes nothing without a folder. ``kept`` is the change's name in the history."""
 
     def __init__(self, folder: Path | None, token: str, kept: str = "") -> None:
@@ -118,7 +118,7 @@ class Journal:
             sync_folder(self._folder)
 
 
-def open_entries(folder: Path, root: str) -> list[Entry]:
+def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
     """The applies to this workspace that are not over: under way, or cut short if the caller holds the lock."""
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -127,9 +127,9 @@ def open_entries(folder: Path, root: str) -> list[Entry]:
     return [each for each in found if each is not None and each.root in ("", root)]
 
 
-def applied_entries(folder: Path, session: str) -> dict[str, Entry]:
+def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
     """The changes of a session that were applied and that the history was not told of, by their names in it."""
-    found: dict[str, Entry] = {}
+    found: dict[str, ApplyEntry] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in sorted(os.listdir(folder)):
             of, _, number = name.removesuffix(_APPLIED).rpartition(".")
@@ -159,7 +159,7 @@ def _state(lines: list[bytes]) -> State:
     return "staging"
 
 
-def _read(file: Path) -> Entry | None:
+def _read(file: Path) -> ApplyEntry | None:
     """None where there is no entry. A line that was cut off counts as not written: nothing had been done then."""
     try:
         *lines, _ = file.read_bytes().split(b"\n")
@@ -167,7 +167,7 @@ def _read(file: Path) -> Entry | None:
         return None
     try:
         plan = cast("dict[str, Any]", json.loads(lines[0]))
-        return Entry(
+        return ApplyEntry(
             file=file,
             root=plan["root"],
             label=plan["label"],
@@ -178,4 +178,4 @@ def _read(file: Path) -> Entry | None:
             state=_state(lines),
         )
     except (ValueError, KeyError, TypeError, IndexError):
-        return Entry(file=file)
+        return ApplyEntry(file=file)

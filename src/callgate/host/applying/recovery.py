@@ -8,10 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from callgate.host.applying.journal import Entry, Journal, lock_journal, open_entries
+from callgate.host.applying.journal import ApplyEntry, ApplyJournal, lock_journal, open_entries
 from callgate.host.applying.swap import Swap, hash_of, link_target, remove_folders, sync_folders
 from callgate.host.applying.workspace_lock import lock_workspace
-from callgate.host.beneath import Folder
+from callgate.host.beneath import OpenFolder
 from callgate.words.noun import noun
 
 
@@ -50,12 +50,12 @@ def recover_locked(root: str, journal: Path) -> list[Recovered]:
     entries = open_entries(journal, root)
     if not entries:
         return []
-    with Folder.held(root) as top:
+    with OpenFolder.held(root) as top:
         recovered = [_recovered(entry, top, journal) for entry in entries]
     return [each for each in recovered if each is not None]
 
 
-def _recovered(entry: Entry, top: Folder, journal: Path) -> Recovered | None:
+def _recovered(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
     """None for an apply that was over and only had to be tidied up."""
     files = [_CutFile(each, top) for each in entry.files]
     paths = tuple(each.path for each in files)
@@ -72,7 +72,7 @@ def _recovered(entry: Entry, top: Folder, journal: Path) -> Recovered | None:
     with suppress(OSError):
         sync_folders(top, folders)
     outcome = "finished" if forward else "undone"
-    Journal(journal, entry.file.stem, entry.kept).end(outcome, tidy=tidy)
+    ApplyJournal(journal, entry.file.stem, entry.kept).end(outcome, tidy=tidy)
     over = entry.state in ("finished", "undone")
     return None if over else Recovered(entry.label, entry.kept, outcome, paths, tuple(left))
 
@@ -103,7 +103,7 @@ def _reason(error: OSError) -> str:
 class _CutFile:
     """One file of an apply that was cut short: what the journal says of it, and what is there."""
 
-    def __init__(self, noted: dict[str, Any], top: Folder) -> None:
+    def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:
         self.swap = Swap(top, tuple(noted["folder"]), noted["name"], noted["staged"], noted["backup"])
         self._before: str | None = noted["before"]
         self._after: str | None = noted["after"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from callgate.host.applying.planned import Parts, PlannedFile
 from callgate.host.applying.swap import Swap, hash_of, link_target, make_folders_in, pieces
-from callgate.host.beneath import Folder
+from callgate.host.beneath import OpenFolder
 from callgate.host.files import write_new
 from callgate.words.changes import Content, Stored, digest, size_of
 from callgate.words.noun import noun
@@ -32,13 +32,13 @@ class _Found:
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, (status.st_uid, status.st_gid))
 
 
-class Replacement:
+class FileReplacement:
     """The work on one planned file. ``like`` is the one whose owner, mode and attributes the new file takes over."""
 
-    def __init__(self, plan: PlannedFile, top: Folder, token: str) -> None:
+    def __init__(self, plan: PlannedFile, top: OpenFolder, token: str) -> None:
         self.plan = plan
         self.swap = Swap(top, plan.folder, plan.name, f".callgate-{token}.new", f".callgate-{token}.old")
-        self.like: Replacement = self
+        self.like: FileReplacement = self
         self._found: _Found | None = None
         self._attributes: dict[str, bytes] = {}
 
@@ -67,7 +67,7 @@ class Replacement:
         except OSError as error:
             return error.strerror or str(error)
 
-    def _difference(self, folder: Folder) -> str | None:
+    def _difference(self, folder: OpenFolder) -> str | None:
         plan, status = self.plan, folder.status(self.plan.name)
         if stat.S_ISLNK(status.st_mode) and not plan.link_before:
             return "is a symbolic link: name the file that it leads to"
@@ -107,7 +107,7 @@ class Replacement:
             if plan.before is not None:
                 self._back_up(folder, plan.before)
 
-    def _write(self, folder: Folder, name: str, content: Content, like: "Replacement", *, link: bool) -> None:
+    def _write(self, folder: OpenFolder, name: str, content: Content, like: "FileReplacement", *, link: bool) -> None:
         if link:
             assert isinstance(content, bytes)
             os.symlink(content, os.fsencode(folder.of(name)), dir_fd=folder.descriptor)
@@ -117,7 +117,7 @@ class Replacement:
             dressed = partial(_take_over, like._found, like._attributes, mode)
             write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, prepare=dressed)
 
-    def _back_up(self, folder: Folder, before: Content) -> None:
+    def _back_up(self, folder: OpenFolder, before: Content) -> None:
         """By a hard link where there are any, which needs no space to be put back."""
         name, backup, at = folder.of(self.plan.name), folder.of(self.swap.backup), folder.descriptor
         try:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import BinaryIO
 
 from callgate.host.applying.planned import Parts
-from callgate.host.beneath import Folder
+from callgate.host.beneath import OpenFolder
 from callgate.host.files import sync_folder
 from callgate.words.changes import Stored
 
@@ -21,17 +21,17 @@ class Swap:
     Every operation opens the folder anew beneath the workspace, over no link.
     """
 
-    def __init__(self, top: Folder, folder: Parts, name: str, staged: str, backup: str) -> None:
+    def __init__(self, top: OpenFolder, folder: Parts, name: str, staged: str, backup: str) -> None:
         self.top = top
         self.folder = folder
         self.name = name
         self.staged = staged
         self.backup = backup
 
-    def opened(self) -> AbstractContextManager[Folder]:
+    def opened(self) -> AbstractContextManager[OpenFolder]:
         return self.top.below(self.folder)
 
-    def create(self, folder: Folder) -> None:
+    def create(self, folder: OpenFolder) -> None:
         """Give the staged content its name by a hard link, which unlike a rename never replaces a file that appeared
         meanwhile; by a rename where there are no hard links."""
         staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
@@ -45,13 +45,13 @@ class Swap:
                 raise
             _rename(folder, self.staged, self.name)
 
-    def replace(self, folder: Folder) -> None:
+    def replace(self, folder: OpenFolder) -> None:
         _rename(folder, self.staged, self.name)
 
-    def put_back(self, folder: Folder) -> None:
+    def put_back(self, folder: OpenFolder) -> None:
         _rename(folder, self.backup, self.name)
 
-    def remove(self, folder: Folder) -> None:
+    def remove(self, folder: OpenFolder) -> None:
         os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
 
     def tidy_up(self) -> bool:
@@ -73,7 +73,7 @@ class Swap:
         return gone
 
 
-def make_folders_in(top: Folder, parts: Parts, made: list[Parts]) -> None:
+def make_folders_in(top: OpenFolder, parts: Parts, made: list[Parts]) -> None:
     """Make the folder and those missing above it, and add to ``made`` what was not there."""
     with suppress(FileNotFoundError), top.below(parts):
         return
@@ -86,7 +86,7 @@ def make_folders_in(top: Folder, parts: Parts, made: list[Parts]) -> None:
         made.append(parts[: depth + 1])
 
 
-def remove_folders(top: Folder, folders: Iterable[Parts]) -> bool:
+def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
     """Remove those that are empty, the deepest first; False if an empty one is still there."""
     gone = True
     for parts in sorted(folders, key=len, reverse=True):
@@ -100,7 +100,7 @@ def remove_folders(top: Folder, folders: Iterable[Parts]) -> bool:
     return gone
 
 
-def sync_folders(top: Folder, folders: Iterable[Parts]) -> None:
+def sync_folders(top: OpenFolder, folders: Iterable[Parts]) -> None:
     """Put the names in these folders on disk; one that is gone, or may not be opened for reading, is passed over.
     OSError only after all of them were tried."""
     failure: OSError | None = None
@@ -116,12 +116,12 @@ def sync_folders(top: Folder, folders: Iterable[Parts]) -> None:
         raise failure
 
 
-def _rename(folder: Folder, source: str, target: str) -> None:
+def _rename(folder: OpenFolder, source: str, target: str) -> None:
     at = folder.descriptor
     os.replace(folder.of(source), folder.of(target), src_dir_fd=at, dst_dir_fd=at)
 
 
-def link_target(folder: Folder, name: str) -> bytes:
+def link_target(folder: OpenFolder, name: str) -> bytes:
     return os.fsencode(os.readlink(folder.of(name), dir_fd=folder.descriptor))
 
 
