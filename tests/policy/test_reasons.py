@@ -255,7 +255,7 @@ def test_a_remembered_answer_is_named_as_one() -> None:
     assert reason.startswith("policy allow Deploy(to=b) [session] does not cover this")
 
 
-@rows(("words", "named"), [(200, True), (201, False)])
-def test_of_a_command_that_nobody_reads_no_rule_is_named(words: int, named: bool) -> None:
+@rows("words", [200, 201])
+def test_the_rule_is_named_however_long_the_command_is(words: int) -> None:
     command = " ".join(["git", "log", "--output=x", *["a"] * (words - 3)])
-    assert (f"{'git log'}" in asked(shell(command), rules(allow=["Bash(git log:*)"]))) is named
+    assert "git log" in asked(shell(command), rules(allow=["Bash(git log:*)"]))

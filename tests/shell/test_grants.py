@@ -440,7 +440,7 @@ def test_requoting_a_word_never_opens_anything(spoken: list[str], rules: list[st
         assert isinstance(again, Refused)
 
 
-@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, Refused(MANY))])
+@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, Refused(MANY, by=0))])
 def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | Refused) -> None:
     command = f"cd a; cd b; cd c; cat {' '.join(['x'] * names)}"
     assert judged("cat:*", command) == answer

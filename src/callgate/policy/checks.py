@@ -87,6 +87,7 @@ class Judge:
         self._home = rulebook.home or expanduser("~")
         self._subject: Subject | None = None
         self._touching: tuple[Case, bool] | None = None
+        self._granting: Grants | None = None
         self.checks: tuple[Check, ...] = (
             Check("settings", self.settings, again=True),
             Check(DENY_RULES, self.denied, again=True),
@@ -204,7 +205,7 @@ class Judge:
         hooked = case.hooked
         if not self.rulebook.allows and not case.policies and hooked is None:
             return None
-        rule = self.grants(case, self.rules(case, "allow")).by()
+        rule = self.allows(case).by()
         if rule is not None:
             return Allow(rule.text, rule.note or f"allowed by {rule.text}", origin=rule.origin)
         if hooked is not None and isinstance(hooked.decision, Allow) and not self.subject(case).outside:
@@ -222,7 +223,7 @@ class Judge:
         if self._own_state(case):
             return _OWN_STATE
         guard = self._guard(case)
-        reason = sentence(why_not_allowed(self.grants(case, self.rules(case, "allow")), guard and Guard(guard)))
+        reason = sentence(why_not_allowed(self.allows(case), guard and Guard(guard)))
         return Ask("default", reason, risk=_risk(subject, reason))
 
     def _network(self, case: Case) -> Ask:
@@ -243,7 +244,7 @@ class Judge:
             return Ask("default", sentence(f"{why}, and {rule.text} is about something that may be there"))
         if not subject.outside and subject.hidden is None:
             return _READ_INSIDE if subject.touches else _READ_ONLY
-        grants = self.grants(case, self.rules(case, "allow"))
+        grants = self.allows(case)
         if not subject.outside:
             return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
         would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
@@ -271,6 +272,13 @@ class Judge:
         ValueError if the text is not a rule."""
         subject = self.subject(case)
         return _condition(text, subject.root, self._home).against(subject) is not None
+
+    def allows(self, case: Case) -> Grants:
+        """The grants of all allow rules; made once for a case."""
+        made = self._granting
+        if made is None or made.subject is not self.subject(case):
+            made = self._granting = self.grants(case, self.rules(case, "allow"))
+        return made
 
     def grants(self, case: Case, rules: Sequence[Rule]) -> Grants:
         doubt = self._doubt(case)
@@ -332,13 +340,9 @@ class Judge:
         """The reason why the effect of the command is unknown, if a deny or ask rule may match that effect. A
         command that can be read and runs other code slips past rules on commands; one that cannot be read, past those
         on paths too."""
-        if not self._guards(case):
-            return None
+        doubt = self.subject(case).doubt if self._guards(case) else None
+        if doubt is None or self._guard(case) is not None:
+            return doubt
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
-        living = [rule for rule in rules if rule.content is not None and rule.lives(case.now)]
-        commands = any(self._on_commands(rule) for rule in living)
-        paths = any(isinstance(rule.content, Path) for rule in living)
-        if not commands and not paths:
-            return None
-        doubt = self.subject(case).doubt
-        return doubt if doubt is None or commands or doubt.kind == "unread" else None
+        on_paths = any(isinstance(rule.content, Path) and rule.lives(case.now) for rule in rules)
+        return doubt if doubt.kind == "unread" and on_paths else None

@@ -86,15 +86,16 @@ class Grants:
 
     def _folder_closed(self) -> str | None:
         """The reason why the command may not run where it is told to: outside, and no rule opens that folder."""
+        if self.subject.folder is None:
+            return None
         place = self.subject.place_in_shell(".")
         if place.inside or self.place(Touch(place, "read")) is not None:
             return None
         return f"it runs in {place.spelled}, outside the workspace"
 
     def _command_rules(self) -> list[Rule]:
-        subject = self.subject
-        candidates = [rule for rule in self.rules if isinstance(rule.content, Command) and self._taken_apart(rule)]
-        living = [rule for rule in candidates if rule.lives(subject.case.now) and rule.is_for(subject)]
+        rules = [rule for rule in self.rules if isinstance(rule.content, Command) and self._taken_apart(rule)]
+        living = (rule for rule in rules if rule.lives(self.subject.case.now) and rule.is_for(self.subject))
         return [rule for rule in living if self._reaches(rule)]
 
     def places(self) -> Rule | None:

@@ -4,7 +4,6 @@ What is said to allow a call has been tried: with those rules it is allowed.
 """
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -93,17 +92,11 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
         return f"{rule.text} does not cover this: {grants.why_not(rule)}{would}"
     if answer.why.startswith(_NO_RULE):
         return f"{answer.why}{' in this command' if len(analysis.script.commands) > 1 else ''}{would}"
-    known = rules if _readable(analysis) else ()
-    rule = next((each for each in known if _objects(each, rules, answer, grants, analysis)), None)
-    if rule is None:
+    if answer.by is None:
         return f"{answer.why}{would}"
+    rule = rules[answer.by]
     program = str(_patterns([rule])[0].program)
     return f"{rule.text} does not cover this: {answer.why.removeprefix(f'{program}: ')}{would}"
-
-
-def _readable(analysis: "shell.Analysis") -> bool:
-    """True if the command is short enough to look for the rule to name: that takes as many tries as there are rules."""
-    return sum(len(simple.words) for simple in analysis.script.commands) <= _MOST_WORDS
 
 
 def _command_rules(grants: Grants) -> list[Rule]:
@@ -124,65 +117,45 @@ def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) ->
     return shell.grant(analysis, _patterns(rules), grants.files)
 
 
-def _objects(
-    rule: Rule, rules: Sequence[Rule], refused: "shell.Refused", grants: Grants, analysis: "shell.Analysis"
-) -> bool:
-    """True if it is this rule whose limits are told: without it something else would be."""
-    others = [each for each in rules if each is not rule]
-    return _tried(grants, analysis, (rule,)) == refused and _tried(grants, analysis, others) != refused
-
-
 def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     """Rules as narrow as an "always" would be, which together allow the command; empty when there are none."""
-    written: list[str] = []
+    runs = shell.inside(analysis).runs
+    words = sum(len(simple.words) for simple in analysis.script.commands)
+    if analysis.fault is not None or len(runs) > _MOST_RUNS or words > _MOST_WORDS:
+        return []
+    written: dict[str, None] = {}
 
     def may_write(path: str) -> bool:
         if not grants.may_write(path):
-            written.append(path)
+            written[path] = None
         return True
 
-    have = _patterns(_command_rules(grants))
-    new: list[shell.ShellPattern] = []
-    answer = None
-    runs = shell.inside(analysis).runs
-    for offer in (_prefixes, _exactly) if len(runs) <= _MOST_RUNS and _readable(analysis) else ():
-        written.clear()
-        new += offer(runs)
-        answer = shell.grant(analysis, (*have, *new), replace(grants.files, may_write=may_write))
-        if isinstance(answer, shell.Granted):
-            break
-    if not isinstance(answer, shell.Granted):
-        return []
-    texts = [f"{COMMANDS}({new[at - len(have)].content})" for at in answer.used if at >= len(have)]
-    places = map(grants.subject.place_in_shell, dict.fromkeys(written))
+    have, files = _patterns(_command_rules(grants)), replace(grants.files, may_write=may_write)
+
+    def needed(new: "Sequence[shell.ShellPattern]") -> "list[shell.ShellPattern]":
+        """Those of the new patterns that are needed to allow it; none where they do not."""
+        answer = shell.grant(analysis, (*have, *new), files)
+        if isinstance(answer, shell.Refused) or (answer.free and grants.swept):
+            return []
+        return [new[at - len(have)] for at in answer.used if at >= len(have)]
+
+    plain = [found for run in runs if (found := shell.alone(run)) is not None]
+    new = [shell.parse_pattern(f"{prefix}:*") for each in plain if (prefix := shell.prefix_of(each))]
+    found = (needed(new) if new else []) or needed([*new, *_exactly(runs)])
+    for pattern in found if len(found) > 1 else ():  # a command that needs no rule alone needs none here
+        found = needed([each for each in found if each is not pattern]) or found
+    texts = [f"{COMMANDS}({each.content})" for each in found]
+    places = map(grants.subject.place_in_shell, written)
     texts += [_on_file(WRITING, place, grants.subject.root) or "" for place in places]
-    if not _all_allow(texts, grants):
-        return []
-    for text in [*texts]:  # a command that needs no rule alone needs none here
-        others = [each for each in texts if each != text]
-        texts = others if others and _all_allow(others, grants) else texts
-    return texts
-
-
-def _prefixes(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
-    """Patterns for the first words of each command, as far as an "always" may go."""
-    for text in _texts(runs):
-        prefix = shell.prefix_of(shell.analyse(text))
-        if prefix:
-            yield shell.parse_pattern(f"{prefix}:*")
+    return texts if _all_allow(texts, grants) else []
 
 
 def _exactly(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
-    for text in _texts([run for run in runs if not any(word.globs for word in run.words)]):
-        with suppress(ValueError):  # a line end, and what else no rule holds
-            yield shell.parse_pattern(text)
-
-
-def _texts(runs: "Sequence[shell.Run]") -> Iterator[str]:
     for run in runs:
-        words = [word.value for word in run.words if word.value is not None]
-        if words and len(words) == len(run.words):
-            yield shlex.join(words)
+        command = None if any(word.globs for word in run.words) else shell.alone(run)
+        if command is not None:
+            with suppress(ValueError):  # a line end, and what else no rule holds
+                yield shell.parse_pattern(command.text)
 
 
 # ---- files --------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from callgate.words.traits import Effects
 Way = Literal["read", "write", "remove"]
 Named = tuple[str, Way]
 
-_MOST_PLACES = 400
+_MOST_PLACES = 250
 """Places of a command that are looked at: each look takes a while, and one command may name thousands."""
 _MOST_DECLARED = 10_000
 """Places that a tool declares: a change to many files must not pass a rule on one of them."""
@@ -240,16 +240,15 @@ class Subject:
         traits = self.case.traits
         if traits.own_state or (self.placed and self.declared.command is None):
             return ()
-        way: Way = "read" if self.effects == "none" else "write"
         makes = self.case.tool.previews
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
-        found: dict[str, Touch] = {}
+        found: dict[str, Place] = {}
         for name, text in self._undeclared():
             for path in self._both(text):
                 place = self.case.place(path)
                 if makes or name in usual or place.kind != "missing":
-                    found.setdefault(path, Touch(place, way))
-        return tuple(found.values())
+                    found.setdefault(path, place)
+        return tuple(Touch(place, "read" if self.effects == "none" else "write") for place in found.values())
 
     def _undeclared(self) -> Iterator[tuple[str, str]]:
         """Undeclared texts that may be paths, each with the name of its argument."""

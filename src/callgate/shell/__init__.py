@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from callgate.shell.grants import grant as grant
     from callgate.shell.patterns import ShellPattern as ShellPattern
     from callgate.shell.patterns import parse_pattern as parse_pattern
+    from callgate.shell.prefixes import alone as alone
     from callgate.shell.prefixes import prefix_of as prefix_of
     from callgate.shell.programs.inner import Run as Run
     from callgate.shell.programs.inner import inside as inside
@@ -41,7 +42,7 @@ _MODULES = {
     "filling": ("filled",),
     "grants": ("Files", "Granted", "Refused", "grant"),
     "patterns": ("ShellPattern", "parse_pattern"),
-    "prefixes": ("prefix_of",),
+    "prefixes": ("alone", "prefix_of"),
     "programs.inner": ("Run", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),
     "sweeping": ("Sweep", "sweeps"),

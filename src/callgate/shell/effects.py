@@ -132,4 +132,5 @@ def _plainly_text(text: str) -> bool:
 def _note(paths: dict[str, None], path: str, where: Where) -> None:
     for each in (path, unquote(_FILE.sub("", path))) if _FILE.match(path) else (path,):
         if each and "\0" not in each:
-            paths.update(dict.fromkeys(below(folder, each) for folder in where.here))
+            for folder in where.here:
+                paths[below(folder, each) if folder else each] = None

@@ -20,13 +20,18 @@ class Where:
     lost: bool = False
 
 
+_START = Where()
+
+
 def whereabouts(analysis: Analysis) -> list[Where]:
     """One for every simple command. After ``cd x &&`` only the new folder counts, up to the next other operator."""
     script = analysis.script
+    if not any(simple.words and text_of(simple.words[0]) in MOVES for simple in script.commands):
+        return [_START] * len(script.commands)
     # With a negation, or redirections of a whole group, it is not plain which command comes after which.
     plain = analysis.whole and "!" not in analysis.text and len(script.operators) == len(script.commands) - 1
     found: list[Where] = []
-    where, failed = Where(), Where(())
+    where, failed = _START, Where(())
     for number, simple in enumerate(script.commands):
         found.append(where)
         operator = script.operators[number] if number < len(script.operators) else ""

@@ -6,7 +6,6 @@ into a folder of it, or runs another command that is covered.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from callgate.shell.command import Analysis, Redirect, Simple, Word
@@ -34,7 +33,10 @@ class Granted:
 
 @noun
 class Refused:
+    """``by`` is the index of the pattern whose limits are told, if it is one."""
+
     why: str
+    by: int | None = None
 
 
 _VARIABLES = names("""
@@ -175,13 +177,13 @@ def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: Files = _
         return Refused("an expansion is not known before it runs")
     if not analysis.script.commands:
         return Refused("there is no command in it")
-    judge = _Judge(tuple(patterns), files, {})
+    rules, answers = tuple(patterns), dict[tuple[tuple[str, ...], str, bool], bool]()
     used: list[int] = []
     free = False
     for simple, where in zip(analysis.script.commands, whereabouts(analysis), strict=True):
         if where.lost:
             return Refused("the folder it goes to is not known")
-        answer = _simple(simple, replace(judge, here=where.here))
+        answer = _simple(simple, _Judge(rules, files, answers, where.here))
         if isinstance(answer, Refused):
             return answer
         free = free or not answer
@@ -247,7 +249,7 @@ def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | Re
         answer = _objections(act, spelled, pattern, judge, depth)
         if not isinstance(answer, Refused):
             return [number, *answer]
-        refusal = refusal or answer
+        refusal = refusal or (answer if answer.by is not None else Refused(answer.why, number))
     if refusal is None and act.free:
         return _objections(act, frozenset(), None, judge, depth)
     return refusal or Refused(f"no rule covers {texts[0]}")

@@ -55,7 +55,7 @@ class ShellPattern:
 
         A pattern that begins with a star matches nothing here: it would allow every program there is.
         """
-        if self.program is None:
+        if self.pieces[0] != tuple(words[:1]):
             return None
         if self.kind == "wildcard":
             return _spelled_around_stars(self.pieces, words)

@@ -1,18 +1,27 @@
 """The prefix of a command that an "always" may offer: one that does not let the program run others."""
 
 import re
+import shlex
 from collections.abc import Sequence
 
-from callgate.shell.command import Analysis, Word
+from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import parse_pattern
-from callgate.shell.programs.inner import known_as
+from callgate.shell.programs.inner import Run, known_as
 from callgate.shell.programs.table import entry_of, read, step_of
 from callgate.shell.programs.uses import text_of
 from callgate.shell.reach import doubt
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
 _DEEPEST = 4
+
+
+def alone(run: Run) -> Analysis | None:
+    """The command by itself with every word quoted; None if a word is not known."""
+    values = [word.value for word in run.words if word.value is not None]
+    if not values or len(values) < len(run.words):
+        return None
+    return Analysis(shlex.join(values), Script((Simple(tuple(map(Word, values))),)))
 
 
 def prefix_of(analysis: Analysis) -> str | None:
