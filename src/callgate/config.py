@@ -19,6 +19,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import cast
 
+from callgate.formats.display import visible
 from callgate.host.environment import max_concurrency_from
 from callgate.policy.entries import Fault, HookLine, RuleLine
 from callgate.policy.fingerprint import fingerprint
@@ -29,7 +30,6 @@ from callgate.policy.settings import Said, Settings, read_settings, shown
 from callgate.policy.trust import Changed, State, Trust, Trusted, Untrusted
 from callgate.transcript.places import data_folder
 from callgate.words.decisions import Origin
-from callgate.words.display import visible
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings, LoopLimits
 from callgate.words.modes import Mode, check_mode, is_stricter

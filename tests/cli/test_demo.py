@@ -14,6 +14,7 @@ import pytest
 
 from callgate import Event
 from callgate.cli.demo import PLAYS
+from callgate.formats.jsonable import from_json, to_json
 from callgate.words.events import (
     CallArrived,
     CallSettled,
@@ -22,7 +23,6 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from callgate.words.jsonable import from_json, to_json
 
 COMMAND = (sys.executable, "-m", "callgate", "demo")
 on_unix = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals, other signals")

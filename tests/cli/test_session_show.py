@@ -17,6 +17,7 @@ import pytest
 
 from callgate import ChangeSet, FileChange, Session, tool
 from callgate.cli.terminal import width
+from callgate.formats.jsonable import from_json
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.staging import stage
 from callgate.transcript.drafts import write_draft
@@ -35,7 +36,6 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.inputs import Prompt, SetMode
-from callgate.words.jsonable import from_json
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import CallPart, Message, Text
 from tests.cli.session_kit import BAD, Desk

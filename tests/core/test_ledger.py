@@ -11,6 +11,7 @@ from callgate import Session
 from callgate.assembly import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
+from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import ScriptedModel, say, turn
 from callgate.testing import call as scripted
 from callgate.words.calls import Result, Status
@@ -36,7 +37,6 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.inputs import Answer, Continue, Prompt
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.messages import CallPart, Message, ResultPart, Text, Usage
 from tests.core.kit import answer, bash, saying, virtual_host
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from callgate.core.runner import RunOutcome
+from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import PlainTool
 from callgate.words.calls import Display, Result
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Pattern
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.traits import Traits, shared
 from tests.core.kit import (

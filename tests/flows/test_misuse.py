@@ -27,12 +27,12 @@ from callgate import (
     writes,
 )
 from callgate.core.runner import RunOutcome
+from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
 from callgate.words.decisions import ApprovalPolicy
 from callgate.words.errors import UsageError
 from callgate.words.events import InputRefused, PromptQueued, RunEnded
 from callgate.words.inputs import SetMode
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.limits import ExecutorSettings
 from callgate.words.model import Abilities, MessageEnded, Request
 from callgate.words.traits import Traits

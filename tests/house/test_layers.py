@@ -12,7 +12,7 @@ from tests.house.tree import SRC
 
 # The whole rule. Left: a part of src/callgate. Right: what it may import besides itself; "core.ports" allows that
 # module and what is below it, "" the front door `callgate` itself. Lazy and type-only imports count like all others.
-ROOM = ("words", "core.ports", "core.lanes", "core.locks")
+ROOM = ("words", "formats", "core.ports", "core.lanes", "core.locks")
 ROOMS = {
     "host": ROOM,
     "providers": ROOM,
@@ -31,12 +31,13 @@ ROOMS = {
 }
 # Beside the rooms: settings, which rooms do not read; and what the administrative commands need of the rooms.
 CONFIG = (*ROOM, "host", "policy", "transcript")
-SESSION = ("words", "core", *ROOMS)
+SESSION = ("words", "formats", "core", *ROOMS)
 ASSEMBLY = (*SESSION, "config", "session")
-DOOR = ("", "words", "config", "session", "assembly")
+DOOR = ("", "words", "formats", "config", "session", "assembly")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "_version": (),
     "words": (),
+    "formats": ("words",),
     "core": ("words",),
     **ROOMS,
     "config": CONFIG,
@@ -49,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tui": DOOR,
     "web": DOOR,
     "__main__": ("cli",),
-    "testing": ("words", "core", *ROOMS),
+    "testing": ("words", "formats", "core", *ROOMS),
 }
 # Single modules that may do more than their part may.
 EXCEPTIONS = {"cli.demo": ("testing",), "tools.custom": ("config",)}

@@ -15,12 +15,12 @@ from callgate.assembly import DecisionGate, default_checks
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.runner import BatchRunner, RunOutcome
+from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import Result, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Deny
 from callgate.words.events import CallDecided, Event
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes

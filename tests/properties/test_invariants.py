@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal
+from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import run_virtual
 from callgate.words.calls import ToolCall
 from callgate.words.errors import StateError
@@ -25,7 +26,6 @@ from callgate.words.events import (
     StrayEnded,
     StrayFound,
 )
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.limits import ExecutorSettings
 from tests.properties.stage import Plan, Reply, SlowJournal, Stage, Verdicted, about
 from tests.properties.strategies import locks

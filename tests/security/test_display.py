@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callgate.words.display import excerpt, visible, visible_lines, visible_page
+from callgate.formats.display import excerpt, visible, visible_lines, visible_page
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "display.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]

@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 
+from callgate.formats.jsonable import from_json
 from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
 from callgate.words.calls import Code, Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Confirmation, Decision, Deny, Pattern, Question
@@ -21,7 +22,6 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from callgate.words.jsonable import from_json
 
 NOON = 1763208000.25
 NOON_IN_WORDS = "2025-11-15T12:00:00Z"

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
+from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.masking import RULES, Masker
 from callgate.words.calls import Result, Status
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Question
 from callgate.words.events import CallArrived, CallSettled, Durable, MessageAdded, QuestionAsked
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.messages import CallPart, Image, Message, ResultPart, Text
 
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3kL5mN7pQ9rS1tU3vW5xY7z"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.core.ledger import Ledger
+from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude import read_claude
 from callgate.transcript.share.html import to_html
@@ -18,7 +19,6 @@ from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.page import Exported
 from callgate.transcript.share.plain import scrub
 from callgate.words.events import CallArrived, CallSettled, Durable, EntryKept, MessageAdded
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.messages import ResultPart, Text
 
 pytestmark = pytest.mark.spec("TRS-12")

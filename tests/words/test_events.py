@@ -13,7 +13,7 @@ from callgate.transcript.masking import Masker
 from callgate.words import events
 from callgate.words.event_table import EVENTS
 from callgate.words.events import Durable, Event
-from tests.words.test_jsonable import EVENTS as EXAMPLES
+from tests.formats.test_jsonable import EVENTS as EXAMPLES
 
 
 def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> None:

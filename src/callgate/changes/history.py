@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from callgate.changes.summary import summary
+from callgate.formats.jsonable import from_json, to_json
 from callgate.host.files import append_line, is_running, make_folders, sync_folder, write_new
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.errors import JournalError, UsageError
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
 State = Literal["staged", "applying", "applied", "discarded", "reverted"]

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TextIO
 from unicodedata import combining, east_asian_width
 
-from callgate.words.display import visible
+from callgate.formats.display import visible
 
 _SGR: Mapping[str, str] = {
     "bold": "1",

@@ -10,8 +10,8 @@ from callgate.cli.changes import difference_lines, file_rows
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph
+from callgate.formats.jsonable import to_json
 from callgate.words.inputs import Undo
-from callgate.words.jsonable import to_json
 
 _OTHERS = 20
 """Calls that are named one by one."""

@@ -31,8 +31,8 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, Noted
-from callgate.words.jsonable import plain_json
 from callgate.words.messages import Image, Resource, Text
+from callgate.words.plain import plain_json
 from callgate.words.traits import Traits, writes
 
 _CONTENT = (Text, Image, Resource)

@@ -26,7 +26,7 @@ from callgate.words.events import (
     StrayEnded,
     StrayFound,
 )
-from callgate.words.jsonable import plain_json
+from callgate.words.plain import plain_json
 
 
 class Runs:

@@ -16,12 +16,12 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
+from callgate.formats.display import visible
 from callgate.policy.entries import HookLine
 from callgate.policy.keys import EVENTS
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
 from callgate.policy.settings import Settings
 from callgate.words.decisions import Origin
-from callgate.words.display import visible
 from callgate.words.noun import noun
 
 MOST_FILES = 1_000

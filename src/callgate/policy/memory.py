@@ -14,11 +14,11 @@ from pathlib import Path
 from time import time
 from typing import Literal
 
+from callgate.formats.jsonable import from_json, to_json
 from callgate.policy.entries import Fault
 from callgate.policy.json_store import Damaged, one_at_a_time, read_record, set_record_aside, write_record
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
 from callgate.words.errors import UsageError
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
 KeptScope = Literal["user", "project"]

@@ -13,11 +13,11 @@ from typing import Any, Literal, cast
 
 from callgate import shell
 from callgate.core.ports import Case
+from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.implied import filled
 from callgate.policy.protected import danger
 from callgate.words.declared import USUAL_NAMES
-from callgate.words.display import look_alikes
 from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Effects

@@ -14,12 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from time import time
 
+from callgate.formats.jsonable import from_json, to_sparse
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
 from callgate.policy.json_store import Damaged, read_record, write_record
 from callgate.policy.settings import Settings
 from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
-from callgate.words.jsonable import from_json, to_sparse
 from callgate.words.noun import noun
 
 _VERSION = 1

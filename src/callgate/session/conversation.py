@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
+from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
 from callgate.session.mailbox import AnswerMailbox
 from callgate.session.parts import Parts
@@ -45,7 +46,6 @@ from callgate.words.inputs import (
     Undo,
     WithdrawPrompt,
 )
-from callgate.words.jsonable import misfit
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Conversation(SessionView):
             raise StateError("the session is closed")
         sent = Prompt(sent) if isinstance(sent, str) else sent
         known = isinstance(sent, Input)
-        refusal = misfit(type(sent), sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
+        refusal = misfit(sent) or self._take(sent) if known else f"there is no input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))

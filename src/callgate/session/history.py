@@ -13,8 +13,8 @@ from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.errors import in_words
 from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
 from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
-from callgate.words.jsonable import plain_json
 from callgate.words.modes import MODES
+from callgate.words.plain import plain_json
 
 
 class HistoryEdits:

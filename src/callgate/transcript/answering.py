@@ -16,6 +16,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Literal, get_args
 
+from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
 from callgate.transcript.asked import Asked, Questions, which_of
 from callgate.transcript.journal import append_to_log
@@ -25,7 +26,6 @@ from callgate.transcript.repair import repair
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from stat import S_ISDIR, S_ISREG
 from time import time
 from typing import Any, NoReturn
 
+from callgate.formats.jsonable import from_json, to_json
 from callgate.host.files import is_running, make_folders, sync_folder, write_new
 from callgate.transcript.asked import Asked, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
-from callgate.words.jsonable import from_json, to_json
 from callgate.words.noun import noun
 
 try:

@@ -9,9 +9,10 @@ from json import dumps
 from typing import Any
 from unicodedata import combining, east_asian_width
 
+from callgate.formats.display import visible
+from callgate.formats.jsonable import to_json
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Decision, Deny, Question
-from callgate.words.display import visible
 from callgate.words.events import (
     CallArrived,
     CallDecided,
@@ -23,7 +24,6 @@ from callgate.words.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from callgate.words.jsonable import to_json
 from callgate.words.noun import noun
 
 

@@ -9,12 +9,12 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, cast
 
+from callgate.formats.jsonable import from_json, to_sparse
 from callgate.transcript.beside import read_beside, replace_beside
 from callgate.transcript.loader import summarize
 from callgate.transcript.lock import open_log
 from callgate.transcript.summary import Summary
 from callgate.words.errors import JournalError, UsageError, in_words
-from callgate.words.jsonable import from_json, to_sparse
 from callgate.words.noun import noun
 
 _VERSION = 1

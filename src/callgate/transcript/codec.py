@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from json import JSONDecoder, dumps, loads
+from json import JSONDecoder, JSONEncoder, dumps, loads
+from json.encoder import encode_basestring_ascii as _quoted
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from callgate.core.chain import Line
+from callgate.formats.jsonable import from_json, to_sparse
 from callgate.words.errors import UsageError
 from callgate.words.event_table import EVENTS, Row
 from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
-from callgate.words.jsonable import from_json, plain_json, to_sparse
 from callgate.words.messages import Image, Resource, ResultPart
+from callgate.words.plain import plain_json
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker  # its patterns are costly to load
@@ -85,10 +87,11 @@ class Encoder:
         self.n += 1
         name = _NAMES[type(event)]
         text = self._data(event)
-        own = dumps(line.id) if line.id is not None else f'"e{self.n}"'
+        own = _quoted(line.id) if line.id is not None else f'"e{self.n}"'
+        parent = "null" if line.parent is None else _quoted(line.parent)
         at = float(event.at) if isfinite(event.at) else 0.0
         head = (
-            f'{{"v":{VERSION},"n":{self.n},"type":"{name}","id":{own},"parent":{dumps(line.parent)},'
+            f'{{"v":{VERSION},"n":{self.n},"type":"{name}","id":{own},"parent":{parent},'
             f'"at":{at!r},"session":"{self.session}","data":'
         )
         try:
@@ -191,7 +194,7 @@ def _written(event: Durable) -> str:
     data = to_sparse(event)
     del data["at"]
     try:
-        return dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _encode(data)
     except (TypeError, ValueError, RecursionError):
         return dumps(plain_json(data), separators=(",", ":"))
 
@@ -220,4 +223,5 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _decode = JSONDecoder(parse_constant=_no_constant).decode

@@ -8,10 +8,10 @@ from hashlib import sha256
 from json import dumps, loads
 from pathlib import Path
 
+from callgate.formats.jsonable import from_json, to_sparse
 from callgate.transcript.beside import drop_beside, read_beside, replace_beside
 from callgate.transcript.summary import Summary
 from callgate.words.errors import UsageError
-from callgate.words.jsonable import from_json, to_sparse
 from callgate.words.noun import noun
 
 VERSION = 1

@@ -17,13 +17,14 @@ from typing import Any, cast
 
 from callgate.core.chain import live_events
 from callgate.core.ports import Drafted, Maybe
+from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
 from callgate.transcript.writer import Writer
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, SessionLocked, StateError, UsageError
 from callgate.words.events import Durable, MessageAdded, PromptQueued
-from callgate.words.jsonable import from_json, plain_json, to_json
 from callgate.words.messages import Message
+from callgate.words.plain import plain_json
 
 _MUCH = 8 << 20
 _SETUP = """

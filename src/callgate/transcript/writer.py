@@ -10,6 +10,7 @@ from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import finalize
@@ -88,7 +89,10 @@ class Writer:
         self._patience = PATIENCE if patience is None else patience
         self._queue: deque[Durable] = deque()
         self._lock = Lock()  # around the waiters and the failure
-        self._wake, self._stop = Event(), Event()
+        self._stop = Event()
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._awake = False  # the thread is woken, and has not looked at the queue since
+        self._due: AbstractEventLoop | None = None  # it wakes the thread in its next round
         self._thread: Thread | None = None
         self._tape: Sink | None = None
         self._appended = 0  # events; counted by the loop
@@ -103,8 +107,7 @@ class Writer:
     def append(self, event: Durable) -> None:
         self._queue.append(event)
         self._appended += 1
-        if not self._wake.is_set():
-            self._begin()
+        self._begin_soon()
 
     def barrier(self) -> Awaitable[None] | None:
         """None when all that was appended is on disk; otherwise wait for that. JournalError: it cannot be written, for
@@ -149,16 +152,33 @@ class Writer:
         with self._lock:
             self._failure = None
             waiters.append(waiter)
-        self._begin()
+        self._begin_soon()
         return waiter.future
 
+    def _begin_soon(self) -> None:
+        """Wake the thread in the loop's next round: the end of a call and the start of the next are then one sync."""
+        if self._awake:
+            return
+        try:
+            loop = get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop is None or self._thread is None:  # at once, because there may be no next round
+            self._begin()
+        elif loop is not self._due:
+            self._due = loop
+            loop.call_soon(self._begin)
+
     def _begin(self) -> None:
+        self._due = None
         if self._thread is None:
             self._thread = Thread(target=self._run, name=f"callgate-journal {self._name}", daemon=True)
             # A program that ends without closing its session still gets its record written.
             finalize(self, _end, self._stop, self._wake, self._thread, _AT_EXIT)
             self._thread.start()
-        self._wake.set()
+        if not self._awake:
+            self._awake = True
+            self._wake.put(None)
 
     # ---- the thread's side --------------------------------------------------------------------------------------
 
@@ -166,8 +186,7 @@ class Writer:
         stopping = False
         while not stopping:
             unsynced = self._tape is not None and self._tape.unsynced
-            woken = self._wake.wait(_IDLE_SYNC if unsynced else None)
-            self._wake.clear()
+            woken = self._woken(_IDLE_SYNC if unsynced else None)
             stopping = self._stop.is_set()
             if self._failure is not None and not stopping:
                 continue  # until somebody asks for another try
@@ -181,6 +200,15 @@ class Writer:
             except BaseException as error:  # a bug of ours: whoever waits must not wait for ever
                 self._fail(JournalError(f"the record cannot be written: {in_words(error)}"))
         self._lines.close()
+
+    def _woken(self, timeout: float | None) -> bool:
+        """Wait to be woken. False: nothing came in that time."""
+        try:
+            self._wake.get(timeout=timeout)
+        except Empty:
+            return False
+        self._awake = False
+        return True
 
     def _work(self, *, sync: bool) -> None:
         """Write until the queue is empty and no caller waits."""
@@ -212,7 +240,7 @@ class Writer:
             except Exception as error:
                 _tell((job,), error)
         if self._jobs:
-            self._wake.set()
+            self._wake.put(None)
 
     def _encode(self, tape: Sink) -> None:
         begin = tape.end
@@ -244,9 +272,9 @@ def _again(tape: Sink) -> None:
     tape.sync()
 
 
-def _end(stop: Event, wake: Event, thread: Thread, timeout: float | None) -> None:
+def _end(stop: Event, wake: SimpleQueue[None], thread: Thread, timeout: float | None) -> None:
     stop.set()
-    wake.set()
+    wake.put(None)
     thread.join(timeout)
 
 

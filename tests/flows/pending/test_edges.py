@@ -120,9 +120,9 @@ async def test_inputs_that_are_none_are_refused(bench: Bench) -> None:
         wrong: list[Any] = [Resolve("apply", 3), Resolve("apply", " "), Resolve("aply", "x"), 3]  # pyright: ignore[reportArgumentType]
         said = [text for each in wrong for text in refusals(await sent(session, each))]
     assert said == [
-        "reason is to be str, not int",
+        "reason: str is wanted, not int",
         "the reason must not be blank: say why",
-        "there is no action 'aply'; there are apply, discard",
+        "action: 'aply' is none of 'apply', 'discard'",
         "there is no input int",
     ]
 

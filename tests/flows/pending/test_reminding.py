@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from callgate.formats.jsonable import to_json
 from callgate.testing import call, fail, say, turn
 from callgate.words.events import RunEnded
 from callgate.words.inputs import Compact
-from callgate.words.jsonable import to_json
 from tests.flows.gated import of
 from tests.flows.pending.kit import (
     DONE,

@@ -16,9 +16,9 @@ from callgate import Event, Prompt, QuestionAsked, Session
 from callgate.cli.demo import killed, rewrite
 from callgate.cli.demo.shop import Shop, rules, store
 from callgate.cli.demo.stage import READY
+from callgate.formats.jsonable import to_json
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import CallProgressed, CallSettled, TurnEnded
-from callgate.words.jsonable import to_json
 
 _go = threading.Event()
 

@@ -12,9 +12,9 @@ from callgate import Answer, Confirmation, Event, Session
 from callgate.cli.demo.record import Claim, Record
 from callgate.cli.demo.shop import Shop, end, files_now
 from callgate.cli.demo.view import View
+from callgate.formats.jsonable import from_json
 from callgate.words.events import TurnEnded
 from callgate.words.inputs import Input
-from callgate.words.jsonable import from_json
 
 READY = "ready"
 """The line that the first process prints when it has done its part; all other lines are events."""

@@ -9,6 +9,7 @@ from callgate.cli.arguments import Form
 from callgate.cli.demo.record import Fact, title_of
 from callgate.cli.session.output import columns, put_json
 from callgate.cli.terminal import Line, Span, can_redraw, clip, fit, painted, paragraph, plain, signs_for
+from callgate.formats.jsonable import to_json
 from callgate.words.events import (
     CallArrived,
     CallSettled,
@@ -20,7 +21,6 @@ from callgate.words.events import (
     TextStreamed,
     TurnStarted,
 )
-from callgate.words.jsonable import to_json
 from callgate.words.model import WHOLE
 
 WIDEST = 100

@@ -12,7 +12,7 @@ from callgate.cli.policy.decide import as_json
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, paragraph
-from callgate.words.display import excerpt
+from callgate.formats.display import excerpt
 
 _SHOWN = 600
 """Characters of one argument."""

@@ -9,7 +9,7 @@ from callgate.admin.sessions import moment
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Span
-from callgate.words.jsonable import to_json
+from callgate.formats.jsonable import to_json
 
 
 def list_rules(options: Namespace) -> int:

@@ -8,7 +8,7 @@ from time import time
 from callgate.admin.sessions import Archive, Listed
 from callgate.cli.session.output import columns, counted, out, put, put_json
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, signs_for, width
-from callgate.words.jsonable import to_json
+from callgate.formats.jsonable import to_json
 
 _NAMES = ("", "id", "used", "msgs")
 _LEAST = 20  # columns below which a name gets a line of its own

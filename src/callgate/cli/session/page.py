@@ -8,8 +8,8 @@ from typing import Any
 from callgate.admin.sessions import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
+from callgate.formats.jsonable import to_json
 from callgate.words.calls import Status
-from callgate.words.jsonable import to_json
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
 
 _LINES = 20  # shown of a result or a thought

@@ -8,7 +8,7 @@ from pathlib import Path
 from callgate.admin.sessions import Archive, Cleaned, Fault, Holder, Removed, Verified, moment
 from callgate.cli.session.output import counted, out, put, put_json, size_in_words
 from callgate.cli.terminal import Line, Span
-from callgate.words.jsonable import to_json
+from callgate.formats.jsonable import to_json
 
 
 def verify(options: Namespace) -> int:

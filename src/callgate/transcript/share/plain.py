@@ -3,7 +3,7 @@
 from json import dumps, loads
 from typing import Any
 
-from callgate.words.display import visible_page
+from callgate.formats.display import visible_page
 
 
 def scrub(text: str) -> str:

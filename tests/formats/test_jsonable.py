@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.formats.jsonable import from_json, to_json, to_sparse
 from callgate.words import calls, decisions, messages
 from callgate.words import events as facts
 from callgate.words.arguments import Repair
@@ -42,7 +43,6 @@ from callgate.words.inputs import (
     Steer,
     WithdrawPrompt,
 )
-from callgate.words.jsonable import from_json, to_json, to_sparse
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
@@ -390,11 +390,20 @@ def test_any_json_is_read_as_an_event_or_refused_in_words(data: Any) -> None:
     [
         (
             facts.CallSettled(1.0, "c1", Result((Text("x"),))),
-            {"at": 1.0, "call_id": "c1", "result": {"content": [{"type": "Text", "text": "x"}]}},
+            {"at": 1.0, "call_id": "c1", "result": {"type": "Result", "content": [{"type": "Text", "text": "x"}]}},
         ),
         (
             facts.MessageAdded(1.0, Message("m1", "user", (), usage=Usage(3))),
-            {"at": 1.0, "message": {"id": "m1", "role": "user", "parts": [], "usage": {"input": 3}}},
+            {
+                "at": 1.0,
+                "message": {
+                    "type": "Message",
+                    "id": "m1",
+                    "role": "user",
+                    "parts": [],
+                    "usage": {"type": "Usage", "input": 3},
+                },
+            },
         ),
         (
             facts.CallDecided(1.0, "c1", Allow("rule"), "h"),
@@ -403,13 +412,13 @@ def test_any_json_is_read_as_an_event_or_refused_in_words(data: Any) -> None:
         (facts.Rewound(1.0, "m1", facts.Counted()), {"at": 1.0, "message_id": "m1"}),
         (facts.LinesQuarantined(1.0, ((1, 2),), "f"), {"at": 1.0, "ranges": [[1, 2]], "kept_in": "f"}),
         (Display("table", Text("x")), {"kind": "table", "body": {"type": "Text", "text": "x"}}),
-        (Result(details={"u": (Usage(1),)}), {"details": {"u": [to_json(Usage(1))]}}),
+        (Result(details={"u": (Usage(1),)}), {"details": {"u": [{"type": "Usage", "input": 1}]}}),
         (ToolCall("c1", "Read"), {"id": "c1", "name": "Read"}),
         (Interrupt(), {}),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_sparse_leaves_out_defaults_and_the_types_that_are_certain(noun: object, sparse: dict[str, Any]) -> None:
+def test_sparse_leaves_out_defaults_and_the_type_at_the_top(noun: object, sparse: dict[str, Any]) -> None:
     assert to_sparse(noun) == sparse
 
 

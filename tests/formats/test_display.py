@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.words.display import BLANKS, MARKS, Excerpt, excerpt, look_alikes, visible, visible_lines, visible_page
+from callgate.formats.display import BLANKS, MARKS, Excerpt, excerpt, look_alikes, visible, visible_lines, visible_page
 from tests.steps import steps
 
 SPELLED = re.compile(r"<U\+([0-9A-F]{4,6})>|<([0-9]+) blanks>")
