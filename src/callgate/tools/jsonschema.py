@@ -1,7 +1,8 @@
 """JSON Schema (2020-12 and the older spellings tools still use), compiled once per tool.
 
-``Schema.fits`` is a tree of closures for the hot path; ``Schema.faults`` explains, one line per fault, and is asked
-only after a value did not fit. Differences from the standard, all towards refusing what a tool did not ask for:
+``Schema.faults`` explains, one line per fault; a value fits if there is none.
+
+Differences from the standard, all towards refusing what a tool did not ask for:
 
 * A key that no part of the schema names is unexpected wherever ``properties`` are declared, be it none of them, unless
   ``additionalProperties`` says otherwise. Objects without ``properties`` stay free; a schema of parameters that says
@@ -9,24 +10,23 @@ only after a value did not fit. Differences from the standard, all towards refus
 * A float past 2^53 is not an integer: its digits are no longer certain.
 * ``format`` is an annotation; ``nullable`` (OpenAPI) admits null; unknown keywords are ignored.
 
-Only local references are followed, and the steps through them are counted: a schema of references to references cannot
-take forever.
+Only local references are followed, and the steps through them are counted.
 """
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from itertools import islice
 from math import inf
 from typing import Any, cast
 from urllib.parse import unquote
 
-from callgate.tools.schema_closures import closure
-from callgate.tools.schema_node import Node, Rule, Test, bounded, faults, quote, wanted
-from callgate.tools.schema_rules import Keywords, Place, SchemaError, choice_rule
+from callgate.tools.schema_node import SchemaNode, ValueRule, quote
+from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPlace, choice_rule
+from callgate.tools.schema_walk import SchemaWalk, TooMuchWork
 
 __all__ = ["Schema", "SchemaError", "TooMuchWork"]
 
 MAX_SCHEMA_DEPTH = 64
-MAX_STEPS = 250_000
+MAX_FAULTS = 20
 _ANNOTATIONS = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 # An object schema with none of these takes any object.
 _SAYS_MORE = (
@@ -35,73 +35,49 @@ _SAYS_MORE = (
 )
 
 
-class TooMuchWork(Exception):
-    """The references of the schema make this value too costly to judge."""
-
-
-class _Steps(threading.local):
-    """The number of references that may still be followed for the current value, in this thread."""
-
-    left = MAX_STEPS
-
-
 class Schema:
     """A compiled schema. With ``top`` the outermost object is a tool's parameters and refuses unknown keys."""
 
-    fits: Test
-    """True if a JSON value fits. Raises ``TooMuchWork``."""
-
     def __init__(self, schema: Mapping[str, Any] | bool, *, top: bool = True) -> None:
-        self._steps = _Steps()
-        compiler = _Compiler(schema, self._steps)
-        self.root: Node = compiler.compile(top=top)
-        # Without references there are no steps to count.
-        self.fits = self._counted if compiler.targets else self.root.test
+        self.root: SchemaNode = _Compiler(schema).compile(top=top)
 
-    def start(self) -> None:
-        """Gives the steps for one walk through ``root``; ``fits`` and ``faults`` do so themselves."""
-        self._steps.left = MAX_STEPS
-
-    def _counted(self, value: Any) -> bool:
-        self.start()
-        return self.root.test(value)
+    def fits(self, value: Any) -> bool:
+        """True if a JSON value fits. Raises ``TooMuchWork``."""
+        return self.root.surely_fits(value) or SchemaWalk().fits(self.root, value)
 
     def faults(self, value: Any) -> tuple[str, ...]:
-        """One line per fault, bounded; empty when the value fits. Raises ``TooMuchWork``."""
-        self.start()
-        return bounded(faults(self.root, value, "$"))
+        """One line per fault, cut and counted; empty when the value fits. Raises ``TooMuchWork``."""
+        found = SchemaWalk().faults(self.root, value)
+        lines = [f"${path}: {text}" for path, text in islice(found, MAX_FAULTS)]
+        lines = [line if len(line) <= 600 else f"{line[:400]} … {line[-190:]}" for line in lines]
+        if more := sum(1 for _ in islice(found, 1000)):
+            lines.append(f"$: {more if more < 1000 else 'over 1000'} more faults")
+        return tuple(lines)
 
 
 class _Compiler:
-    def __init__(self, schema: Mapping[str, Any] | bool, steps: _Steps) -> None:
+    def __init__(self, schema: Mapping[str, Any] | bool) -> None:
         self.schema: Any = schema
-        self.steps = steps
-        self.nodes: list[Node] = []
-        self.targets: dict[tuple[str, bool, bool], Node] = {}
-        self.pending: list[tuple[Node, Any, Place]] = []
-        self.heights: dict[Node, int] = {}
+        self.nodes: list[SchemaNode] = []
+        self.targets: dict[tuple[str, bool, bool], SchemaNode] = {}
+        self.pending: list[tuple[SchemaNode, Any, SchemaPlace]] = []
+        self.heights: dict[SchemaNode, int] = {}
         # Nodes with a value of their own: they refuse unknown keys unless the schema says otherwise.
-        self.whole: set[Node] = set()
+        self.whole: set[SchemaNode] = set()
 
-    def compile(self, *, top: bool) -> Node:
-        root = self.node(self.schema, Place())
+    def compile(self, *, top: bool) -> SchemaNode:
+        root = self.node(self.schema, SchemaPlace())
         # References are compiled one after the other instead of inside each other: a chain of them may be long.
         while self.pending:
             self.fill(*self.pending.pop())
-        try:
-            for node in self.nodes:
-                self.height(node, 0)
-            for node in self.whole:
-                declared = top if node is root else bool(node.known)
-                node.closed = node.closed or (declared and node.additional is None and not node.open and not node.free)
-        except TooMuchWork:
-            raise Place().error("too many references") from None
-        # Children come after their parents in the list, and a parent's test holds those of its children.
-        for node in reversed(self.nodes):
-            node.test = closure(node)
+        for node in self.nodes:
+            self.height(node, 0)
+        for node in self.whole:
+            declared = top if node is root else bool(node.known)
+            node.closed = node.closed or (declared and node.additional is None and not node.open and not node.free)
         return root
 
-    def height(self, node: Node, depth: int) -> int:
+    def height(self, node: SchemaNode, depth: int) -> int:
         """The number of nested schemas that judge one value. SchemaError if they are too many or form a circle."""
         if node not in self.heights:
             if depth > MAX_SCHEMA_DEPTH:
@@ -114,19 +90,21 @@ class _Compiler:
 
     # --- structure ---
 
-    def node(self, schema: Any, place: Place, *, part: bool = False) -> Node:
+    def node(self, schema: Any, place: SchemaPlace, *, part: bool = False) -> SchemaNode:
         """A schema for a value of its own, or (``part``) for a value that the schema around it judges too."""
-        node = Node(place.at)
+        if isinstance(schema, Mapping) and "$ref" in schema and schema.keys() <= _ANNOTATIONS | {"$ref"}:
+            return self.reference(cast(Mapping[str, Any], schema)["$ref"], place, part=part)
+        node = SchemaNode(place.at)
         if place.judging and not part:
             self.whole.add(node)
         self.fill(node, schema, place)
         return node
 
-    def fill(self, node: Node, schema: Any, place: Place) -> None:
+    def fill(self, node: SchemaNode, schema: Any, place: SchemaPlace) -> None:
         self.nodes.append(node)
         if schema is False:
             node.kinds, node.choices = (), ()
-            node.rules.append(Rule(lambda value: False, "nothing here"))
+            node.rules.append(ValueRule(lambda value: False, "nothing here"))
         if isinstance(schema, bool):
             node.free = schema
             return
@@ -142,7 +120,7 @@ class _Compiler:
         node.rules += keywords.rules()
         node.choices = keywords.choices()
         if node.choices is not None:
-            node.rules.append(choice_rule(node.choices, wanted(node)))
+            node.rules.append(choice_rule(node.choices, node.wanted))
         self._object(node, keywords)
         self._array(node, keywords)
         self._parts(node, keywords)
@@ -153,7 +131,7 @@ class _Compiler:
         node.open = welcome != (False, False)
         node.closed = node.sealed = "unevaluatedProperties" in schema and not node.open
 
-    def _object(self, node: Node, keywords: Keywords) -> None:
+    def _object(self, node: SchemaNode, keywords: Keywords) -> None:
         place = keywords.place
         for key, child in keywords.mapping("properties").items():
             node.properties[key] = self.node(child, place.below("properties", key))
@@ -170,7 +148,7 @@ class _Compiler:
                 if not isinstance(child, list):
                     node.dependent[key] = self.node(child, place.below(keyword, key), part=True)
 
-    def _array(self, node: Node, keywords: Keywords) -> None:
+    def _array(self, node: SchemaNode, keywords: Keywords) -> None:
         place, schema = keywords.place, keywords.schema
         items, rest = schema.get("items"), "items"
         first = "prefixItems"
@@ -184,14 +162,10 @@ class _Compiler:
             asked = self.node(schema["contains"], place.below("contains", asking=True))
             node.contains = (asked, 1 if least is None else least, inf if most is None else most)
 
-    def _parts(self, node: Node, keywords: Keywords) -> None:
+    def _parts(self, node: SchemaNode, keywords: Keywords) -> None:
         place, schema = keywords.place, keywords.schema
         if "$ref" in schema:
-            # Beside nothing but annotations the target itself refuses unknown keys, which is cheaper to test.
-            alone = node in self.whole and schema.keys() <= _ANNOTATIONS | {"$ref"}
-            node.ref = self.reference(schema["$ref"], place, whole=alone)
-            if alone:
-                self.whole.discard(node)
+            node.ref = self.reference(schema["$ref"], place, part=True)
         node.all_of = self._list(keywords, "allOf", part=True)
         node.any_of = self._list(keywords, "anyOf", part=True)
         node.one_of = self._list(keywords, "oneOf", part=True)
@@ -205,7 +179,7 @@ class _Compiler:
             )
             node.condition = (asked, then, otherwise)
 
-    def _list(self, keywords: Keywords, keyword: str, *, part: bool = False) -> tuple[Node, ...]:
+    def _list(self, keywords: Keywords, keyword: str, *, part: bool = False) -> tuple[SchemaNode, ...]:
         entries = keywords.schema.get(keyword)
         if entries is None:
             return ()
@@ -214,10 +188,10 @@ class _Compiler:
         schemas = cast(list[Any], entries)
         return tuple(self.node(item, keywords.place.below(keyword, i), part=part) for i, item in enumerate(schemas))
 
-    def reference(self, ref: Any, place: Place, *, whole: bool) -> Callable[[], Node]:
+    def reference(self, ref: Any, place: SchemaPlace, *, part: bool) -> SchemaNode:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
             raise place.error(f"only references inside the schema (#/…) are followed, got {quote(ref)}")
-        key = (unquote(ref), place.judging, whole)
+        key = (unquote(ref), place.judging, part)
         if key not in self.targets:
             target: Any = self.schema
             for token in key[0].split("/")[1:]:
@@ -228,16 +202,8 @@ class _Compiler:
                     target = cast(Mapping[str, Any], target)[token]
                 else:
                     raise place.error(f"the reference {quote(ref)} leads nowhere")
-            self.targets[key] = Node(key[0])
-            if whole:
+            self.targets[key] = SchemaNode(key[0], target=True)
+            if place.judging and not part:
                 self.whole.add(self.targets[key])
-            self.pending.append((self.targets[key], target, Place(key[0], 1, place.judging)))
-        node, steps = self.targets[key], self.steps
-
-        def follow() -> Node:
-            steps.left -= 1
-            if steps.left < 0:
-                raise TooMuchWork
-            return node
-
-        return follow
+            self.pending.append((self.targets[key], target, SchemaPlace(key[0], 1, place.judging)))
+        return self.targets[key]

@@ -4,8 +4,9 @@ import re
 from typing import Any, cast
 
 from callgate.tools.jsonschema import Schema
-from callgate.tools.schema_node import Node, kinds_of
+from callgate.tools.schema_node import SchemaNode, kinds_of
 from callgate.tools.schema_rules import canonical
+from callgate.tools.schema_walk import SchemaWalk
 from callgate.tools.strict_json import BLANK, JSONFault, Limits, join, parse, shown
 from callgate.words.arguments import Repair
 
@@ -25,7 +26,9 @@ class Mending:
 
     def __init__(self, schema: Schema, limits: Limits) -> None:
         self.repairs: list[Repair] = []
-        self._schema = schema
+        self._root = schema.root
+        self._walk = SchemaWalk()
+        self._fits = self._walk.fits
         self._limits = limits
         self._chars = _MAX_INNER_CHARS
         self._noted = 0
@@ -33,26 +36,26 @@ class Mending:
 
     def mend(self, value: dict[str, Any]) -> Any:
         """A mended copy; what needs no mending stays as it is."""
-        self._schema.start()
-        return self._mend(self._schema.root, value, "$", 0)
+        return self._mend(self._root, value, "$", 0)
 
     def hinted(self, line: str) -> str:
         path, colon, _ = line.partition(": got ")
         return f"{line} ({self._hints[path]})" if colon and path in self._hints else line
 
-    def _mend(self, node: Node, value: Any, path: str, depth: int) -> Any:
+    def _mend(self, node: SchemaNode, value: Any, path: str, depth: int) -> Any:
+        self._walk.step(node)
         if type(value) is str:
-            if "string" in node.admits or node.test(value):
+            if "string" in node.admits or self._fits(node, value):
                 return value
             return self._from_string(node, value, path, depth)
         if type(value) is dict:
             value = self._object(node, cast(dict[str, Any], value), path, depth)
         elif type(value) is list:
             value = self._array(node, cast(list[Any], value), path, depth)
-        for part in (*((node.ref(),) if node.ref else ()), *node.all_of):
+        for part in node.always:
             value = self._mend(part, value, path, depth)
         for branches in (node.any_of, node.one_of):
-            if branches and not any(branch.test(value) for branch in branches):
+            if branches and not any(self._fits(branch, value) for branch in branches):
                 value = self._branch(branches, value, path, depth)
         return value
 
@@ -62,36 +65,34 @@ class Mending:
             raise TooManyRepairs
         self.repairs.append(Repair(path, what))
 
-    def _object(self, node: Node, value: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
+    def _object(self, node: SchemaNode, value: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key, item in value.items():
             below = join(path, key)
-            child = node.properties.get(key) or next(
-                (child for pattern, child in node.patterns if pattern.fits(key)), node.additional
-            )
+            child = next(iter(node.schemas_of(key)), None)
             if child is None:
                 out[key] = item
-            elif item is None and key in node.properties and key not in node.required and not child.test(None):
+            elif item is None and key in node.properties and key not in node.required and not self._fits(child, None):
                 self._note(below, "took null for an optional key as absent")
             else:
                 out[key] = self._mend(child, item, below, depth + 1)
         return out
 
-    def _array(self, node: Node, value: list[Any], path: str, depth: int) -> list[Any]:
+    def _array(self, node: SchemaNode, value: list[Any], path: str, depth: int) -> list[Any]:
         out: list[Any] = []
         for index, item in enumerate(value):
             child = node.prefix[index] if index < len(node.prefix) else node.items
             out.append(self._mend(child, item, f"{path}[{index}]", depth + 1) if child else item)
         return out
 
-    def _branch(self, branches: tuple[Node, ...], value: Any, path: str, depth: int) -> Any:
+    def _branch(self, branches: tuple[SchemaNode, ...], value: Any, path: str, depth: int) -> Any:
         """Mended only if that makes it fit, and all branches it then fits agree on the result."""
         before, results = self.repairs, dict[str, tuple[Any, list[Repair]]]()
         for branch in branches:
             if kinds_of(value) & branch.admits:
                 self.repairs = []
                 mended = self._mend(branch, value, path, depth)
-                if branch.test(mended):
+                if self._fits(branch, mended):
                     results[canonical(mended)] = (mended, self.repairs)
         self.repairs = before
         if len(results) != 1:
@@ -100,7 +101,7 @@ class Mending:
         self.repairs += repairs
         return mended
 
-    def _from_string(self, node: Node, text: str, path: str, depth: int) -> Any:
+    def _from_string(self, node: SchemaNode, text: str, path: str, depth: int) -> Any:
         wants = node.admits
         if "boolean" in wants and text in ("true", "false"):
             self._note(path, f"read the boolean {text} out of a string")
@@ -123,7 +124,7 @@ class Mending:
         self._note(path, f"read the {kind} out of a JSON string")
         return self._mend(node, inner, path, depth)
 
-    def _number(self, node: Node, text: str, path: str) -> int | float | None:
+    def _number(self, node: SchemaNode, text: str, path: str) -> int | float | None:
         """Plain decimals only, and only if the number keeps every digit of the text."""
         # Imported here: most calls never need it.
         from decimal import Decimal

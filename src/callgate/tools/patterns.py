@@ -19,7 +19,7 @@ _ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TextPattern:
     """``longest`` bounds the texts that can be searched (None: any length); a longer one never fits."""
 
     source: str
@@ -32,21 +32,21 @@ class Pattern:
         return search if longest is None else lambda text: len(text) <= longest and search(text)
 
 
-def compile_pattern(source: str) -> Pattern:
+def compile_pattern(source: str) -> TextPattern:
     """The pattern, or ``ValueError`` when no engine takes it."""
     # Imported here: pydantic_core costs 25 ms, and many tools have no pattern at all.
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     try:
         schema = core_schema.str_schema(pattern=_portable(source), regex_engine="rust-regex", strict=True)
-        return Pattern(source, SchemaValidator(schema).isinstance_python)
+        return TextPattern(source, SchemaValidator(schema).isinstance_python)
     except SchemaError:
         pass
     try:
         backtracking = re.compile(_portable(source, python=True))
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    return Pattern(source, lambda text: backtracking.search(text) is not None, _longest(source))
+    return TextPattern(source, lambda text: backtracking.search(text) is not None, _longest(source))
 
 
 def _portable(source: str, *, python: bool = False) -> str:

@@ -1,19 +1,19 @@
-"""One compiled schema: what it says as data, and how it explains what does not fit.
-
-``test`` is a closure that `jsonschema` builds; everything here is for the slow path, after a test said no.
-"""
+"""One compiled schema as data, and the words for values and for what fits."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from types import NoneType
 from typing import Any, TypeAlias, cast
 
-from callgate.tools.patterns import Pattern
-from callgate.tools.strict_json import MAX_WHOLE, join, shown
+from callgate.tools.patterns import TextPattern
+from callgate.tools.strict_json import MAX_WHOLE, shown
 
 Test: TypeAlias = Callable[[Any], bool]
+
+LONGEST_WANTED = 400
 
 
 def _is_integer(value: Any) -> bool:
@@ -30,6 +30,16 @@ KINDS: dict[str, Test] = {
     "array": lambda value: type(value) is list,
     "null": lambda value: value is None,
 }
+# The Python types whose every value is of the kind.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (NoneType,),
+}
 
 
 def kinds_of(value: Any) -> set[str]:
@@ -38,60 +48,114 @@ def kinds_of(value: Any) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One assertion about a value itself. ``got`` describes the value where the value alone would not tell."""
+class ValueRule:
+    """One assertion about values of the Python ``types``, or about all. ``got`` describes the value where the value
+    alone would not tell."""
 
     test: Test
     wanted: str
+    types: tuple[type, ...] = ()
     got: Callable[[Any], str] | None = None
 
 
 @dataclass(eq=False)
-class Node:
+class SchemaNode:
     """The fields follow the keywords of JSON Schema; a node without any of them takes every value."""
 
     at: str
     kinds: tuple[str, ...] = ()
     nullable: bool = False
     choices: tuple[Any, ...] | None = None
-    rules: list[Rule] = field(default_factory=list[Rule])
-    properties: "dict[str, Node]" = field(default_factory=dict[str, "Node"])
-    patterns: "list[tuple[Pattern, Node]]" = field(default_factory=list[tuple[Pattern, "Node"]])
-    additional: "Node | None" = None
+    rules: list[ValueRule] = field(default_factory=list[ValueRule])
+    properties: "dict[str, SchemaNode]" = field(default_factory=dict[str, "SchemaNode"])
+    patterns: "list[tuple[TextPattern, SchemaNode]]" = field(default_factory=list[tuple[TextPattern, "SchemaNode"]])
+    additional: "SchemaNode | None" = None
     required: tuple[str, ...] = ()
-    names: "Node | None" = None
-    dependent: "dict[str, Node]" = field(default_factory=dict[str, "Node"])
-    prefix: "tuple[Node, ...]" = ()
-    items: "Node | None" = None
-    contains: "tuple[Node, int, float] | None" = None
-    ref: "Callable[[], Node] | None" = None
-    all_of: "tuple[Node, ...]" = ()
-    any_of: "tuple[Node, ...]" = ()
-    one_of: "tuple[Node, ...]" = ()
-    none_of: "Node | None" = None
-    condition: "tuple[Node, Node | None, Node | None] | None" = None
+    names: "SchemaNode | None" = None
+    dependent: "dict[str, SchemaNode]" = field(default_factory=dict[str, "SchemaNode"])
+    prefix: "tuple[SchemaNode, ...]" = ()
+    items: "SchemaNode | None" = None
+    contains: "tuple[SchemaNode, int, float] | None" = None
+    ref: "SchemaNode | None" = None
+    all_of: "tuple[SchemaNode, ...]" = ()
+    any_of: "tuple[SchemaNode, ...]" = ()
+    one_of: "tuple[SchemaNode, ...]" = ()
+    none_of: "SchemaNode | None" = None
+    condition: "tuple[SchemaNode, SchemaNode | None, SchemaNode | None] | None" = None
     open: bool = False  # says that other keys are welcome
     free: bool = False  # says nothing about keys
     closed: bool = False  # refuses keys that no part of it names
     sealed: bool = False  # the same, said by the schema itself: a free part then does not welcome them
-    test: Test = lambda value: True
+    target: bool = False  # a reference leads here
 
-    def parts(self) -> "Iterator[Node]":
+    @property
+    def always(self) -> "tuple[SchemaNode, ...]":
+        """The schemas that hold for every value for which this one does."""
+        return (*((self.ref,) if self.ref else ()), *self.all_of)
+
+    def parts(self) -> "Iterator[SchemaNode]":
         """The schemas that judge the same value and may name its keys."""
-        if self.ref:
-            yield self.ref()
-        yield from (*self.all_of, *self.any_of, *self.one_of, *self.dependent.values())
+        yield from (*self.always, *self.any_of, *self.one_of, *self.dependent.values())
         yield from (node for node in self.condition or () if node)
 
     @cached_property
+    def combines(self) -> bool:
+        """True if other schemas judge the same value."""
+        return self.none_of is not None or any(True for _ in self.parts())
+
+    @cached_property
+    def types(self) -> frozenset[type]:
+        """The Python types whose every value has one of the ``kinds``."""
+        return frozenset(kind for name in self.kinds for kind in _TYPES[name])
+
+    @cached_property
+    def simple(self) -> frozenset[type]:
+        """The Python types whose every value fits, because the schema says nothing else about it."""
+        about_keys = self.properties or self.patterns or self.additional or self.required or self.names or self.closed
+        about_items = self.prefix or self.items or self.contains
+        more = {each for each, says in ((dict, about_keys), (list, about_items)) if says}
+        types = self.types
+        if self.combines:  # `int | None` is a choice and nothing else
+            only_choice = not self.kinds and self.none_of is None and len(list(self.parts())) == len(self.any_of)
+            types = frozenset[type]().union(*(branch.simple for branch in self.any_of if only_choice))
+        return frozenset() if self.rules else types - more
+
+    @cached_property
+    def flat(self) -> dict[str, frozenset[type]]:
+        """For an object of which only keys and their types are said: the types of each key that fit."""
+        says_more = self.rules or self.combines or self.patterns or self.names or "object" not in self.kinds
+        return {} if says_more else {key: child.simple for key, child in self.properties.items()}
+
+    def surely_fits(self, value: Any) -> bool:
+        """True if a value fits by its type, or an object by the types of its values, as most do; False says nothing."""
+        if type(value) is not dict or not self.flat:
+            return type(cast(object, value)) in self.simple
+        flat, keys = self.flat, cast(dict[str, Any], value)
+        for key, item in keys.items():
+            if type(item) not in flat.get(key, ()):
+                return False
+        for key in self.required:  # noqa: SIM110 - all() with a generator is three times slower
+            if key not in keys:
+                return False
+        return True
+
+    def schemas_of(self, key: str) -> "Sequence[SchemaNode]":
+        """The schemas for the value of a key."""
+        child = self.properties.get(key)
+        if child is not None and not self.patterns:
+            return (child,)
+        found = [each for pattern, each in self.patterns if pattern.fits(key)]
+        return [child, *found] if child else found or ([self.additional] if self.additional else [])
+
+    @cached_property
     def admits(self) -> set[str]:
-        """The types a value may have to fit."""
+        """The kinds that a value may have to fit."""
         kinds = set(self.kinds or KINDS)
         if "number" in kinds:
             kinds.add("integer")
         if self.choices is not None:
             kinds &= {kind for choice in self.choices for kind in kinds_of(choice)}
-        for part in (*((self.ref(),) if self.ref else ()), *self.all_of):
+        for part in self.always:
             kinds &= part.admits
         for branches in (self.any_of, self.one_of):
             if branches:
@@ -106,192 +170,39 @@ class Node:
     @cached_property
     def known_required(self) -> frozenset[str]:
         """Every key that must be there."""
-        parts = (*((self.ref(),) if self.ref else ()), *self.all_of)
-        return frozenset(self.required).union(*(part.known_required for part in parts))
+        return frozenset(self.required).union(*(part.known_required for part in self.always))
 
+    @cached_property
+    def tags(self) -> dict[str, tuple[Any, ...] | None]:
+        """The values that a key may have, where the schema lists them; None where it does not."""
+        found: dict[str, tuple[Any, ...] | None] = {}
+        for part in reversed(self.always):
+            found |= part.tags
+        return found | {key: child.listed for key, child in self.properties.items()}
 
-def unexpected(node: Node, value: dict[str, Any]) -> Collection[str]:
-    """The keys that no part of a closed schema which holds for this value names."""
-    return _unseen(node, value, value, sealed=node.sealed)
+    @cached_property
+    def listed(self) -> tuple[Any, ...] | None:
+        return self.ref.listed if self.choices is None and self.ref else self.choices
 
+    @cached_property
+    def wanted(self) -> str:
+        """A few words for what fits."""
+        text = self._wanted()
+        return text if len(text) <= LONGEST_WANTED else f"{text[:LONGEST_WANTED]}…"
 
-def _unseen(node: Node, keys: Collection[str], value: dict[str, Any], *, sealed: bool) -> Collection[str]:
-    if node.open or (node.free and not sealed) or not keys:
-        return ()
-    keys = [key for key in keys if key not in node.properties]
-    if node.patterns:
-        keys = [key for key in keys if not any(pattern.fits(key) for pattern, _ in node.patterns)]
-    held = [node.ref()] if node.ref else []
-    held += node.all_of
-    held += [branch for branch in (*node.any_of, *node.one_of) if branch.test(value)]
-    held += [part for key, part in node.dependent.items() if key in value]
-    if node.condition:
-        premise, then, otherwise = node.condition
-        held += [premise, *([then] if then else [])] if premise.test(value) else [otherwise] if otherwise else []
-    for part in held:
-        keys = _unseen(part, keys, value, sealed=sealed)
-    return keys
-
-
-# --- explaining ---
-
-
-def faults(node: Node, value: Any, path: str) -> Iterator[str]:
-    """One line per fault: the path, what came, what was wanted."""
-    if value is None and node.nullable:
-        return
-    if node.kinds and not any(KINDS[kind](value) for kind in node.kinds):
-        yield f"{path}: got {quote(value)}, wanted {wanted(node)}"
-        return
-    otherwise_fine = True
-    for line in _said_faults(node, value, path):
-        otherwise_fine = False
-        yield line
-    if node.closed and type(value) is dict:
-        keys = cast(dict[str, Any], value)
-        only = ", ".join(shown(key, 40) for key in islice(node.known, 20)) or "no keys"
-        for key in unexpected(node, keys):
-            # A branch that does not fit names no keys: until it does, its keys are not to blame.
-            if otherwise_fine or key not in node.known:
-                yield f"{join(path, key)}: unexpected key, wanted only {only}"
-
-
-def _said_faults(node: Node, value: Any, path: str) -> Iterator[str]:
-    for rule in node.rules:
-        if not rule.test(value):
-            yield f"{path}: got {(rule.got or quote)(value)}, wanted {rule.wanted}"
-    if type(value) is dict:
-        yield from _object_faults(node, cast(dict[str, Any], value), path)
-    elif type(value) is list:
-        yield from _array_faults(node, cast(list[Any], value), path)
-    for part in (*((node.ref(),) if node.ref else ()), *node.all_of):
-        yield from faults(part, value, path)
-    yield from _choice_faults(node, value, path)
-
-
-def _object_faults(node: Node, value: dict[str, Any], path: str) -> Iterator[str]:
-    for key in node.required:
-        if key not in value:
-            child = node.properties.get(key)
-            yield f"{join(path, key)}: got nothing, wanted {wanted(child) if child else 'a value'} (required)"
-    for key, item in value.items():
-        below = join(path, key)
-        matching = [child for pattern, child in node.patterns if pattern.fits(key)]
-        if key in node.properties:
-            matching.append(node.properties[key])
-        elif not matching and node.additional:
-            # A plain "false" is about the key rather than about what it holds.
-            if node.additional.admits:
-                matching.append(node.additional)
-            else:
-                yield f"{below}: unexpected key, wanted only {', '.join(map(shown, node.properties)) or 'none'}"
-        for child in matching:
-            yield from faults(child, item, below)
-        if node.names and not node.names.test(key):
-            yield from (f"{line} (the key itself)" for line in faults(node.names, key, below))
-    for key, part in node.dependent.items():
-        if key in value:
-            yield from faults(part, value, path)
-
-
-def _array_faults(node: Node, value: list[Any], path: str) -> Iterator[str]:
-    for index, (child, item) in enumerate(zip(node.prefix, value, strict=False)):
-        yield from faults(child, item, f"{path}[{index}]")
-    if node.items:
-        for index in range(len(node.prefix), len(value)):
-            # The test is cheaper than the explanation, and most items fit.
-            if not node.items.test(value[index]):
-                yield from faults(node.items, value[index], f"{path}[{index}]")
-    if node.contains:
-        child, least, most = node.contains
-        count = sum(map(child.test, value))
-        if not least <= count <= most:
-            bound = f"at least {least}" if count < least else f"at most {most}"
-            yield f"{path}: got an array with {count} items that are {wanted(child)}, wanted {bound}"
-
-
-def _choice_faults(node: Node, value: Any, path: str) -> Iterator[str]:
-    for branches in (node.any_of, node.one_of):
-        fitting = sum(branch.test(value) for branch in branches)
-        if branches and not fitting:
-            yield from _nearest(branches, value, path)
-        elif branches is node.one_of and fitting > 1:
-            yield f"{path}: got {quote(value)}, which fits {fitting} alternatives, wanted exactly one"
-    if node.none_of and node.none_of.test(value):
-        yield f"{path}: got {quote(value)}, wanted anything but {wanted(node.none_of)}"
-    if node.condition:
-        premise, then, otherwise = node.condition
-        branch = then if premise.test(value) else otherwise
-        if branch:
-            yield from faults(branch, value, path)
-
-
-def _nearest(branches: tuple[Node, ...], value: Any, path: str) -> Iterator[str]:
-    """The faults of the branch that the value nearly fits; a value of no branch's type is told all types."""
-    kinds = kinds_of(value)
-    alike = [branch for branch in branches if kinds & branch.admits]
-    if isinstance(value, dict) and len(alike) > 1:
-        tagged = _tagged(alike, cast("dict[str, Any]", value), path)
-        if isinstance(tagged, str):
-            yield tagged
-            return
-        if len(tagged) < len(alike):
-            alike, branches = tagged, tuple(tagged)
-    if not isinstance(value, dict | list) and len(alike) != 1:
-        alternatives = dict.fromkeys(wanted(branch) for branch in branches)
-        yield f"{path}: got {quote(value)}, wanted {' or '.join(islice(alternatives, 8))}"
-        return
-    explained = [list(islice(faults(branch, value, path), 20)) for branch in alike or branches]
-    lines = min(explained, key=len)
-    yield from lines if len(alike) == 1 else (f"{line} (the nearest of {len(branches)} alternatives)" for line in lines)
-
-
-def _tagged(branches: list[Node], value: dict[str, Any], path: str) -> list[Node] | str:
-    """The branches that a tag of the value means: a key for which every branch lists the values that it takes. A text
-    where the tag is missing or means none of them."""
-    for key in branches[0].known:
-        tags = [_tag(branch, key) for branch in branches]
-        if any(tag is None for tag in tags):
-            continue
-        meant = [
-            branch for branch, tag in zip(branches, tags, strict=True) if tag and key in value and value[key] in tag
-        ]
-        if 0 < len(meant) < len(branches):
-            return meant
-        every = list(dict.fromkeys(quote(choice) for tag in tags for choice in tag or ()))
-        if not meant and len(every) > 1 and (key in value or all(key in branch.known_required for branch in branches)):
-            got = quote(value[key]) if key in value else "nothing"
-            required = "" if key in value else " (required)"
-            return f"{join(path, key)}: got {got}, wanted one of {', '.join(every[:12])}{required}"
-    return branches
-
-
-def _tag(node: Node, key: str) -> tuple[Any, ...] | None:
-    """The values that this key may have, where the schema lists them."""
-    child = node.properties.get(key)
-    if child is not None:
-        while child.choices is None and child.ref is not None:
-            child = child.ref()
-        return child.choices
-    parts = (*((node.ref(),) if node.ref else ()), *node.all_of)
-    return next((found for part in parts if (found := _tag(part, key)) is not None), None)
-
-
-def wanted(node: Node) -> str:
-    """A few words for what fits."""
-    if node.choices is not None:
-        more = f" or {len(node.choices) - 12} more" if len(node.choices) > 12 else ""
-        values = ", ".join(quote(choice) for choice in node.choices[:12]) + more
-        return f"one of {values}" if len(node.choices) > 1 else values or "nothing"
-    if node.kinds:
-        named = [*node.kinds, *(["null"] if node.nullable else [])]
-        return " or ".join(_WORDS.get(kind, f"a {kind}") for kind in dict.fromkeys(named))
-    parts = (*((node.ref(),) if node.ref else ()), *node.all_of[:1])
-    if parts:
-        return wanted(parts[0])
-    if branches := node.any_of or node.one_of:
-        return " or ".join(islice(dict.fromkeys(map(wanted, branches)), 8))
-    return node.rules[0].wanted if node.rules else "a value"
+    def _wanted(self) -> str:
+        if self.choices is not None:
+            more = f" or {len(self.choices) - 12} more" if len(self.choices) > 12 else ""
+            values = ", ".join(quote(choice) for choice in self.choices[:12]) + more
+            return f"one of {values}" if len(self.choices) > 1 else values or "nothing"
+        if self.kinds:
+            named = [*self.kinds, *(["null"] if self.nullable else [])]
+            return " or ".join(_WORDS.get(kind, f"a {kind}") for kind in dict.fromkeys(named))
+        if self.always:
+            return self.always[0].wanted
+        if branches := self.any_of or self.one_of:
+            return " or ".join(islice(dict.fromkeys(branch.wanted for branch in branches), 8))
+        return self.rules[0].wanted if self.rules else "a value"
 
 
 _WORDS = {"null": "null", "integer": "an integer", "object": "an object", "array": "an array"}
@@ -303,21 +214,9 @@ def quote(value: Any) -> str:
         long = f" ({len(value)} characters)" if len(value) > 80 else ""
         return f"{shown(value)}{long}{' (it holds a NUL)' if chr(0) in value else ''}"
     if type(value) is dict:
-        return (
-            f"an object with the keys {', '.join(shown(key, 20) for key in islice(cast(dict[str, Any], value), 5))}"
-            if value
-            else "an empty object"
-        )
+        keys = ", ".join(shown(key, 20) for key in islice(cast(dict[str, Any], value), 5))
+        return f"an object with the keys {keys}" if keys else "an empty object"
     if type(value) is list:
         return f"an array of {len(cast(list[Any], value))}"
     text = json.dumps(value)
     return text if len(text) <= 40 else f"{text[:20]}… (a number of {len(text)} digits)"
-
-
-def bounded(lines: Iterable[str], most: int = 20) -> tuple[str, ...]:
-    """The first lines, each cut, and how many more there are."""
-    stream = iter(lines)
-    out = [line if len(line) <= 600 else f"{line[:400]} … {line[-190:]}" for line in islice(stream, most)]
-    if more := sum(1 for _ in islice(stream, 1000)):
-        out.append(f"$: {more if more < 1000 else 'over 1000'} more faults")
-    return tuple(out)

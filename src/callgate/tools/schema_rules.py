@@ -3,14 +3,25 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
+from operator import ge, gt, le, lt
 from typing import Any, cast
 
-from callgate.tools.patterns import Pattern, compile_pattern
-from callgate.tools.schema_node import KINDS, Rule, Test, quote
+from callgate.tools.patterns import TextPattern, compile_pattern
+from callgate.tools.schema_node import KINDS, Test, ValueRule, quote
 from callgate.words.errors import ToolDefinitionError
 
 _UNSUPPORTED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "extends", "disallow", "divisibleBy")
+
+_NUMBERS = (int, float)
+_BOUNDS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "minimum": (ge, "at least"),
+    "exclusiveMinimum": (gt, "more than"),
+    "maximum": (le, "at most"),
+    "exclusiveMaximum": (lt, "less than"),
+}
+_SIZES = (("Length", str, "characters"), ("Items", list, "items"), ("Properties", dict, "keys"))
 
 
 class SchemaError(ToolDefinitionError, ValueError):
@@ -18,7 +29,7 @@ class SchemaError(ToolDefinitionError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemaPlace:
     """The place of a schema in the whole.
 
     ``judging`` is off where a schema only asks a question (``not``, ``if``, ``contains``): refusing unknown keys there
@@ -29,9 +40,9 @@ class Place:
     depth: int = 0
     judging: bool = True
 
-    def below(self, *tokens: str | int, asking: bool = False) -> "Place":
+    def below(self, *tokens: str | int, asking: bool = False) -> "SchemaPlace":
         at = "/".join([self.at, *(str(token).replace("~", "~0").replace("/", "~1") for token in tokens)])
-        return Place(at, self.depth + 1, self.judging and not asking)
+        return SchemaPlace(at, self.depth + 1, self.judging and not asking)
 
     def error(self, text: str) -> SchemaError:
         return SchemaError(f"{self.at if len(self.at) < 300 else self.at[:300] + '…'}: {text}")
@@ -42,7 +53,7 @@ class Keywords:
     """One schema object, read with care: a keyword of the wrong shape is a ``SchemaError``."""
 
     schema: Mapping[str, Any]
-    place: Place
+    place: SchemaPlace
 
     def refuse_unsupported(self) -> None:
         for keyword in _UNSUPPORTED:
@@ -100,75 +111,59 @@ class Keywords:
             raise self.place.error(f"{keyword} is a number, got {quote(given)}")
         return given
 
-    def rules(self) -> list[Rule]:
-        return [*self._number_rules(), *self._string_rules(), *self._size_rules(), *self._key_rules()]
+    def rules(self) -> list[ValueRule]:
+        return [*self._number_rules(), *self._size_rules(), *self._text_and_key_rules()]
 
-    def _number_rules(self) -> list[Rule]:
-        rules: list[Rule] = []
-        least, most = self.number("minimum"), self.number("maximum")
-        above, under = self.number("exclusiveMinimum"), self.number("exclusiveMaximum")
+    def _number_rules(self) -> list[ValueRule]:
+        bounds = {keyword: self.number(keyword) for keyword in _BOUNDS}
         # Draft 4 spelled an exclusive bound as a flag beside the bound.
-        if self.schema.get("exclusiveMinimum") is True:
-            least, above = None, least
-        if self.schema.get("exclusiveMaximum") is True:
-            most, under = None, most
-        if least is not None:
-            rules.append(Rule(lambda value: not _is_number(value) or value >= least, f"at least {least}"))
-        if above is not None:
-            rules.append(Rule(lambda value: not _is_number(value) or value > above, f"more than {above}"))
-        if most is not None:
-            rules.append(Rule(lambda value: not _is_number(value) or value <= most, f"at most {most}"))
-        if under is not None:
-            rules.append(Rule(lambda value: not _is_number(value) or value < under, f"less than {under}"))
+        for keyword, flag in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            if self.schema.get(flag) is True:
+                bounds[flag], bounds[keyword] = bounds[keyword], None
+        rules: list[ValueRule] = []
+        for keyword, (holds, words) in _BOUNDS.items():
+            bound = bounds[keyword]
+            if bound is not None:
+                rules.append(ValueRule(partial(_compared, holds, bound), f"{words} {bound}", _NUMBERS))
         if (step := self.number("multipleOf")) is not None:
             if step <= 0:
                 raise self.place.error(f"multipleOf is a number above 0, got {quote(step)}")
-            rules.append(Rule(_multiple(step), f"a multiple of {step}"))
+            rules.append(ValueRule(_multiple(step), f"a multiple of {step}", _NUMBERS))
         return rules
 
-    def _string_rules(self) -> list[Rule]:
-        rules: list[Rule] = []
-        length: Callable[[Any], str] = lambda value: f"{len(value)} characters"  # noqa: E731 - one line, three uses
-        if (least := self.count("minLength")) is not None:
-            rules.append(Rule(lambda value: type(value) is not str or len(value) >= least, f"at least {least}", length))
-        if (most := self.count("maxLength")) is not None:
-            rules.append(Rule(lambda value: type(value) is not str or len(value) <= most, f"at most {most}", length))
+    def _size_rules(self) -> list[ValueRule]:
+        rules: list[ValueRule] = []
+        for suffix, kind, unit in (
+            ("Length", str, "characters"),
+            ("Items", list, "items"),
+            ("Properties", dict, "keys"),
+        ):
+            if (least := self.count(f"min{suffix}")) is not None:
+                rules.append(_size(kind, unit, ge, least, f"at least {least}"))
+            if (most := self.count(f"max{suffix}")) is not None:
+                rules.append(_size(kind, unit, le, most, f"at most {most}"))
+        if self.schema.get("uniqueItems") is True:
+            rules.append(ValueRule(_all_different, "an array without equal items", (list,)))
+        return rules
+
+    def _text_and_key_rules(self) -> list[ValueRule]:
+        rules: list[ValueRule] = []
         if "pattern" in self.schema:
             pattern = self.pattern(self.schema["pattern"], "pattern")
-            fits, text = pattern.fits, quote(pattern.source)
-            rules.append(Rule(lambda value: type(value) is not str or fits(value), f"a string matching {text}"))
-            if pattern.longest is not None:
-                limit = f"at most {pattern.longest} (the pattern {text} cannot be checked safely on longer text)"
-                longest = pattern.longest
-                rules.append(Rule(lambda value: type(value) is not str or len(value) <= longest, limit, length))
-        return rules
-
-    def _size_rules(self) -> list[Rule]:
-        rules: list[Rule] = []
-        for low, high, kind, unit in (
-            ("minItems", "maxItems", list, "items"),
-            ("minProperties", "maxProperties", dict, "keys"),
-        ):
-            if (least := self.count(low)) is not None:
-                rules.append(_size(kind, unit, f"at least {least}", lambda size, least=least: size >= least))
-            if (most := self.count(high)) is not None:
-                rules.append(_size(kind, unit, f"at most {most}", lambda size, most=most: size <= most))
-        if self.schema.get("uniqueItems") is True:
-            rules.append(Rule(_all_different, "an array without equal items"))
-        return rules
-
-    def _key_rules(self) -> list[Rule]:
-        rules: list[Rule] = []
+            text = quote(pattern.source)
+            rules.append(ValueRule(pattern.fits, f"a string matching {text}", (str,)))
+            if (most := pattern.longest) is not None:
+                limit = f"at most {most} (the pattern {text} cannot be checked safely on longer text)"
+                rules.append(_size(str, "characters", le, most, limit))
         for keyword in ("dependentRequired", "dependencies"):
             for key, given in self.mapping(keyword).items():
                 if keyword == "dependentRequired" or isinstance(given, list):
                     needed = self.strings(keyword, given)
-                    names = ", ".join(map(quote, needed))
-                    test = _needs(key, needed)
-                    rules.append(Rule(test, f"{names} as well, because {quote(key)} is there"))
+                    words = f"{', '.join(map(quote, needed))} as well, because {quote(key)} is there"
+                    rules.append(ValueRule(partial(_has_needed, key, needed), words, (dict,)))
         return rules
 
-    def pattern(self, given: Any, keyword: str) -> Pattern:
+    def pattern(self, given: Any, keyword: str) -> TextPattern:
         if not isinstance(given, str):
             raise self.place.error(f"{keyword} is a string, got {quote(given)}")
         try:
@@ -177,12 +172,12 @@ class Keywords:
             raise self.place.error(f"{keyword} {quote(given)} is not a regular expression we take: {error}") from None
 
 
-def choice_rule(choices: tuple[Any, ...], wanted: str) -> Rule:
+def choice_rule(choices: tuple[Any, ...], wanted: str) -> ValueRule:
     if all(type(choice) is str for choice in choices):
         words = frozenset(cast(tuple[str, ...], choices))
-        return Rule(lambda value: type(value) is str and value in words, wanted)
+        return ValueRule(lambda value: type(value) is str and value in words, wanted)
     known = frozenset(map(canonical, choices))
-    return Rule(lambda value: canonical(value) in known, wanted)
+    return ValueRule(lambda value: canonical(value) in known, wanted)
 
 
 def canonical(value: Any) -> str:
@@ -197,28 +192,28 @@ def canonical(value: Any) -> str:
     return hex(value) if type(value) is int else json.dumps(value)
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) is int or type(value) is float
+def _compared(holds: Callable[[Any, Any], bool], bound: int | float, value: Any) -> bool:
+    return holds(value, bound)
 
 
 def _multiple(step: int | float) -> Test:
     if isinstance(step, int) or step.is_integer():
         whole = int(step)
-        return lambda value: not _is_number(value) or value % whole == 0
+        return lambda value: value % whole == 0
     # Imported here: it brings decimal along, for the rare step with a fraction.
     from fractions import Fraction
 
     exact = Fraction(repr(step))
-    return lambda value: not _is_number(value) or (Fraction(repr(value)) / exact).denominator == 1
+    return lambda value: (Fraction(repr(value)) / exact).denominator == 1
 
 
-def _size(kind: type, unit: str, wanted: str, test: Callable[[int], bool]) -> Rule:
-    return Rule(lambda value: type(value) is not kind or test(len(value)), wanted, lambda value: f"{len(value)} {unit}")
+def _size(kind: type, unit: str, holds: Callable[[Any, Any], bool], bound: int, wanted: str) -> ValueRule:
+    return ValueRule(lambda value: holds(len(value), bound), wanted, (kind,), lambda value: f"{len(value)} {unit}")
 
 
-def _all_different(value: Any) -> bool:
-    return type(value) is not list or len(set(map(canonical, cast(list[Any], value)))) == len(cast(list[Any], value))
+def _all_different(value: list[Any]) -> bool:
+    return len(set(map(canonical, value))) == len(value)
 
 
-def _needs(key: str, needed: tuple[str, ...]) -> Test:
-    return lambda value: type(value) is not dict or key not in value or all(name in value for name in needed)
+def _has_needed(key: str, needed: tuple[str, ...], value: dict[str, Any]) -> bool:
+    return key not in value or all(name in value for name in needed)
