@@ -349,7 +349,7 @@ def test_a_deferred_claim_keeps_its_place_in_front_of_those_that_came_later_and_
     first, second, third = (table.enter(name, writes("a.py")) for name in ("first", "second", "third"))
     table.locks.leave(holder)
     # when the first gives way because it has no slot, the second gets the lock
-    table.locks.defer(first)
+    table.locks.leave(first)
     assert second.holds
     # then the first wants it again: it waits for the holder, but not behind the third
     assert not table.locks.retry(first)
@@ -362,7 +362,7 @@ def test_a_deferred_claim_keeps_its_place_in_front_of_those_that_came_later_and_
 def test_a_deferred_claim_that_leaves_holds_nobody_back() -> None:
     table = Table()
     first = table.enter("first", writes("a.py"))
-    table.locks.defer(first)
+    table.locks.leave(first)
     table.locks.leave(first)
     assert table.enter("second", writes("a.py")).holds
     assert len(table.locks) == 1

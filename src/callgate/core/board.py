@@ -118,39 +118,23 @@ JUDGE, ASK, LOCK, WAIT, DEFER, START, CANCEL, WITHDRAW, UNLOCK, SETTLE, RELEASE 
 class Slot:
     """A call on the board. ``index`` is its place among the calls of the message."""
 
-    __slots__ = (
-        "asks",
-        "because",
-        "cascade",
-        "early",
-        "held",
-        "id",
-        "index",
-        "locks",
-        "reason",
-        "result",
-        "stage",
-        "takes_slot",
-        "yields",
-    )
-
     label: str
     """Names the call for people and for the model."""
+    index = -1
+    stage: Stage = JUDGING
+    locks: Placed = EXCLUSIVE
+    early = False  # it has no effects
+    cascade = False  # its failure cancels the others
+    yields = False  # it gives way to a message of the user
+    asks = False  # a person has to say yes
+    reason: str | None = None  # why it is being cancelled
+    because = ""
+    takes_slot = False
+    held = False  # its result waits for earlier ones
+    result: Result | None = None
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
-        self.index = -1
-        self.stage: Stage = JUDGING
-        self.locks: Placed = EXCLUSIVE
-        self.early = False  # it has no effects
-        self.cascade = False  # its failure cancels the others
-        self.yields = False  # it gives way to a message of the user
-        self.asks = False  # a person has to say yes
-        self.reason: str | None = None  # why it is being cancelled
-        self.because = ""
-        self.takes_slot = False
-        self.held = False  # its result waits for earlier ones
-        self.result: Result | None = None
 
 
 S = TypeVar("S", bound=Slot)
@@ -205,7 +189,8 @@ class Board(Generic[S]):
         slot.asks = asks
         self._move(slot, DECIDED)
         self._advance(slot)
-        self._fill()
+        if self._taken < self._most:
+            self._fill()
 
     def relocked(self, slot: S, locks: Placed) -> None:
         """Other arguments: it keeps its place, and waits for what conflicts now."""
@@ -356,12 +341,13 @@ class Board(Generic[S]):
             if self._lanes.free(slot.index):
                 self._move(slot, Move.CLEARED)
                 self.actions.append((ASK, slot, None))
-        elif self._may_start(slot) and self._lanes.free(slot.index):
+        elif (slot.early or self.whole or self._start == "eager") and self._may_start(slot):
             self._move(slot, QUEUED)
             heappush(self._ready, slot.index)
 
     def _may_start(self, slot: S) -> bool:
-        return (slot.early and self._start == "early") or self.whole or self._start == "eager"
+        """The message is whole, or it need not be for this call; and no earlier call is in the way."""
+        return (self.whole or self._start != "after") and self._lanes.free(slot.index)
 
     def _fill(self) -> None:
         """Take what is ready, earliest first, while there are slots."""
@@ -380,19 +366,17 @@ class Board(Generic[S]):
                 self._parked.append(slot)
                 self.actions.append((WAIT, slot, None))
             else:
-                self._take_slot(slot)
+                slot.takes_slot = True
+                self._taken += 1
                 self._move(slot, LOCKED)
                 self.actions.append((LOCK, slot, None))
 
     def _begin(self, slot: S) -> None:
-        self._take_slot(slot)
-        self._move(slot, BEGUN)
-        self.actions.append((START, slot, None))
-
-    def _take_slot(self, slot: S) -> None:
         if not slot.takes_slot:
             slot.takes_slot = True
             self._taken += 1
+        self._move(slot, BEGUN)
+        self.actions.append((START, slot, None))
 
     def _free_slot(self, slot: S) -> None:
         if slot.takes_slot:
@@ -412,8 +396,10 @@ class Board(Generic[S]):
 
     def _settle(self, slot: S, result: Result, move: Move = Move.SETTLED) -> None:
         if move is Move.SETTLED and slot.stage in ACTIVE:
-            self.actions.append((UNLOCK, slot, None))
-            self._unshare(slot)
+            if slot.locks is SHARED:
+                self._unshare(slot)
+            else:
+                self.actions.append((UNLOCK, slot, None))
         self._free_slot(slot)
         self._move(slot, move)
         slot.result = result
@@ -421,7 +407,7 @@ class Board(Generic[S]):
         self.actions.append((SETTLE, slot, result))
         if result.code in ("tool_error", "timed_out") and slot.cascade and self.fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
-        if HOOK_STOP in result.details:
+        if result.details and HOOK_STOP in result.details:
             self.stop("A hook stopped the turn.")
         freed = self._lanes.leave(slot.index)
         if freed:

@@ -20,49 +20,30 @@ class Call(Slot):
     """One body for a call while it is open: its place on the board, and what is needed to perform it. Facts are in the
     ledger."""
 
-    __slots__ = (
-        "attempt",
-        "bound",
-        "case",
-        "claim",
-        "decision",
-        "finished",
-        "given",
-        "late",
-        "name",
-        "note",
-        "preview",
-        "question",
-        "requested",
-        "run",
-        "started",
-        "task",
-        "timer",
-        "update",
-    )
-
     case: Case
     """Unset while the call got no further than its name or its arguments."""
+    note = ""  # for people, once the call is on record
+    bound = 0  # how many calls with effects had begun when its locks were bound to places
+    decision: Decision | None = None
+    question: Question | None = None
+    preview: ChangeSet | None = None
+    requested = False  # hooks were asked to answer in a person's place
+    claim: Claim | None = None  # its locks on the host
+    late = False  # its time to wait for locks is up
+    task: Task[None] | None = None  # what is waited for now
+    body: Task[None]
+    """The task that runs its tool."""
+    run: "CallRun | None" = None
+    timer: Timer | None = None
+    started: float | None = None
+    finished: Result | None = None  # the tool is through; hooks and the size limit may still be at work
+    update: ContextUpdate | None = None
 
     def __init__(self, given: ToolCall, attempt: int = 1) -> None:
-        super().__init__(given.id)
+        self.id = given.id
         self.given = given
         self.name = given.name
         self.attempt = attempt
-        self.note = ""  # for people, once the call is on record
-        self.bound = 0  # how many calls with effects had begun when its locks were bound to places
-        self.decision: Decision | None = None
-        self.question: Question | None = None
-        self.preview: ChangeSet | None = None
-        self.requested = False  # hooks were asked to answer in a person's place
-        self.claim: Claim | None = None  # its locks on the host
-        self.late = False  # its time to wait for locks is up
-        self.task: Task[None] | None = None
-        self.run: CallRun | None = None
-        self.timer: Timer | None = None
-        self.started: float | None = None
-        self.finished: Result | None = None  # the tool is through; hooks and the size limit may still be at work
-        self.update: ContextUpdate | None = None
 
     @property
     def label(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -89,87 +70,82 @@ class Call(Slot):
 _UNREAD_CHARS = 10_000
 
 
+class Station:
+    """The part of a Run that is the same for every call of a message. ``sink`` takes progress, on the loop's thread."""
+
+    __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
+
+    def __init__(self, host: Host, lineage: tuple[str, ...], deps: Any, sink: Sink, loop: AbstractEventLoop) -> None:
+        self.host = host
+        self.lineage = lineage
+        self.deps = deps
+        self.sink = sink
+        self.loop = loop
+        self.thread = get_ident()
+        self.lock = Lock()  # of all runs: it is held for a moment, and rarely wanted
+
+
 class CallRun:
     """The Run of one call. Progress may come from any thread; it is merged and never waits for the loop."""
 
-    __slots__ = (
-        "_lock",
-        "_loop",
-        "_sink",
-        "_thread",
-        "_waiting",
-        "attempt",
-        "call_id",
-        "cancelled",
-        "changes",
-        "context",
-        "deadline",
-        "deps",
-        "host",
-        "lineage",
-    )
+    __slots__ = ("_open", "_station", "_waiting", "attempt", "call_id", "cancelled", "changes", "context", "deadline")
 
-    def __init__(
-        self,
-        call: Call,
-        host: Host,
-        context: Mapping[str, Any],
-        lineage: tuple[str, ...],
-        *,
-        deps: Any,
-        loop: AbstractEventLoop,
-        sink: Sink,
-        lock: Lock,
-    ) -> None:
+    def __init__(self, call: Call, context: Mapping[str, Any], station: Station) -> None:
         self.call_id = call.id
         self.attempt = call.attempt
-        self.host = host
         self.context = context
-        self.lineage = lineage
-        self.deps = deps
         self.deadline: float | None = None
         self.cancelled = False
         self.changes: ChangeSet | None = None
-        self._loop = loop
-        self._sink: Sink | None = sink
-        self._thread = get_ident()
-        self._lock = lock  # of all runs of an executor: it is held for a moment, and rarely wanted
+        self._station = station
+        self._open = True
         self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
+
+    @property
+    def host(self) -> Host:
+        return self._station.host
+
+    @property
+    def deps(self) -> Any:
+        return self._station.deps
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        return (*self._station.lineage, self.call_id)
 
     @property
     def idempotency_key(self) -> str:
         return "/".join(name for name in self.lineage if not name.startswith("~"))  # without a root's random token
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
-        sink = self._sink
-        if sink is None:
+        station = self._station
+        if not self._open:
             return
         try:
             said = str(text)
-            if get_ident() == self._thread:
-                sink(self.call_id, said, current, total)
+            if get_ident() == station.thread:
+                station.sink(self.call_id, said, current, total)
                 return
         except Exception:  # a report that cannot be written is not worth the call
             return
-        with self._lock:
+        with station.lock:
             first = self._waiting is None
             texts, gauge = self._waiting or ([], (None, None))
             texts.append(said[: max(0, _UNREAD_CHARS - sum(map(len, texts)))])
             self._waiting = (texts, gauge if current is None else (current, total))
         if first:
             try:
-                self._loop.call_soon_threadsafe(self._flush)
+                station.loop.call_soon_threadsafe(self._flush)
             except RuntimeError:  # the loop is closed, and nobody listens any more
-                self._sink = None
+                self._open = False
 
     def mute(self) -> None:
         """Drop progress that is reported from now on."""
-        self._sink = None
+        self._open = False
 
     def _flush(self) -> None:
-        with self._lock:
+        with self._station.lock:
             waiting, self._waiting = self._waiting, None
-        sink = self._sink
-        if sink is not None and waiting is not None:
+        if self._open and waiting is not None:
             texts, (current, total) = waiting
-            sink(self.call_id, "".join(texts), current, total)
+            self._station.sink(self.call_id, "".join(texts), current, total)

@@ -4,7 +4,7 @@ The one place where things are awaited on behalf of a call, except for its tool 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from threading import get_ident
 from typing import Any
 
@@ -90,10 +90,15 @@ class Driver:
             return False
         return True
 
+    def begin(self, call: Call, body: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Make the body the task of a call."""
+        call.task = task = (self._loop or self.loop).create_task(body)
+        self.tasks.add(task)
+        return task
+
     def follow(self, call: Call, work: Awaitable[Any], then: Then) -> None:
         """Wait for something on behalf of a call, then go on."""
-        call.task = task = self.loop.create_task(self._follow(call, work, then))
-        self.tasks.add(task)
+        self.begin(call, self._follow(call, work, then))
 
     async def _follow(self, call: Call, work: Awaitable[Any], then: Then) -> None:
         task = asyncio.current_task()

@@ -149,53 +149,48 @@ def _latest(numbers: list[int] | None, before: int) -> int:
 class Claims:
     """Numbered claims, and the latest of them that conflicts with given locks.
 
-    Readers are put into the index when the first writer asks for them: as long as all only read, a claim costs two
-    entries, however deep its folder.
+    Claims that write nothing are put into the index when the first writer asks for them: as long as all only read, a
+    claim costs one entry, however deep its folder.
     """
 
-    __slots__ = ("_all", "_exclusive", "_locks", "_read", "_unfiled", "_written")
+    __slots__ = ("_all", "_exclusive", "_filed", "_read", "_unfiled", "_written")
 
     def __init__(self) -> None:
-        self._locks: dict[int, Placed] = {}
-        self._all: list[int] = []
+        self._unfiled: dict[int, Placed] = {}  # readers that are not in the index yet
+        self._filed: dict[int, Placed] = {}
+        self._all: list[int] = []  # those in the index
         self._exclusive: list[int] = []
         self._read = _Index()
         self._written = _Index()
-        self._unfiled: dict[int, Placed] = {}  # readers that are not in the index yet
 
     def __len__(self) -> int:
-        return len(self._locks)
+        return len(self._unfiled) + len(self._filed)
 
     def __contains__(self, number: int) -> bool:
-        return number in self._locks
+        return number in self._unfiled or number in self._filed
 
     def put(self, number: int, locks: Placed) -> None:
-        self._locks[number] = locks
-        if not self._all or self._all[-1] < number:
-            self._all.append(number)
+        if locks.writes or locks.scope == "exclusive":
+            self._file(number, locks)
         else:
-            _add(self._all, number)
-        if locks.scope == "exclusive":
-            _add(self._exclusive, number)
-        if locks.reads:
             self._unfiled[number] = locks
-        for path in locks.writes:
-            self._written.put(path, number)
 
     def drop(self, number: int) -> None:
-        locks = self._locks.pop(number)
+        if self._unfiled.pop(number, None) is not None:
+            return
+        locks = self._filed.pop(number)
         _remove(self._all, number)
         if locks.scope == "exclusive":
             _remove(self._exclusive, number)
-        if locks.reads and self._unfiled.pop(number, None) is None:
-            for path in locks.reads:
-                self._read.drop(path, number)
+        for path in locks.reads:
+            self._read.drop(path, number)
         for path in locks.writes:
             self._written.drop(path, number)
 
     def latest(self, locks: Placed, before: int) -> int:
         """The highest number below ``before`` with a conflicting claim; -1 when there is none."""
         if locks.scope == "exclusive":
+            self._file_readers()
             return _latest(self._all, before)
         found = _latest(self._exclusive, before) if self._exclusive else -1
         if self._written.at:
@@ -208,15 +203,25 @@ class Claims:
 
     def earliest(self) -> Iterable[int]:
         """All numbers in rising order."""
+        self._file_readers()
         return iter(self._all)
 
     def locks(self, number: int) -> Placed:
-        return self._locks[number]
+        return self._unfiled.get(number) or self._filed[number]
+
+    def _file(self, number: int, locks: Placed) -> None:
+        self._filed[number] = locks
+        _add(self._all, number)
+        if locks.scope == "exclusive":
+            _add(self._exclusive, number)
+        for path in locks.reads:
+            self._read.put(path, number)
+        for path in locks.writes:
+            self._written.put(path, number)
 
     def _file_readers(self) -> None:
         for number, locks in self._unfiled.items():
-            for path in locks.reads:
-                self._read.put(path, number)
+            self._file(number, locks)
         self._unfiled.clear()
 
 
@@ -226,24 +231,18 @@ K = TypeVar("K")
 class Watched(Generic[K]):
     """One edge for each that waits: the one it watches."""
 
-    __slots__ = ("_waits", "_watchers")
+    __slots__ = ("_watchers", "waits")
 
     def __init__(self) -> None:
-        self._waits: dict[K, K] = {}
+        self.waits: dict[K, K] = {}
         self._watchers: dict[K, dict[K, None]] = {}
 
-    def __contains__(self, waiting: K) -> bool:
-        return waiting in self._waits
-
     def watch(self, waiting: K, blocker: K) -> None:
-        self._waits[waiting] = blocker
+        self.waits[waiting] = blocker
         self._watchers.setdefault(blocker, {})[waiting] = None
 
-    def __bool__(self) -> bool:
-        return bool(self._waits)
-
     def stop(self, waiting: K) -> None:
-        blocker = self._waits.pop(waiting, None)
+        blocker = self.waits.pop(waiting, None)
         if blocker is not None:
             watchers = self._watchers[blocker]
             del watchers[waiting]
@@ -256,7 +255,7 @@ class Watched(Generic[K]):
         if watchers is None:
             return []
         for waiting in watchers:
-            del self._waits[waiting]
+            del self.waits[waiting]
         return list(watchers)
 
 
@@ -278,14 +277,14 @@ class Lanes:
     def free(self, number: int) -> bool:
         """True if no earlier call is in the way. Otherwise ``leave`` or ``relock`` returns the number when it becomes
         free."""
-        return number not in self._watched and self._look(number)
+        return number not in self._watched.waits and self._look(number)
 
     def leave(self, number: int) -> list[int]:
         """Take the call out, whether it was free or not. Gives those that are free now and were not."""
         if number not in self._claims:
             return []
         self._claims.drop(number)
-        if not self._watched:
+        if not self._watched.waits:
             return []
         self._watched.stop(number)
         return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]

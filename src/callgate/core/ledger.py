@@ -224,7 +224,7 @@ class Ledger:
         return self.calls[call_id].snapshot()
 
     def fold(self, event: Event) -> None:
-        step = FOLD.get(type(event))
+        step = FOLD.get(event.__class__)
         if step is not None:
             step(self, event)
 

@@ -48,7 +48,6 @@ class LockTable:
         self._holding = Claims()
         self._waiting = Claims()
         self._claims: dict[int, Claim] = {}
-        self._families: dict[tuple[str, ...], set[Claim]] = {}
         self._watched: Watched[Claim] = Watched()
 
     def __len__(self) -> int:
@@ -58,30 +57,19 @@ class LockTable:
         """True if the claim has its locks now; otherwise it waits, behind those already there."""
         with self._guard:
             self._number(claim)
-            if claim.lineage:
-                self._families.setdefault(claim.lineage, set()).add(claim)
+            if self._watched.waits:
                 self._pass_waiting(claim)
             return self._look(claim)
 
     def leave(self, claim: Claim) -> None:
-        """Take the claim out, whether it holds or waits."""
-        with self._guard:
-            kin = self._families.get(claim.lineage)
-            if kin is not None:
-                kin.discard(claim)
-                if not kin:
-                    del self._families[claim.lineage]
-            granted = self._take_out(claim)
-        _tell(granted)
-
-    def defer(self, claim: Claim) -> None:
-        """Give the locks back, and keep the place for ``retry``."""
+        """Take the claim out, whether it holds or waits; it keeps its place for ``retry``."""
         with self._guard:
             granted = self._take_out(claim)
-        _tell(granted)
+        for other in granted:
+            other.granted(other.who)
 
     def retry(self, claim: Claim) -> bool:
-        """A deferred claim wants its locks again: in front of those that came after it and wait."""
+        """A claim that has left wants its locks again: in front of those that came after it and wait."""
         with self._guard:
             self._claims[claim.number] = claim
             return self._look(claim)
@@ -110,7 +98,7 @@ class LockTable:
             return []
         (self._holding if claim.holds else self._waiting).drop(claim.number)
         claim.holds = False
-        if not self._watched:
+        if not self._watched.waits:
             return []
         self._watched.stop(claim)
         freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
@@ -146,13 +134,12 @@ class LockTable:
     def _pass_waiting(self, claim: Claim) -> None:
         """Those that wait for an ancestor of the claim come after it. Among themselves they keep their order, and no
         other waits behind one of them, so that no conflicting pair but these changes places."""
-        if not len(self._waiting) or self._in_the_way(claim, self._waiting, _ALL) is None:
+        if self._in_the_way(claim, self._waiting, _ALL) is None:
             return
-        lineage, ahead = claim.lineage, Claims()
-        for length in range(1, len(lineage)):
-            for elder in self._families.get(lineage[:length], ()):
-                if elder.holds:
-                    ahead.put(elder.number, elder.locks)
+        ahead = Claims()
+        for number in self._holding.earliest():
+            if _is_kin(self._claims[number], claim):
+                ahead.put(number, self._claims[number].locks)
         passed: list[Claim] = []
         for number in self._waiting.earliest() if len(ahead) else ():
             other = self._claims[number]
@@ -168,8 +155,3 @@ class LockTable:
 
 def _is_kin(elder: Claim, claim: Claim) -> bool:
     return 0 < len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage
-
-
-def _tell(granted: list[Claim]) -> None:
-    for claim in granted:
-        claim.granted(claim.who)

@@ -14,12 +14,11 @@ from copy import deepcopy
 from dataclasses import replace
 from inspect import isawaitable
 from json import dumps
-from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.call import Call, CallRun
+from callgate.core.call import Call, CallRun, Station
 from callgate.core.driver import Driver
 from callgate.core.gate import going_down
 from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
@@ -33,7 +32,7 @@ from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.plain import plain_json
-from callgate.words.traits import Traits, writes
+from callgate.words.traits import Locks, Traits, workspace, writes
 
 _CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -48,11 +47,12 @@ class Performer:
         self._gate = driver.gate
         self._host = driver.host
         self._normal, self._place = driver.host.normal, driver.host.place
+        self._workspace = place(workspace, driver.host.normal)
         self._clock = driver.clock
         self._record = driver.record
         self._ledger = driver.record.ledger
         self._outlet = driver.outlet
-        self._lock = Lock()
+        self._station: Station | None = None
 
     # ---- name and arguments -------------------------------------------------------------------------------------
 
@@ -90,18 +90,18 @@ class Performer:
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
         call.case = Case(
-            call.id,
-            tool,
-            traits.judged_as or call.name,
-            read.arguments,
-            hashed,
-            traits,
-            ledger.policies,
-            ledger.mode,
-            self._clock.now(),
-            recent,
-            self._normal,
-            self._place,
+            call_id=call.id,
+            tool=tool,
+            name=traits.judged_as or call.name,
+            arguments=read.arguments,
+            arguments_hash=hashed,
+            traits=traits,
+            policies=ledger.policies,
+            mode=ledger.mode,
+            now=self._clock.now(),
+            recent=recent,
+            normal=self._normal,
+            place=self._place,
         )
         return read
 
@@ -111,7 +111,7 @@ class Performer:
             traits = tool.traits(arguments)
             if not isinstance(traits, Traits):
                 raise TypeError(f"they are {type(traits).__name__}, wanted Traits")
-            call.locks = place(traits.locks, self._normal)
+            call.locks = self._bound(traits.locks)
             return traits
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
@@ -122,7 +122,10 @@ class Performer:
 
     def places(self, call: Call) -> Placed:
         """Its locks, with their paths resolved now."""
-        return call.locks if call.locks.scope != "paths" else place(call.case.traits.locks, self._normal)
+        return call.locks if call.locks.scope != "paths" else self._bound(call.case.traits.locks)
+
+    def _bound(self, locks: Locks) -> Placed:
+        return self._workspace if locks is workspace else place(locks, self._normal)
 
     # ---- run ----------------------------------------------------------------------------------------------------
 
@@ -266,17 +269,12 @@ class Performer:
         return await spilled(call.name, call.id, result, self._limit_of(call), self._host)
 
     def make_run(self, call: Call) -> CallRun:
-        context = self._ledger.context
-        call.run = run = CallRun(
-            call,
-            self._host,
-            MappingProxyType(deepcopy(dict(context))) if context else _EMPTY,
-            (*self._driver.lineage, call.id),
-            deps=self._driver.deps,
-            loop=self._driver.loop,
-            sink=self._progress,
-            lock=self._lock,
-        )
+        context, driver, station = self._ledger.context, self._driver, self._station
+        if station is None:
+            station = Station(self._host, driver.lineage, driver.deps, self._progress, driver.loop)
+            self._station = station
+        frozen = MappingProxyType(deepcopy(dict(context))) if context else _EMPTY
+        call.run = run = CallRun(call, frozen, station)
         return run
 
     def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:

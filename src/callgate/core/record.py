@@ -117,6 +117,8 @@ class Record:
         self.ledger = ledger
         self._folds = tuple(folds)
         self._journal = journal
+        self._append = journal.append
+        self._number = journal.number  # of the last event written
         self.room = journal.room
         self.draft = journal.draft
         self.drafted = journal.drafted
@@ -145,6 +147,8 @@ class Record:
         number = self._take(event)
         if event.__class__ in _FIRST and self._durable_first(event):
             self._hold(number, event, self._journal.barrier(), None)  # the next step that needs it fails
+        elif self._scheduled:
+            self._pending.append((number, event))
         else:
             self._publish(event, number)
 
@@ -178,41 +182,34 @@ class Record:
             pending = self._pending
             while pending:
                 first = pending[0]
-                if isinstance(first, _Held):
+                if type(first) is _Held:
                     if first.waits:
                         return False
                     number, event = first.number, first.event
                 else:
                     number, event = first
                 pending.popleft()
-                self._passed(number)
+                if number > self.position and not self._failed:  # a door that goes on from here must not miss them
+                    self.position = number
                 if event is not None:
-                    self._tell(event)
+                    for listener in self._listeners:
+                        try:
+                            listener(event)
+                        except Exception as error:  # a broken door must not stop the work
+                            self._drop(listener)
+                            note = f"a listener failed and is not called any more: {in_words(error)}"
+                            self.write(Noted(event.at, note, "error"))
             return True
         finally:
             self._delivering = False
 
     def _take(self, event: Durable) -> int:
-        journal = self._journal
-        journal.append(event)
-        number = journal.number
+        self._append(event)
+        self._number = number = self._number + 1
         self.ledger.fold(event)
         for fold in self._folds:
             fold(event)
         return number
-
-    def _passed(self, number: int) -> None:
-        if number > self.position and not self._failed:  # a door that goes on from here must not miss them
-            self.position = number
-
-    def _tell(self, event: Event) -> None:
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception as error:  # a broken door must not stop the work
-                self._drop(listener)
-                note = f"a listener failed and is not called any more: {in_words(error)}"
-                self.write(Noted(event.at, note, "error"))
 
     def _durable_first(self, event: Durable) -> bool:
         if not isinstance(event, CallSettled):
@@ -257,8 +254,8 @@ class Record:
             self._pending.append((number, event))
             if not self._scheduled:
                 self._schedule()
-        else:
-            self._passed(number)
+        elif number > self.position and not self._failed:
+            self.position = number
 
     def _schedule(self) -> None:
         try:

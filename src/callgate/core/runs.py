@@ -12,6 +12,7 @@ from callgate.core.approval import Approval
 from callgate.core.board import LOCKING, READY, STARTING, STOPPING, STRAY
 from callgate.core.call import Call
 from callgate.core.driver import Driver
+from callgate.core.gate import going_down
 from callgate.core.locks import Claim
 from callgate.core.outlet import cut_to
 from callgate.core.perform import Performer, broken_off, unrecorded
@@ -96,7 +97,7 @@ class Runs:
 
     def defer(self, call: Call, _: None = None) -> None:
         if call.stage is READY and call.claim is not None:
-            self._locks.defer(call.claim)
+            self._locks.leave(call.claim)
 
     def unlock(self, call: Call, _: None = None) -> None:
         call.stop_timer()
@@ -116,13 +117,32 @@ class Runs:
         if call.stage is STARTING:
             if call.timer is not None:
                 call.stop_timer()
-            self._driver.follow(call, self._run(call), self._ended)
+            call.body = self._driver.begin(call, self._run(call))
 
-    async def _run(self, call: Call) -> Result | None:
+    async def _run(self, call: Call) -> None:
+        """The task of a call: from its start on record to its one result."""
+        task = call.body
+        result: Result | None = None
+        error: BaseException | None = None
+        try:
+            result = await self._result(call)
+        except BaseException as raised:
+            error = raised
+        self._driver.tasks.discard(task)
+        try:
+            if call.task is task:  # otherwise the call has let go of it
+                call.task = None
+                self._ended(call, result, error)
+                self._driver.perform()
+            if error is not None and going_down(error):
+                raise error
+        finally:
+            self._driver.changed.set()
+
+    async def _result(self, call: Call) -> Result | None:
         """None when the call has settled before anything of it ran."""
         if call.stage is not STARTING:
             return None
-        traits = call.case.traits
         try:
             event = CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
             if call.early:
@@ -132,16 +152,17 @@ class Runs:
                 waiting = self._record.write_first(event)
                 if waiting is not None:
                     await waiting
+                if call.stage is not STARTING:
+                    return None
         except Exception as error:
             return unrecorded(error)
-        if call.stage is not STARTING:
-            return None
-        call.started = self._clock.monotonic()
+        call.started = started = self._clock.monotonic()
         self._board.started(call)
         run = self._performer.make_run(call)
-        if traits.timeout is not None:
-            self._limit(call, traits.timeout)
-            run.deadline = call.started + traits.timeout
+        timeout = call.case.traits.timeout
+        if timeout is not None:
+            self._limit(call, timeout)
+            run.deadline = started + timeout
         call.finished = result = await self._performer.run(call, run)
         if call.result is not None:  # it was given up
             return result
@@ -150,7 +171,8 @@ class Runs:
         finished = self._performer.finish(call, result)
         result = finished if isinstance(finished, Result) else await finished
         if call.reason == "discarded" and result.is_error and result.code != "discarded":  # while a hook was at work
-            return outcomes.stopped(call.reason, call.because, "none" if result.effects == "none" else traits.effects)
+            known = "none" if result.effects == "none" else call.case.traits.effects
+            return outcomes.stopped(call.reason, call.because, known)
         return result
 
     def _limit(self, call: Call, timeout: float) -> None:
@@ -210,14 +232,25 @@ class Runs:
             result = replace(result, context_update=data)
         taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
         known = len(self._board.slots)
-        self._record.write(CallSettled(self._clock.now(), call.id, result, taken, call.held, call.index, known))
+        self._record.write(
+            CallSettled(
+                at=self._clock.now(),
+                call_id=call.id,
+                result=result,
+                duration_ms=taken,
+                held=call.held,
+                index=call.index,
+                of=known,
+            )
+        )
 
     def release(self, call: Call, _: None = None) -> None:
         """Let the result leave, with its context update."""
-        self.update_context(call)
+        if call.update is not None:
+            self.update_context(call)
         if self._outlet.open:
             self._outlet.release(self._ledger.calls[call.id])
-            if self._record.heard and call.held:
+            if call.held and self._record.heard:
                 self._record.tell(CallReleased(self._clock.now(), call.id, call.index))
 
     def update_context(self, call: Call) -> None:

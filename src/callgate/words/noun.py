@@ -8,7 +8,7 @@ and ``inspect.signature`` work as with ``dataclass``.
 """
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from inspect import Signature, get_annotations, signature
 from operator import attrgetter
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -24,7 +24,6 @@ def nothing() -> dict[str, Any]:
 @dataclass_transform(frozen_default=True)
 def noun(cls: type[T]) -> type[T]:
     doc, annotations = cls.__doc__, get_annotations(cls)
-    defaults = {name: vars(cls)[name] for name in annotations if name in vars(cls)}
     cls.__doc__ = "a noun"  # otherwise dataclass makes one of the signature, which takes long
     described = cast(type[Any], dataclass(init=False, repr=False, eq=False)(cls))
     gone = (*annotations, "__dict__", "__weakref__")
@@ -33,31 +32,46 @@ def noun(cls: type[T]) -> type[T]:
     made: Any = type(cls)(cls.__name__, cls.__bases__, {**_SHARED, **own, **fixed})
     made.__dataclass_params__.frozen = True
     made._noun_values = staticmethod(attrgetter(*annotations) if annotations else nothing_of)
-    made.__new__ = _first(made, {**defaults, "__annotations__": annotations, "__doc__": "a twin"})
+    made.__new__ = _compile_first
     return made
 
 
-def _first(cls: type[Any], namespace: dict[str, Any]) -> Callable[..., Any]:
-    """The constructor until it is called for the first time."""
-
-    def make(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
-        cls.__new__ = _constructor(cls, namespace)
-        return cls.__new__(kind, *args, **kwargs)
-
-    cast(Any, make).compiled = lambda: _constructor(cls, namespace)
-    return make
+def _compile_first(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The constructor of every noun until it is called for the first time."""
+    kind.__new__ = _constructor(kind)
+    return kind.__new__(kind, *args, **kwargs)
 
 
-def _constructor(cls: type[Any], namespace: dict[str, Any]) -> Callable[..., Any]:
-    twin = cast(type[Any], dataclass(slots=True, eq=False, repr=False)(type(cls.__name__, (), namespace)))
+class _Factory:
+    """The default of a field whose value is made for each noun."""
 
-    def make(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
-        made = twin(*args, **kwargs)
-        made.__class__ = kind
-        return made
+    def __repr__(self) -> str:
+        return "<factory>"
 
-    cast(Any, make).compiled = lambda: make
-    cast(Any, make).__wrapped__ = twin.__init__
+
+_FACTORY = _Factory()
+
+
+def _constructor(cls: type[Any]) -> Callable[..., Any]:
+    twin = type(cls.__name__, (), {"__slots__": cls.__slots__})
+    known: dict[str, Any] = {"_twin": twin, "_new": object.__new__, "_FACTORY": _FACTORY}
+    parameters, lines = ["_kind"], ["_made = _new(_twin)"]
+    for field in fields(cls):
+        name, value = field.name, field.name
+        if field.default_factory is not MISSING:
+            known[f"_make_{name}"] = field.default_factory
+            parameters.append(f"{name}=_FACTORY")
+            value = f"_make_{name}() if {name} is _FACTORY else {name}"
+        elif field.default is not MISSING:
+            known[f"_default_{name}"] = field.default
+            parameters.append(f"{name}=_default_{name}")
+        else:
+            parameters.append(name)
+        lines.append(f"_made.{name} = {value}")
+    body = "\n    ".join([*lines, "_made.__class__ = _kind", "return _made"])
+    exec(f"def __init__({', '.join(parameters)}):\n    {body}", known)
+    make = known["__init__"]
+    make.__qualname__ = f"{cls.__qualname__}.__init__"
     return make
 
 
@@ -65,8 +79,10 @@ class _Signature:
     """Compiles the constructor when its signature is asked for."""
 
     def __get__(self, instance: object, cls: type[Any]) -> Any:
-        found = signature(cast(Any, cls.__new__).compiled())
-        return found.replace(parameters=[*found.parameters.values()][1:], return_annotation=Signature.empty)
+        found = signature(_constructor(cls))
+        notes = get_annotations(cls)
+        parameters = [each.replace(annotation=notes[each.name]) for each in [*found.parameters.values()][1:]]
+        return found.replace(parameters=parameters, return_annotation=Signature.empty)
 
 
 def nothing_of(_: object) -> tuple[()]:
