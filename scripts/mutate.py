@@ -151,12 +151,10 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
         case ast.Constant(value=int(value)):
             yield f"{value} → {value + 1}", _set("value", value + 1)
         case ast.Constant(value=str(value)) if not _is_prose(value):
-            words = value.split()
-            if len(words) < 3:
-                yield f"{value[:30]!r} → another text", _set("value", f"{value}XX")
-            else:  # a table in a text
-                for at in sorted({0, len(words) // 2, len(words) - 1}):
-                    yield f"without the word {words[at]}", _set("value", " ".join(words[:at] + words[at + 1 :]))
+            lines = value.splitlines()
+            for number, line in enumerate(lines):
+                for what, changed in _changed_text(line):
+                    yield what, _set("value", "\n".join([*lines[:number], changed, *lines[number + 1 :]]))
         case ast.Return(value=ast.expr()) if not (isinstance(node.value, ast.Constant) and node.value.value is None):
             yield "returns None", _set("value", ast.Constant(None))
         case ast.If() | ast.IfExp():
@@ -176,6 +174,17 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
                     yield f"without {ast.unparse(key)[:40]}", _without(at, "keys", "values")
         case _:
             pass
+
+
+def _changed_text(line: str) -> Iterator[tuple[str, str]]:
+    """A line of a text: a name is another one, a line of a table loses a word. Comments of tables are left alone."""
+    words = line.split()
+    if len(words) < 3:
+        yield f"{line[:30]!r} → another text", f"{line}XX"
+    elif words[0] != "#":
+        indent = line[: len(line) - len(line.lstrip())]
+        for at in sorted({0, len(words) // 2, len(words) - 1} - {at for at, word in enumerate(words) if word == "|"}):
+            yield f"without the word {words[at]}", indent + " ".join(words[:at] + words[at + 1 :])
 
 
 def _is_prose(text: str) -> bool:

@@ -214,14 +214,14 @@ def test_redirections_that_write_are_effects(target: str, operator: str, effects
         ("git clean -f a b", Touched(("a", "b"), (), ("a", "b"))),
         ("git clean -nd", Touched()),
         ("git clean --dry-run", Touched()),
-        ("git worktree remove a", Touched((), ("a",), ("a",))),
+        ("git worktree remove a", Touched((), (), ("a",))),
         ("pytest --basetemp=a", Touched(("a",), ("a",))),
         ("cat ~/.ssh/id", Touched(("~/.ssh/id",))),
         ("cat a a", Touched(("a",))),
         ("git -C x status", Touched(("x",))),
         ("cat 'a", Touched()),
         ("x=1", Touched()),
-        ("dd if=a of=b", Touched(("a",), ("b",), ("b",))),
+        ("dd if=a of=b", Touched(("a",), ("b",))),
     ],
 )
 def test_the_paths_are_those_the_table_knows_of(command: str, found: Touched) -> None:

@@ -6,7 +6,7 @@ from callgate.shell.analysis import analyse
 from callgate.shell.effects import Touched, touched
 from callgate.shell.grants import Files, Granted, grant
 from callgate.shell.patterns import parse_pattern
-from callgate.shell.programs.entries import Found
+from callgate.shell.programs.arguments import Argument
 from callgate.shell.programs.sed import rewritten
 from callgate.shell.programs.uses import Use
 from tests.shell.shell_kit import granted
@@ -23,11 +23,11 @@ WRITTEN = {
     "sed -f s.sed -i x": "x",
     "sed s/a/b/ x": "",
     "perl -i -pe s/a/b/ x y": "x y",
-    "perl -pi.bak -e s/a/b/ x": "x x.bak",
+    "perl -pi.bak -e s/a/b/ x": "x",
     "perl -pe s/a/b/ -i x": "x",
     "perl -pe s/a/b/ x": "",
     "ruby -i -pe 'puts 1' x": "x",
-    "ruby -pe 'puts 1' -i.old x": "x x.old",
+    "ruby -pe 'puts 1' -i.old x": "x",
     "awk -i inplace 1 x y": "x y",
     "awk --include=inplace 1 x": "x",
     "awk -i other 1 x": "",
@@ -100,7 +100,7 @@ def test_every_file_that_is_written_in_place_counts_as_written() -> None:
 
 
 def test_each_file_counts_once_and_is_a_target_of_its_own() -> None:
-    option = Found("-i", "", 2, 3)
+    option = Argument("-i", "", 2, 3)
     why = "-i writes a file"
     assert rewritten(option, []) == [Use(role="write", text="", at=2, on=3, why=why)]
     assert rewritten(option, ["x"]) == [Use(role="write", text="x", at=2, on=3, why=why, target=True)]

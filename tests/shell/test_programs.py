@@ -7,15 +7,16 @@ and a command in each line, ``options_left_out`` options of a program that a rul
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import effects_of
 from callgate.shell.prefixes import prefix_of
-from callgate.shell.programs.entries import CHECKED, Entry, of_kind, options_in
-from callgate.shell.programs.entries import Found as FoundWord
-from callgate.shell.programs.table import PROGRAMS, grammar_behind, grammar_of, named
+from callgate.shell.programs.arguments import CHECKED, Argument, of_kind
+from callgate.shell.programs.entries import Program, options_in, programs_in
+from callgate.shell.programs.table import PROGRAMS, grammar_behind, grammar_of
 from tests.security.corpora import rows_of
 from tests.shell.shell_kit import cases, granted
 
@@ -43,30 +44,51 @@ def options() -> Iterator[tuple[str, str]]:
 
 def test_a_second_entry_of_a_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="cat has two entries"):
-        named((Entry("cat", "read"),), (Entry("tac,cat", "read"),))
+        programs_in("cat | read", "tac,cat | read", code={})
     with pytest.raises(ValueError, match="a b has two entries"):
-        named((Entry("a b|c"),), (Entry("a d|b"),))
+        programs_in("a b|c\na d|b", code={})
 
 
-def test_a_program_is_one_line_of_the_table() -> None:
-    table = named((Entry("tokei", "read", "-f -s= --files", free=True),))
-    assert table["tokei"].free
-    assert granted("tokei:*", "tokei -f -s lines src")
+def test_a_fact_that_no_program_has_is_an_error() -> None:
+    with pytest.raises(TypeError, match="harmless"):
+        programs_in("cat | read | -n | harmless", code={})
+
+
+def test_a_program_is_one_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "tokei | read | -fs -t= -e= --files --sort= | free"
+    assert not granted("tokei:*", "tokei -f src")
+    monkeypatch.setitem(cast(dict[str, Program], PROGRAMS), "tokei", programs_in(line, code={})["tokei"])
+    assert granted("tokei:*", "tokei -f --sort lines src")
     assert effects_of(analyse("tokei src")) == "none"
     assert not granted("tokei:*", "tokei --output x")
+
+
+def test_groups_lines_and_facts_of_the_table_are_read() -> None:
+    table = programs_in(
+        "# a comment\n$few = -a\n    -b=\nx,y z|w | read\n    | $few -c | named=2 instead=-a,-b", code={}
+    )
+    assert table.keys() == {"x", "y z", "y w"}
+    entry = table["y w"]
+    assert (entry.operands, entry.options, entry.named, entry.instead) == ("read", "-a -b= -c", 2, "-a -b")
 
 
 def test_every_kind_that_an_entry_names_is_known() -> None:
     bad: list[str] = []
     for name, entry in PROGRAMS.items():
         grammar = grammar_of(name)
-        kinds = [*(option.kind for option in grammar.table.values()), *grammar.kinds, entry.last, entry.also]
+        kinds = [
+            *(option.kind for option in grammar.table.values()),
+            *grammar.kinds,
+            entry.last,
+            entry.also,
+            entry.alone,
+        ]
         if entry.behind is not None:
             behind = grammar_behind(entry.behind)
             kinds += [*(option.kind for option in behind.table.values()), *behind.kinds]
         for kind in {each for each in kinds if each and each not in ("argv", "shell", *CHECKED)}:
             try:
-                of_kind(kind, FoundWord("-x", "y", 1, 1))
+                of_kind(kind, Argument("-x", "y", 1, 1))
             except KeyError:
                 bad.append(f"{name}: {kind}")
     assert bad == []

@@ -3,16 +3,17 @@
 import pytest
 
 from callgate.shell.command import Word
-from callgate.shell.programs.entries import Entry, Grammar, options_in, scan, uses_in
+from callgate.shell.programs.arguments import scan, uses_in
+from callgate.shell.programs.entries import Grammar, Program, options_in
 from callgate.shell.programs.uses import Use, names
 from tests.shell.shell_kit import granted
 
 OPTIONS = "-k= -r=read -o=file -x!run -q --key= --out=file --flag"
-RULES = Grammar(Entry("p", "text", OPTIONS))
+RULES = Grammar(Program("p", "text", OPTIONS))
 
 
 def found(command: str, *, stops: bool = False) -> list[str]:
-    rules = Grammar(Entry("p", "text", OPTIONS, stops=stops))
+    rules = Grammar(Program("p", "text", OPTIONS, stops=stops))
     return [f"{each.name} {each.text}" for each in scan(rules, [Word(text) for text in command.split()])]
 
 
@@ -56,7 +57,7 @@ def test_the_second_reading_tells_what_it_would_do() -> None:
 
 
 def test_it_is_not_mistaken_for_the_option_itself() -> None:
-    rules = Grammar(Entry("p", "text read", "-k= -e=read", instead="-e"))
+    rules = Grammar(Program("p", "text read", "-k= -e=read", instead="-e"))
     words = [Word("p"), Word("-k"), Word("-e"), Word("a")]
     assert [each.name for each in scan(rules, words)] == ["-k", "?-e", ""]
     assert uses_in(rules, scan(rules, words)) == [Use("read", "a", 2, 3, granted=True)]
@@ -65,7 +66,7 @@ def test_it_is_not_mistaken_for_the_option_itself() -> None:
 def test_two_dashes_are_as_good_as_one_where_names_have_one() -> None:
     assert options_in("--long=text", "-").keys() == {"-long"}
     assert options_in("--long=text").keys() == {"--long"}
-    rules = Grammar(Entry("p", "text", "--long=load", dash="-"))
+    rules = Grammar(Program("p", "text", "--long=load", dash="-"))
     found = scan(rules, [Word("p"), Word("--long=x"), Word("-long=x")])
     assert [each.option is not None for each in found] == [True, True]
 

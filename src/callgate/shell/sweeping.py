@@ -1,9 +1,9 @@
 """Finds commands that read whole folders without naming the files in them."""
 
 from callgate.shell.command import Analysis, Script
-from callgate.shell.programs.entries import scan
+from callgate.shell.programs.arguments import scan
 from callgate.shell.programs.inner import Run, inside
-from callgate.shell.programs.table import entry_of, grammar_of
+from callgate.shell.programs.table import grammar_of, program_of
 from callgate.words.noun import noun
 
 
@@ -20,7 +20,7 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
     found: list[Sweep] = []
     for run in inside(analysis).runs:
         name = run.name or ""
-        entry = entry_of(name)
+        entry = program_of(name)
         if entry is None or not entry.sweeps:
             continue
         if entry.sweeps == "argv":

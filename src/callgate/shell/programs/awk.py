@@ -5,10 +5,9 @@ awk ends its options at the first operand: the program is that operand, or what 
 
 import re
 
-from callgate.shell.programs.entries import Entry, grammar_for, loose, scan, unknown, uses_in
-from callgate.shell.programs.uses import Use, Words, names, unsure
+from callgate.shell.programs.arguments import Argument, Invocation
+from callgate.shell.programs.uses import Use, names, unsure
 
-_PROGRAM = ("-e", "--source")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\n]+) | (?P<comment>\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
@@ -109,30 +108,24 @@ def _ventures(text: str) -> str | None:
 
 def program_uses(text: str, at: int) -> list[Use]:
     """The ways in which an awk program does more than compute and print."""
+    program = Argument("", text, at, at)
     try:
         ventures = _ventures(text)
     except _Odd as odd:
-        return [Use(role="unknown", text=text, at=at, on=at, why=f"the awk program is not understood: {odd}")]
-    return (
-        [Use(role="code", text=text, at=at, on=at, why=f"the awk program may reach out with {ventures}")]
-        if ventures
-        else []
-    )
+        return [program.beyond("unknown", f"the awk program is not understood: {odd}")]
+    return [program.beyond("code", f"the awk program may reach out with {ventures}")] if ventures else []
 
 
-def awk(entry: Entry, words: Words, start: int) -> list[Use]:
-    grammar = grammar_for(entry)
-    found = scan(grammar, words, start)
-    operands = [each for each in found if not each.name]
-    programs = [each for each in found if each.name in _PROGRAM]
-    files = operands if programs else operands[1:]
-    programs = programs or operands[:1]
-    uses = uses_in(grammar, [each for each in found if each.name]) + loose(words, start)
-    uses += [Use("read", each.text, each.at, each.on, granted=True) for each in files if not _ASSIGNED.match(each.text)]
-    uses += [unknown(each, f"{each.text} stands behind a file") for each in files if each.text[:1] == "-" != each.text]
+def awk(call: Invocation) -> list[Use]:
+    programs, files = call.given("-e", "--source"), call.operands
+    if not programs:
+        programs, files = files[:1], files[1:]
+    uses = call.uses(call.options)
+    uses += [each.included("read") for each in files if not _ASSIGNED.match(each.text)]
+    uses += [each.beyond("unknown", "it stands behind a file") for each in files if each.text[:1] == "-" != each.text]
     for each in programs:
-        if each.on < len(words) and unsure(words[each.on]):
-            uses.append(unknown(each, "the shell fills in the program"))
+        if each.on < len(call.words) and unsure(call.words[each.on]):
+            uses.append(each.beyond("unknown", "the shell fills in the program"))
         else:
             uses += program_uses(each.text, each.on)
     return uses

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from posixpath import join
 
-from callgate.shell.programs.entries import Entry, Grammar, loose, scan, uses_in
+from callgate.shell.programs.arguments import Argument, Invocation, loose
 from callgate.shell.programs.uses import Use, Words, names, text_of
 
 _ALONE = names(
@@ -24,38 +24,34 @@ _WIDER = frozenset(("!", "-not", "-o", "-or", ","))
 _LINKS = frozenset(("-H", "-L", "-P"))
 
 
-def find(entry: Entry, words: Words, start: int) -> list[Use]:
-    uses, at, starts = loose(words, start), start, True
+def find(call: Invocation) -> list[Use]:
+    words = call.words
+    uses, at, starts = loose(words, call.start), call.start, True
     while at < len(words):
         text = text_of(words[at])
         after = text_of(words[at + 1]) if at + 1 < len(words) else ""
+        alone, valued = Argument(text, text, at, at), Argument(text, after, at, at + 1)
         starts = starts and (text in _LINKS or text == "-D" or text[:2] == "-O" or text[:1] not in ("-", "(", "!"))
         if text in _RUNS:
-            uses.append(Use(role="argv", text="", at=at, on=at + 1, why=f"{text} runs another command"))
+            uses.append(valued.beyond("argv", f"{text} runs another command", ""))
             if after.rpartition("/")[2] in _REMOVERS:
-                uses += [
-                    Use(role="remove", text=path, at=at, on=at + 1, why=f"{text} removes files")
-                    for path in _removed(words[:at])
-                ]
+                uses += [valued.beyond("remove", f"{text} removes files", path) for path in _removed(words[:at])]
             while at < len(words) and text_of(words[at]) not in (";", "+"):
                 at += 1
         elif text in _WRITES:
-            uses.append(Use(role="write", text=after, at=at, on=at + 1, why=f"{text} writes a file", target=True))
+            uses.append(valued.beyond("write", f"{text} writes a file", target=True))
             at += _WRITES[text]
         elif text == "-delete":
-            uses += [
-                Use(role="remove", text=path, at=at, on=at, why="-delete removes files")
-                for path in _removed(words[:at])
-            ]
+            uses += [alone.beyond("remove", "-delete removes files", path) for path in _removed(words[:at])]
         elif text in _WITH_PATH:
-            uses.append(Use("read", after, at, at + 1, granted=True))
+            uses.append(valued.included("read"))
             at += 1
         elif text in _WITH_TEXT:
             at += 1
         elif starts and text[:1] != "-":
-            uses.append(Use("read", text, at, at, granted=True))
+            uses.append(alone.included("read"))
         elif text not in _ALONE and text not in ("(", ")", "!", ",", "--"):
-            uses.append(Use(role="unknown", text=text, at=at, on=at, why=f"{text} is not known to be harmless"))
+            uses.append(alone.beyond("unknown", f"{text} is not known to be harmless"))
         at += 1
     return uses
 
@@ -75,31 +71,12 @@ def _removed(words: Words) -> list[str]:
     return [join(start, name) for start in starts for name in narrow[:1]] or starts
 
 
-_FD = Grammar(
-    Entry(
-        "fd",
-        "text read",
-        """-HIusiFgapl0q1 -d= -t= -e= -E= -S= -c= -j= --hidden --no-ignore --no-ignore-vcs --unrestricted
-        --case-sensitive --ignore-case --glob --regex --fixed-strings --and= --absolute-path --list-details --full-path
-        --max-depth= --min-depth= --exact-depth= --prune --type= --extension= --size= --changed-within=
-        --changed-before= --exclude= --color= --threads= --max-results= --quiet --strip-cwd-prefix?= --print0
-        -x!argv -X!argv --exec!argv --exec-batch!argv""",
-    )
-)
-
-
-def fd(entry: Entry, words: Words, start: int) -> list[Use]:
+def fd(call: Invocation) -> list[Use]:
     """All that follows ``-x`` belongs to the command, which may also be glued to the option."""
-    found = scan(_FD, words, start)
-    runs = next((each for each in found if each.option and each.option.kind == "argv"), None)
+    runs = next((each for each in call.options if each.option and each.option.kind == "argv"), None)
     if runs is None:
-        return uses_in(_FD, found) + loose(words, start)
+        return call.uses()
     why = f"{runs.name} runs another command"
-    glued = [Use(role="run", text=runs.text, at=runs.at, on=runs.on, why=why)] if runs.text else []
-    found = [each for each in found if each.at <= runs.at and each.name != runs.name]
-    return [
-        *uses_in(_FD, found),
-        *loose(words, start),
-        Use(role="argv", text="", at=runs.at, on=runs.at + 1, why=why),
-        *glued,
-    ]
+    uses = call.uses(each for each in call.arguments if each.at <= runs.at and each.name != runs.name)
+    uses.append(Argument("", "", runs.at, runs.at + 1).beyond("argv", why))
+    return [*uses, runs.beyond("run", why)] if runs.text else uses

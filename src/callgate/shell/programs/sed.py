@@ -4,15 +4,9 @@ import re
 from collections.abc import Sequence
 from posixpath import basename, dirname, join
 
-from callgate.shell.programs.entries import Entry, Found, grammar_for, loose, scan, unknown, uses_in
-from callgate.shell.programs.uses import Use, Words, unsure
+from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
+from callgate.shell.programs.uses import Use, unsure
 
-SED_OPTIONS = """-nErsuz -e= -l= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
-    --line-length= --posix --debug --sandbox -i?=place --in-place?=place -f=load --file=load"""
-_INSTEAD = ("-e", "-f", "--expression", "--file")
-_IN_PLACE = ("-i", "--in-place")
-_MOST_PLACES = 1
-_SCRIPT = ("-e", "--expression")
 _BARE = frozenset("=dDgGhHnNpPxzF")
 _LABEL = re.compile(r"[ \t]*[A-Za-z0-9_.-]*")
 _COUNT = re.compile(r"[ \t]*[0-9]*")
@@ -26,12 +20,14 @@ class _Odd(Exception):
 
 
 class _Script:
-    """One walk through the text of a script. ``uses`` are (role, text) as they are met."""
+    """One walk through the text of a script: the files it reads and writes, and the commands it runs."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.uses: list[tuple[str, str]] = []
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+        self.runs: list[str] = []
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -123,9 +119,9 @@ class _Script:
         elif name in "aic":
             self._text()
         elif name in "rRwW":
-            self.uses.append(("read" if name in "rR" else "write", self.match(_FILE) or ""))
+            (self.reads if name in "rR" else self.writes).append(self.match(_FILE) or "")
         elif name == "e":
-            self.uses.append(("run", self.match(_FILE) or ""))
+            self.runs.append(self.match(_FILE) or "")
         elif name == "s":
             self._substitute()
         elif name == "y":
@@ -142,10 +138,10 @@ class _Script:
         self._part(end, regex=False)
         while self.peek() and self.peek() in "gpiImMe0123456789":
             if self.take() == "e":
-                self.uses.append(("run", ""))
+                self.runs.append("")
         if self.peek() == "w":
             self.take()
-            self.uses.append(("write", self.match(_FILE) or ""))
+            self.writes.append(self.match(_FILE) or "")
         self._end()
 
     def _text(self) -> None:
@@ -161,54 +157,42 @@ class _Script:
 
 def script_uses(text: str, at: int) -> list[Use]:
     """The files a sed script reads and writes, and the commands it runs."""
-    script = _Script(text)
+    script, word = _Script(text), Argument("", text, at, at)
     try:
         script.read()
     except _Odd as odd:
-        return [Use(role="unknown", text=text, at=at, on=at, why=f"the sed script is not understood: {odd}")]
-    uses: list[Use] = []
-    for role, name in script.uses:
-        if role == "read":
-            uses.append(Use("read", name, at, at, granted=True))
-        elif role == "write":
-            uses.append(Use(role="write", text=name, at=at, on=at, why="the sed script writes a file"))
-        else:
-            uses.append(Use(role="run", text=name, at=at, on=at, why="the sed script runs a command"))
-    return uses
+        return [word.beyond("unknown", f"the sed script is not understood: {odd}")]
+    uses = [word.included("read", name) for name in script.reads]
+    uses += [word.beyond("write", "the sed script writes a file", name) for name in script.writes]
+    return uses + [word.beyond("run", "the sed script runs a command", text) for text in script.runs]
 
 
-def sed(entry: Entry, words: Words, start: int) -> list[Use]:
-    grammar = grammar_for(entry)
-    found = scan(grammar, words, start)
-    operands = [each for each in found if not each.name]
-    given = [each for each in found if each.name in _INSTEAD]
-    scripts = [each for each in given if each.name in _SCRIPT] if given else operands[:1]
-    files = operands if given else operands[1:]
-    places = [each for each in found if each.name in _IN_PLACE]
-    plain = [each for each in found if each.name and each.name not in _IN_PLACE]
-    uses = uses_in(grammar, plain) + loose(words, start)
-    uses += [Use("read", each.text, each.at, each.on, granted=True) for each in files]
-    for each in places[:_MOST_PLACES]:
+def sed(call: Invocation) -> list[Use]:
+    given = call.given("-e", "--expression", "-f", "--file")
+    scripts = call.given("-e", "--expression") if given else call.operands[:1]
+    files = call.operands if given else call.operands[1:]
+    places = call.given("-i", "--in-place")
+    uses = call.uses(each for each in call.options if each not in places)
+    uses += [each.included("read") for each in files]
+    for each in places[:1]:
         uses += rewritten(each, [file.text for file in files], each.text)
-    uses += [unknown(each, f"{each.name} stands there too often") for each in places[_MOST_PLACES:]]
-    if operands and any(each.at > operands[0].at for each in given):
+    uses += [each.beyond("unknown", f"{each.name} stands there too often") for each in places[1:]]
+    if given and call.operands and given[-1].at > call.operands[0].at:
         # Where options end at the first operand, that one is the script.
-        uses.append(unknown(given[-1], f"{given[-1].name} stands behind a script or a file"))
-    if any(each.on < len(words) and unsure(words[each.on]) for each in scripts):
-        return [*uses, unknown(scripts[0], "the shell fills in the script")]
+        uses.append(given[-1].beyond("unknown", f"{given[-1].name} stands behind a script or a file"))
+    if any(each.on < len(call.words) and unsure(call.words[each.on]) for each in scripts):
+        return [*uses, scripts[0].beyond("unknown", "the shell fills in the script")]
     return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on) if scripts else uses
 
 
-def rewritten(option: Found, files: Sequence[str], suffix: str = "") -> list[Use]:
+def rewritten(option: Argument, files: Sequence[str], suffix: str = "") -> list[Use]:
     """The option writes these files, and keeps the old ones under a name with this suffix. A rule that spells the
     option covers any file of the workspace; otherwise each needs an Edit rule."""
     why = f"{option.name} writes a file"
     # A suffix may lead to another folder; and without a file it is not plain what is written.
-    unclear = [Use(role="write", text="", at=option.at, on=option.on, why=why)] if "/" in suffix or not files else []
+    unclear = [option.beyond("write", why, "")] if "/" in suffix or not files else []
     kept = [_kept(path, suffix) for path in files] if suffix else []
-    return unclear + [
-        Use(role="write", text=path, at=option.at, on=option.on, why=why, target=True) for path in (*files, *kept)
-    ]
+    return unclear + [option.beyond("write", why, path, target=True) for path in (*files, *kept)]
 
 
 def _kept(path: str, suffix: str) -> str:
@@ -216,16 +200,12 @@ def _kept(path: str, suffix: str) -> str:
     return join(dirname(path), suffix.replace("*", name) if "*" in suffix else name + suffix)
 
 
-def rewriting(entry: Entry, words: Words, start: int) -> list[Use]:
+def rewriting(call: Invocation) -> list[Use]:
     """Formatters and linters, which write their operands with an option, or unless one of ``unless`` is there."""
-    grammar = grammar_for(entry)
-    found = scan(grammar, words, start)
-    places = [each for each in found if each.option and each.option.kind == "place"]
-    files = [each for each in found if not each.name]
-    uses = [Use("alter", "", 0, 0, granted=True), *loose(words, start)]
-    uses += uses_in(grammar, [each for each in found if not each.option or each.option.kind != "place"])
+    places = [each for each in call.options if each.option and each.option.kind == "place"]
+    uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:
-        uses += rewritten(each, [file.text for file in files] or ["."])
-    if entry.unless and not {each.name for each in found} & set(entry.unless.split()):
-        uses += [Use("write", each.text, each.at, each.on, granted=True) for each in files]
+        uses += rewritten(each, [file.text for file in call.operands] or ["."])
+    if call.program.unless and not call.given(*call.program.unless.split()):
+        uses += [each.included("write") for each in call.operands]
     return uses

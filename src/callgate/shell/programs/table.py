@@ -9,54 +9,78 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 
 from callgate.shell.command import Word
+from callgate.shell.programs import changing, git, languages, reading, wrappers
+from callgate.shell.programs.arguments import (
+    WHOLE,
+    Argument,
+    Invocation,
+    loose,
+    of_kind,
+    operands_in,
+    scan,
+    uses_in,
+)
+from callgate.shell.programs.awk import awk
 from callgate.shell.programs.builders import BUILDERS
-from callgate.shell.programs.changing import CHANGING
-from callgate.shell.programs.entries import Entry, Found, Grammar, loose, of_kind, scan, unknown, uses_in
-from callgate.shell.programs.git import GIT
-from callgate.shell.programs.languages import LANGUAGES
-from callgate.shell.programs.reading import READING
-from callgate.shell.programs.services import SERVICES
+from callgate.shell.programs.entries import Grammar, Program, ReadWords, programs_in
+from callgate.shell.programs.find import fd, find
+from callgate.shell.programs.sed import rewriting, sed
+from callgate.shell.programs.services import SERVICES, curl
 from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
-from callgate.shell.programs.wrappers import WRAPPERS, commands
 
+_CODE: dict[str, ReadWords] = {
+    "find": find,
+    "fd": fd,
+    "jq": reading.jq,
+    "sed": sed,
+    "awk": awk,
+    **dict.fromkeys(("cp", "mv", "ln", "install"), changing.copy),
+    "tar": changing.tar,
+    **dict.fromkeys(("git checkout", "git restore"), git.restore),
+    "git clean": git.clean,
+    "git config": git.config,
+    **dict.fromkeys(("git branch", "git tag"), git.naming),
+    **dict.fromkeys(("ruff check", "ruff format", "black", "isort", "eslint", "prettier"), rewriting),
+    "curl": curl,
+    "sh": languages.shell,
+    "python": languages.python,
+    "node": languages.node,
+    "env": wrappers.env,
+    "command": wrappers.command,
+    "echo": wrappers.echo,
+    "cd": wrappers.cd,
+    "test": wrappers.test,
+    "printf": wrappers.printf,
+    "[[": wrappers.double_bracket,
+    "export": wrappers.sets,
+    "eval": wrappers.runs,
+    "hash": wrappers.hash,
+    "source": wrappers.source,
+}
+PROGRAMS: Mapping[str, Program] = programs_in(
+    reading.READING,
+    changing.CHANGING,
+    git.GIT,
+    BUILDERS,
+    SERVICES,
+    languages.LANGUAGES,
+    wrappers.WRAPPERS,
+    code=_CODE,
+)
 _REMOVES = re.compile(r"--(?:del|delete|rm|remove|unlink|purge)")
 # A packed file gives one without the ending.
 _PACKED = re.compile(r"(.+)\.(?:gz|bz2|xz|zst|Z)")
 
 
-def names_in(text: str) -> list[str]:
-    """``grep,egrep`` are two programs, ``npm test|start`` two subcommands of one."""
-    heads = [each.rpartition(" ") for each in text.split(",")]
-    return [f"{head}{blank}{last}" for head, blank, lasts in heads for last in lasts.split("|")]
-
-
-def named(*tables: tuple[Entry, ...]) -> dict[str, Entry]:
-    """The entries by name. A second entry of a name is an error: one of the two would be forgotten."""
-    found: dict[str, Entry] = {}
-    for entry in (each for table in tables for each in table):
-        for name in names_in(entry.names):
-            if name in found:
-                raise ValueError(f"{name} has two entries")
-            found[name] = entry
-    return found
-
-
-PROGRAMS: Mapping[str, Entry] = named(READING, CHANGING, GIT, BUILDERS, SERVICES, LANGUAGES, WRAPPERS)
-
-
 @cache
 def grammar_of(name: str) -> Grammar:
     """The grammar of a program or subcommand; the options of a program count behind its subcommands, too."""
-    above = [PROGRAMS[head].options for head in _heads(name) if head in PROGRAMS]
+    words = name.split()
+    above = [PROGRAMS[head].options for count in range(1, len(words)) if (head := " ".join(words[:count])) in PROGRAMS]
     return Grammar(PROGRAMS[name], " ".join(above))
 
 
-def _heads(name: str) -> list[str]:
-    words = name.split()
-    return [" ".join(words[:count]) for count in range(1, len(words))]
-
-
-def entry_of(name: str) -> Entry | None:
+def program_of(name: str) -> Program | None:
     return PROGRAMS.get(name)
 
 
@@ -72,24 +96,24 @@ def _read(name: str, words: tuple[Word, ...], start: int) -> tuple[Use, ...]:
 
 
 def _uses(name: str, words: Words, start: int) -> list[Use]:
-    entry = PROGRAMS.get(name)
-    if entry is None:
+    program = PROGRAMS.get(name)
+    if program is None:
         return anything(words)
     if [text_of(word) for word in words[start:]] == ["--version"]:
         return []
-    if entry.code is not None:
-        return entry.code(entry, words, start)
-    if entry.steps:
-        return _steps(name, words, start)
     grammar = grammar_of(name)
-    uses = [] if entry.tame else loose(words, start, positional=grammar.positional)
-    end = _behind(entry, words, start)
+    if program.code is not None:
+        return program.code(Invocation(grammar, words, start))
+    if program.steps:
+        return _steps(name, words, start)
+    uses = [] if program.tame else loose(words, start, positional=grammar.positional)
+    end = _behind(program, words, start)
     found = scan(grammar, words[:end], start)
     uses += uses_in(grammar, found) + _commands(name, grammar, words[:end], found)
-    if entry.also:
-        uses += of_kind(entry.also, Found("", "", start - 1, start - 1))
+    if program.also:
+        uses += of_kind(program.also, Argument("", "", start - 1, start - 1))
     if end < len(words):
-        rest = grammar_behind(entry.behind or "")
+        rest = grammar_behind(program.behind or "")
         uses += uses_in(rest, scan(rest, words, end + 1))
     return uses
 
@@ -97,13 +121,13 @@ def _uses(name: str, words: Words, start: int) -> list[Use]:
 def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
     """The full name of the subcommand that these words name, and where its own words start; the name of the program
     where it has no subcommands or none is named."""
-    entry = PROGRAMS.get(name)
-    while entry is not None and entry.steps:
+    program = PROGRAMS.get(name)
+    while program is not None and program.steps:
         found = scan(grammar_of(name), words, start, head=True)
         if not found or found[-1].name or f"{name} {found[-1].text}" not in PROGRAMS:
             break
         name, start = f"{name} {found[-1].text}", found[-1].at + 1
-        entry = PROGRAMS[name]
+        program = PROGRAMS[name]
     return name, start
 
 
@@ -119,16 +143,17 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
     uses = uses_in(grammar, [each for each in found if each.name])
     step = next((each for each in found if not each.name), None)
     if step is None:
-        alone = PROGRAMS.get(f"{name} ")
-        return uses + loose(words, start) + (of_kind(alone.also, Found("", "", 0, 0)) if alone else [])
+        alone = grammar.program.alone
+        return uses + loose(words, start) + (of_kind(alone, WHOLE) if alone else [])
     if f"{name} {step.text}" in PROGRAMS and not unsure(words[step.at]):
         return uses + loose(words[: step.at], start) + _uses(f"{name} {step.text}", words, step.at + 1)
-    return [*uses, *_each(words, step.at, f"{name} {step.text} is not known")]
+    why = f"{name} {step.text} is not known"
+    return uses + [each.beyond("unknown", why) for each in operands_in(words, step.at)]
 
 
-def _behind(entry: Entry, words: Words, start: int) -> int:
+def _behind(program: Program, words: Words, start: int) -> int:
     """The index of the ``--`` behind which words are handed to another program; past the end if there is none."""
-    if entry.behind is None:
+    if program.behind is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
 
@@ -138,42 +163,30 @@ def grammar_behind(spec: str) -> Grammar:
     """Its last word is the kind of the operands, if it is no option; without one they are not known."""
     *options, last = spec.split() or [""]
     operands = "" if last[:1] == "-" else last
-    return Grammar(Entry("", operands, " ".join(options if operands else [*options, last])))
+    return Grammar(Program("", operands or "unknown", " ".join(options if operands else [*options, last])))
 
 
-def _commands(name: str, grammar: Grammar, words: Words, found: list[Found]) -> list[Use]:
+def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) -> list[Use]:
     """The command in the words of a wrapper."""
     kinds = [kind for kind in grammar.kinds if kind in ("argv", "shell")]
     if not kinds:
         return []
-    uses = commands(words, found, grammar.kinds.index(kinds[0]), name, shell_text=kinds[0] == "shell")
-    return uses or [Use(role="code", text="", at=0, on=0, why=f"{name} alone runs what it reads")]
-
-
-def _each(words: Words, start: int, why: str) -> list[Use]:
-    return [unknown(Found("", text_of(word), at, at), why) for at, word in enumerate(words[start:], start)]
+    uses = wrappers.commands(words, found, grammar.kinds.index(kinds[0]), name, shell_text=kinds[0] == "shell")
+    return uses or [WHOLE.beyond("code", f"{name} alone runs what it reads")]
 
 
 def anything(words: Words) -> list[Use]:
     """A program without an entry: every word may be a path it reads or writes, a part after ``=`` too."""
-    uses = [Use("alter", "", 0, 0, granted=True)]
+    uses = [WHOLE.included("alter")]
     removes = any(_REMOVES.match(text_of(word)) for word in words[1:])
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")
-    for at, word in enumerate(words[1:], 1):
-        text = text_of(word)
-        uses.append(
-            Use(
-                role="unknown",
-                text=text,
-                at=at,
-                on=at,
-                why=f"{text} is not known: there is no entry for {text_of(words[0])}",
-            )
-        )
+    for each in operands_in(words, 1):
+        text = each.text
+        uses.append(each.beyond("unknown", f"{text} is not known: there is no entry for {text_of(words[0])}"))
         if text[:1] == "-":
-            _, given, value = text.partition("=")
-            text = value if given else text[2:] if text[2:3] in ("/", "~", ".") else ""
+            _, sign, value = text.partition("=")
+            text = value if sign else text[2:] if text[2:3] in ("/", "~", ".") else ""
         packed = _PACKED.fullmatch(text)
         for path in (*pieces(text), *(packed.groups() if packed else ())):
-            uses += [Use(role, path, at, at, granted=True, guess=True) for role in roles]
+            uses += [each.included(role, path, guess=True) for role in roles]
     return uses

@@ -1,10 +1,55 @@
 """Programs that run the program named by their words, and the shell's own commands."""
 
 import re
+from itertools import pairwise
 
-from callgate.shell.programs.entries import Entry, Found, grammar_for, loose, scan, uses_in
+from callgate.shell.programs.arguments import WHOLE, Argument, Invocation, loose, operands_in
 from callgate.shell.programs.uses import Use, Words, text_of, unsure
 
+WRAPPERS = """
+timeout | text argv | -v -k= -s= --foreground --preserve-status --kill-after= --signal= --verbose
+    | stops through exactly free
+nice,ionice,stdbuf | argv | -t -n= -c= -i= -o= -e= -# --adjustment= --class= --output= | stops through exactly
+time | argv | -pqv -f= -o=file -a --format= --output=file | stops through exactly
+command | argv | -p -v -V | stops through exactly free
+env | argv | -i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a=
+    | stops exactly
+xargs | argv | -0prtxo -a=read -d= -E= -e?= -I= -i?= -L= -l?= -n= -P= -s= --null --arg-file=read --delimiter=
+    --max-args= --max-procs= --max-lines?= --no-run-if-empty --replace?= --verbose --interactive --exit --max-chars=
+    --open-tty | stops exactly
+npx,bunx,pnpx,uvx | argv | -yq --yes --no-install --no --isolated -c=run --call=run --from=load --with=load
+    | stops named=1
+uv run | argv | -qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev
+    --only-dev --all-extras --all-groups --all-packages --quiet --verbose --no-cache --extra= --group= --only-group=
+    --package= --python=run -p=run --with=load --with-editable=load --with-requirements=load --env-file=load
+    --directory=enter --project=load --index=send --index-url=send --default-index=send --find-links=send -s!unknown
+    -m!unknown --module!unknown --script!unknown | stops named=1
+poetry run,pnpm exec,npm exec | argv | | stops named=1
+# No rule but one that writes the inner command out covers these.
+pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x | shell | | stops exactly
+sudo,doas | argv | -ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
+    --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin | stops exactly
+builtin,nohup,setsid,exec,nocorrect,noglob,coproc,busybox,toybox,strace,ltrace | argv | -cflw -a= -o=write -e= -p= -s=
+    | stops exactly
+chroot,flock,taskset,setarch,chrt | text argv | -c=run | stops exactly
+su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | also=alter exactly
+watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title
+    | stops exactly
+# The shell's own commands.
+cd,pushd,chdir | | | free
+echo,true,false,: | | | free tame
+pwd | | -LP | free
+test,[ | | | free
+printf | | | free
+type | text | -aftpP | free
+jobs | text | -lnprs | free
+[[
+export,declare,typeset,local,readonly,unset,set,shopt,shift,let,read,mapfile,readarray,getopts,ulimit,umask,wait,disown,
+    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | exactly
+eval,trap,alias,bind | | | exactly
+hash,enable | | | exactly
+source,. | | | exactly
+"""
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # A subscript is computed, and computing may run a command, whatever the quotes.
 _SUBSCRIPT = re.compile(r"[\[$`]")
@@ -12,202 +57,115 @@ _SUBSCRIPT = re.compile(r"[\[$`]")
 _PLAIN_FORMAT = re.compile(r"(?:[^%]|%%|%-?[0-9]*(?:\.[0-9]+)?[sd])*")
 
 
-def commands(words: Words, found: list[Found], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
+def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_text: bool = False) -> list[Use]:
     """The place where the command may start, after ``own`` operands that belong to the wrapper."""
     why = f"{name} runs another command"
     operands = [each for each in found if not each.name]
     start = operands[own].at if len(operands) > own else len(words)
     uses: list[Use] = []
-    while start < len(words) and _ASSIGNMENT.match(text_of(words[start])):
-        text = text_of(words[start])
-        uses.append(Use(role="load", text=text, at=start, on=start, why=f"{text} sets the environment"))
+    while start < len(words) and _ASSIGNMENT.match(text := text_of(words[start])):
+        uses.append(Argument("", text, start, start).beyond("load", f"{text} sets the environment"))
         start += 1
     if start < len(words):
-        uses.append(Use(role="argv", text="", at=0, on=start, why=why))
+        uses.append(Argument("", "", 0, start).beyond("argv", why))
         if shell_text:
-            uses.append(
-                Use(
-                    role="run", text=" ".join(text_of(word) for word in words[start:]), at=0, on=len(words) - 1, why=why
-                )
-            )
+            joined = " ".join(text_of(word) for word in words[start:])
+            uses.append(Argument("", joined, 0, len(words) - 1).beyond("run", why))
     unread = any(each.name and each.option is None and each.at < start for each in found)
     if unread or any(map(unsure, words[1 : start + 1])):
         # A word that is not known may take the next one with it: then the command starts later, or anywhere.
-        uses.append(
-            Use(role="argv", text="", at=0, on=len(words), why=f"where the command of {name} starts is not known")
-        )
+        anywhere = Argument("", "", 0, len(words))
+        uses.append(anywhere.beyond("argv", f"where the command of {name} starts is not known"))
     return uses
 
 
-def _env(entry: Entry, words: Words, start: int) -> list[Use]:
+def env(call: Invocation) -> list[Use]:
     """Alone it shows the environment; a lone dash empties it."""
-    grammar = grammar_for(entry)
-    found = [each for each in scan(grammar, words, start) if each.name or each.text != "-"]
-    uses = uses_in(grammar, [each for each in found if each.name]) + commands(words, found, 0, "env")
+    found = [each for each in call.arguments if each.name or each.text != "-"]
+    uses = call.uses(call.options) + commands(call.words, found, 0, "env")
     runs = any(use.role in ("argv", "run") for use in uses)
-    return uses if runs else [*uses, Use(role="load", text="", at=0, on=0, why="it shows the environment")]
+    return uses if runs else [*uses, WHOLE.beyond("load", "it shows the environment")]
 
 
-def _command(entry: Entry, words: Words, start: int) -> list[Use]:
+def command(call: Invocation) -> list[Use]:
     """With ``-v`` it only says where a program is."""
-    grammar = grammar_for(entry)
-    found = scan(grammar, words, start)
-    if any(each.name in ("-v", "-V") for each in found):
-        return loose(words, start)
-    return uses_in(grammar, [each for each in found if each.name]) + commands(words, found, 0, "command")
+    if call.given("-v", "-V"):
+        return loose(call.words, call.start)
+    return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
 
 
-def _computed(words: Words, start: int) -> list[Use]:
+def echo(call: Invocation) -> list[Use]:
+    return []
+
+
+def _computed(call: Invocation) -> list[Use]:
     return [
-        Use(role="run", text="", at=at, on=at, why=f"{text_of(word)} would be computed")
-        for at, word in enumerate(words[start:], start)
-        if _SUBSCRIPT.search(text_of(word))
+        each.beyond("run", f"{each.text} would be computed", "")
+        for each in operands_in(call.words, call.start)
+        if _SUBSCRIPT.search(each.text)
     ]
 
 
-def _computes(entry: Entry, words: Words, start: int) -> list[Use]:
-    return [Use(role="alter", text="", at=0, on=0, why="it computes its words"), *_computed(words, start)]
+def double_bracket(call: Invocation) -> list[Use]:
+    return [WHOLE.beyond("alter", "it computes its words"), *_computed(call)]
 
 
-def _test(entry: Entry, words: Words, start: int) -> list[Use]:
+def test(call: Invocation) -> list[Use]:
     """A test asks for facts about files; ``-v`` and ``-R`` compute the subscript of a variable's name."""
-    uses = _computed(words, start)
-    for at, word in enumerate(words[start:], start):
-        before = text_of(words[at - 1])
-        if word.value is None or word.value in ("-v", "-R"):
-            uses.append(Use(role="unknown", text="", at=at, on=at, why=f"{text_of(word)} is not known to be harmless"))
+    uses = _computed(call)
+    for each in operands_in(call.words, call.start):
+        before = text_of(call.words[each.at - 1])
+        if each.text in ("\0", "-v", "-R"):
+            uses.append(each.beyond("unknown", f"{each.text} is not known to be harmless"))
         elif re.fullmatch(r"-[a-hkprstuwxGLNOS]", before) or before in ("-nt", "-ot", "-ef"):
-            uses.append(Use("read", text_of(word), at, at, granted=True))
+            uses.append(each.included("read"))
     return uses
 
 
-def _printf(entry: Entry, words: Words, start: int) -> list[Use]:
-    texts = [text_of(word) for word in words[start:]]
-    plain = bool(texts) and texts[0][:1] != "-" and not any(map(unsure, words)) and _PLAIN_FORMAT.fullmatch(texts[0])
-    if plain and not any(_SUBSCRIPT.search(text) for text in texts[1:]):
+def printf(call: Invocation) -> list[Use]:
+    format_, *rest = [each.text for each in operands_in(call.words, call.start)] or ["-"]
+    plain = format_[:1] != "-" and not any(map(unsure, call.words)) and _PLAIN_FORMAT.fullmatch(format_)
+    if plain and not any(_SUBSCRIPT.search(text) for text in rest):
         return []
-    return [Use(role="run", text="", at=0, on=0, why="its format may compute or set a variable")]
+    return [WHOLE.beyond("run", "its format may compute or set a variable")]
 
 
-def _sets(entry: Entry, words: Words, start: int) -> list[Use]:
-    """``-C`` runs its word for each line that is read."""
+def sets(call: Invocation) -> list[Use]:
+    """Commands that change the shell; ``-C`` of some runs its word for each line that is read."""
+    changes = WHOLE.beyond("alter", "it changes the shell itself")
+    words = [*operands_in(call.words, 0), WHOLE]
     runs = [
-        Use(
-            role="run",
-            text=text_of(words[at])[2:] or (text_of(words[at + 1]) if at + 1 < len(words) else ""),
-            at=at,
-            on=at,
-            why="-C runs",
-        )
-        for at, word in enumerate(words)
-        if text_of(word)[:2] == "-C"
+        each.beyond("run", "-C runs its word", each.text[2:] or after.text)
+        for each, after in pairwise(words)
+        if each.text[:2] == "-C"
     ]
-    return [Use(role="alter", text="", at=0, on=0, why="it changes the shell itself"), *_computed(words, start), *runs]
+    return [changes, *_computed(call), *runs]
 
 
-def _runs(entry: Entry, words: Words, start: int) -> list[Use]:
+def runs(call: Invocation) -> list[Use]:
     """``eval`` joins its words to one text; ``trap`` runs its first; an alias is text after ``=``."""
-    name = text_of(words[0])
-    texts = [text_of(word) for word in words[start:]]
+    name = text_of(call.words[0])
+    texts = [text_of(word) for word in call.words[call.start :]]
     if name == "eval":
         texts = [" ".join(texts)]
     elif name == "alias":
         texts = [text.partition("=")[2] for text in texts]
-    return [
-        Use(role="run", text=text, at=0, on=at, why=f"{name} runs its words later or now")
-        for at, text in enumerate(texts, 1)
-    ]
+    why = f"{name} runs its words later or now"
+    return [Argument("", text, 0, at).beyond("run", why) for at, text in enumerate(texts, 1)]
 
 
-def _source(entry: Entry, words: Words, start: int) -> list[Use]:
-    script = text_of(words[1]) if len(words) > 1 else ""
-    return [
-        Use(role="run", text="", at=0, on=1, why="it runs a script in this shell"),
-        Use("read", script, 0, 1, granted=True),
-    ]
+def source(call: Invocation) -> list[Use]:
+    script = Argument("", text_of(call.words[1]) if len(call.words) > 1 else "", 0, 1)
+    return [script.beyond("run", "it runs a script in this shell", ""), script.included("read")]
 
 
-def _cd(entry: Entry, words: Words, start: int) -> list[Use]:
-    texts = [(at, text_of(word)) for at, word in enumerate(words[1:], 1)]
-    uses = [Use("read", text, at, at, granted=True) for at, text in texts if text[:1] != "-"]
-    unclear = [word for word in words[1:] if text_of(word)[:1] in ("-", "\0", "+") or word.globs]
-    return (
-        uses
-        if uses and not unclear
-        else [*uses, Use(role="unknown", text="", at=0, on=0, why="where it goes is not known")]
-    )
+def cd(call: Invocation) -> list[Use]:
+    words = operands_in(call.words, 1)
+    uses = [each.included("read") for each in words if each.text[:1] != "-"]
+    unclear = any(each.text[:1] in ("-", "\0", "+") or call.words[each.at].globs for each in words)
+    return uses if uses and not unclear else [*uses, WHOLE.beyond("unknown", "where it goes is not known")]
 
 
-def _hash(entry: Entry, words: Words, start: int) -> list[Use]:
-    text = " ".join(text_of(word) for word in words[1:])
-    return [Use(role="load", text=text, at=0, on=1, why="it gives names to other programs")] if text else []
-
-
-_UV = """-qvn --frozen --locked --no-sync --offline --no-project --isolated --exact --active --dev --no-dev
-    --only-dev --all-extras --all-groups --all-packages --quiet --verbose --no-cache --extra= --group=
-    --only-group= --package= --python=run -p=run --with=load --with-editable=load
-    --with-requirements=load --env-file=load --directory=enter --project=load --index=send
-    --index-url=send --default-index=send --find-links=send -s!unknown -m!unknown --module!unknown
-    --script!unknown"""
-_SUDO = """-ABbEHKklNnPSVv -s!run -i!run -C= -D= -g= -h= -p= -R=load -r= -T= -t= -U= -u= --user= --group=
-    --non-interactive --preserve-env?= --login!run --shell!run --set-home --chdir= --stdin"""
-_XARGS = """-0prtxo -a=read -d= -E= -e?= -I= -i?= -L= -l?= -n= -P= -s= --null --arg-file=read --delimiter=
-    --max-args= --max-procs= --max-lines?= --no-run-if-empty --replace?= --verbose --interactive --exit
-    --max-chars= --open-tty"""
-
-WRAPPERS = (
-    Entry(
-        "timeout,gtimeout",
-        "text argv",
-        "-v -k= -s= --foreground --preserve-status --kill-after= --signal= --verbose",
-        stops=True,
-        through=True,
-        exactly=True,
-        free=True,
-    ),
-    Entry("nice", "argv", "-n= --adjustment= -#", stops=True, through=True, exactly=True),
-    Entry("ionice", "argv", "-t -c= -n= --class= --classdata= --ignore", stops=True, through=True, exactly=True),
-    Entry(
-        "stdbuf", "argv", "-i= -o= -e= --input= --output= --error=", stops=True, through=True, exactly=True, free=True
-    ),
-    Entry("time", "argv", "-pqv -f= -o=file -a --format= --output=file", stops=True, through=True, exactly=True),
-    Entry("command", "argv", "-p -v -V", stops=True, through=True, exactly=True, free=True, code=_command),
-    Entry("builtin,nohup,setsid,exec,nocorrect,noglob,coproc", "argv", "-cflw -a=", stops=True, exactly=True),
-    Entry("chroot,flock,taskset,setarch,chrt,pipx run", "text argv", "-c=run", stops=True, exactly=True),
-    Entry(
-        "env",
-        "argv",
-        "-i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a=",
-        stops=True,
-        exactly=True,
-        code=_env,
-    ),
-    Entry("sudo,doas", "argv", _SUDO, stops=True, exactly=True),
-    Entry("su,runuser", "text", "-flm -c=run -g= -G= -s= -u= --command=run --login", also="alter", exactly=True),
-    Entry("xargs", "argv", _XARGS, stops=True, exactly=True),
-    Entry("watch", "shell", "-bcdegptwxC -n= --interval= --exec --no-title", stops=True, exactly=True),
-    Entry("parallel,entr", "shell", "-kmqtuvX0 -j= -n= -N= -I= -a=read --jobs=", stops=True, exactly=True),
-    Entry("npx,bunx,pnpx", "argv", "-y --yes --no-install --no -c=run --call=run", stops=True, named=1),
-    Entry("uvx", "argv", "-q --from= --with= --isolated", stops=True, named=1),
-    Entry("uv run", "argv", _UV, stops=True, named=1),
-    Entry("poetry run,pipenv run,pdm run,hatch run,bundle exec,pnpm exec,npm exec", "argv", "", stops=True, named=1),
-    Entry("pnpm dlx,yarn exec|dlx|node,bun x|exec,npm x,direnv exec", "shell", stops=True, exactly=True),
-    Entry("busybox,toybox,strace,ltrace", "argv", "-f -o=write -e= -p= -s=", stops=True, exactly=True),
-    Entry("pipenv,pdm,hatch,bundle,pipx,direnv", steps=True),
-    # The shell's own commands.
-    Entry("cd,pushd,chdir", free=True, code=_cd),
-    Entry("test,[", free=True, code=_test),
-    Entry("printf", free=True, code=_printf),
-    Entry("type", "text", "-aftpP", free=True),
-    Entry("[[", code=_computes),
-    Entry(
-        "export,declare,typeset,local,readonly,unset,set,shopt,shift,let,read,mapfile,readarray,getopts,ulimit,umask,"
-        "wait,disown,bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc",
-        exactly=True,
-        code=_sets,
-    ),
-    Entry("jobs", "text", "-lnprs", free=True),
-    Entry("eval,trap,alias,bind", exactly=True, code=_runs),
-    Entry("hash,enable", exactly=True, code=_hash),
-    Entry("source,.", exactly=True, code=_source),
-)
+def hash(call: Invocation) -> list[Use]:
+    text = " ".join(text_of(word) for word in call.words[1:])
+    return [Argument("", text, 0, 1).beyond("load", "it gives names to other programs")] if text else []
