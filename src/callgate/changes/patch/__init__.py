@@ -4,10 +4,10 @@
 """
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from callgate.changes.patch.begin import FENCE, is_begun, read_begun
-from callgate.changes.patch.parts import FilePatch, Spot
+from callgate.changes.patch.parts import FilePatch, fault
 from callgate.changes.patch.place import Effort, patched
 from callgate.changes.patch.unified import read_unified
 from callgate.words.changes import ChangeSet, FileChange
@@ -22,7 +22,9 @@ def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -
     for what ``read`` raises. The work is bounded, whatever the patch is.
     """
     lines = _lines(text)
-    first = _first(lines)
+    first = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(FENCE)), None)
+    if first is None:
+        raise fault(1, "", "The patch is empty. Write a unified diff, or the form that begins with `*** Begin Patch`.")
     found = read_begun(lines, first) if is_begun(lines[first]) else read_unified(lines)
     effort, used = Effort(), dict[str, int]()
     files = tuple(_change(each, read, used, effort) for each in found)
@@ -36,45 +38,34 @@ def _lines(text: str | bytes) -> list[bytes]:
             text = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
-            raise Spot(line).fault("Half a character, which no file can hold.", "Write the character whole.") from None
+            raise fault(line, "", "Half a character, which no file can hold. Write the character whole.") from None
     lines = text.removeprefix(BOM_UTF8).split(b"\n")
     # The newline at the very end is easily lost, and means nothing.
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 
-def _first(lines: Sequence[bytes]) -> int:
-    """The index of the first line that is neither empty nor the fence of a block of code."""
-    for at, line in enumerate(lines):
-        if line.strip() and not line.startswith(FENCE):
-            return at
-    raise Spot(1).fault("The patch is empty.", "Write a unified diff, or the form that begins with `*** Begin Patch`.")
-
-
 def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) -> FileChange:
-    path, spot = patch.path, Spot(patch.line, patch.path)
+    path, line = patch.path, patch.line
     for name in (path,) if patch.target is None else (path, patch.target):
         if name in used:
-            raise Spot(patch.line, name).fault(
-                f"The file is used twice: line {used[name]} of the patch is about it too.",
-                "Put everything that happens to a file into one section.",
-            )
-        used[name] = patch.line
+            told = f"The file is used twice: line {used[name]} of the patch is about it too."
+            raise fault(line, name, f"{told} Put everything that happens to a file into one section.")
+        used[name] = line
     data = read(path)
-    adds_only = len(patch.chunks) == 1 and all(line.sign == b"+" for line in patch.chunks[0].lines)
+    adds_only = len(patch.chunks) == 1 and all(each.sign == b"+" for each in patch.chunks[0].lines)
     if patch.action == "create" or (patch.action == "either" and data is None and adds_only):
         if data is not None:
-            raise spot.fault("The file exists already.", "To change it, patch it instead of adding it.")
+            raise fault(line, path, "The file exists already. To change it, patch it instead of adding it.")
         made = patched(b"", patch.chunks, path, effort) if patch.data is None else patch.data
         return FileChange(path, None, made, mode=patch.mode)
     if data is None:
-        raise spot.fault("There is no such file.", "Check the path, or add the file with all its lines.")
+        raise fault(line, path, "There is no such file. Check the path, or add the file with all its lines.")
     if patch.target is not None and read(patch.target) is not None:
-        raise Spot(patch.line, patch.target).fault("The file exists already.", "Choose another name, or delete it.")
+        raise fault(line, patch.target, "The file exists already. Choose another name, or delete it.")
     after = patched(data, patch.chunks, path, effort)
     if patch.action == "delete":
         if after and patch.chunks:
-            raise spot.fault("The file would be deleted, but not all its lines are in the patch.", "Give all of them.")
+            raise fault(line, path, "The file would be deleted, but not all its lines are in the patch. Give them all.")
         return FileChange(path, data, None)
-    return FileChange(
-        path=patch.target or path, before=data, after=after, source=path if patch.target else None, mode=patch.mode
-    )
+    source = path if patch.target else None
+    return FileChange(path=patch.target or path, before=data, after=after, source=source, mode=patch.mode)

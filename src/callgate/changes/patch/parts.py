@@ -25,28 +25,21 @@ class PatchLine:
 
 
 @noun
-class Anchor:
-    """A line of the file after which a chunk begins."""
-
-    line: int
-    text: bytes
-
-
-@noun
 class Chunk:
-    """Lines to find and change, after the anchors. ``at`` is where the patch expects them, counted from 1; ``last``
-    says that they end the file."""
+    """Lines to find and change, after the anchors (lines of the file, each with its line in the patch). ``at`` is where
+    the patch expects them, counted from 1; ``last`` says that they end the file."""
 
     line: int
     lines: tuple[PatchLine, ...]
-    anchors: tuple[Anchor, ...] = ()
+    anchors: tuple[tuple[int, bytes], ...] = ()
     at: int | None = None
     last: bool = False
 
 
 @noun
 class FilePatch:
-    """The part of a patch about one file. ``target`` is its new name, if it is renamed."""
+    """The part of a patch about one file. ``target`` is its new name, if it is renamed. ``data`` is the whole content
+    of a created file, where there are no chunks."""
 
     line: int
     action: Action
@@ -55,21 +48,12 @@ class FilePatch:
     target: str | None = None
     mode: int | None = None
     data: bytes | None = None
-    """The whole content of a created file, where there are no chunks."""
 
 
-@noun
-class Spot:
-    """A line of the patch, counted from 1, and its file, if that is known."""
-
-    line: int
-    path: str = ""
-
-    def fault(self, what: str, then: str) -> ToolFailure:
-        """The error to raise: what is wrong here, and what to do next. Both are whole sentences."""
-        path = self.path if len(self.path) <= _LONGEST_PATH else f"{self.path[:_LONGEST_PATH]}…"
-        file = f"{shown(path)}, " if path else ""
-        return ToolFailure(f"{file}line {self.line} of the patch: {what} {then}")
+def fault(line: int, path: str, text: str) -> ToolFailure:
+    """The error to raise: what is wrong in this line of the patch, counted from 1, and what to do next."""
+    file = f"{shown(path[:_LONGEST_PATH])}{'…' if len(path) > _LONGEST_PATH else ''}, " if path else ""
+    return ToolFailure(f"{file}line {line} of the patch: {text}")
 
 
 def quoted(line: bytes) -> str:
@@ -81,16 +65,13 @@ def quoted(line: bytes) -> str:
 def checked_path(name: bytes, line: int) -> str:
     """The name as a path below the folder the patch is for; ToolFailure if it may lead elsewhere."""
     text = name.decode("utf-8", "surrogateescape")
-    spot = Spot(line, text)
     parts = [part for part in text.removeprefix("./").split("/") if part]
     if text.startswith("/"):
-        raise spot.fault("An absolute path.", "Write the path relative to the working folder.")
-    if not parts:
-        raise spot.fault("An empty path.", "Write the path of the file, relative to the working folder.")
-    if "\0" in text or text.endswith("/"):
-        raise spot.fault("This cannot be the name of a file.", "Write the path of the file itself.")
+        raise fault(line, text, "An absolute path. Write the path relative to the working folder.")
+    if not parts or "\0" in text or text.endswith("/"):
+        raise fault(line, text, "This cannot be the name of a file. Write the path of the file itself.")
     if "." in parts or ".." in parts:
-        raise spot.fault("A path with `.` or `..` in it.", "Write the path without, relative to the working folder.")
+        raise fault(line, text, "A path with `.` or `..` in it. Write it without, relative to the working folder.")
     if any(part.rstrip(" .").lower() in _OF_GIT for part in parts):
-        raise spot.fault("Git's own files are not patched.", "Use git's commands for them.")
+        raise fault(line, text, "Git's own files are not patched. Use git's commands for them.")
     return "/".join(parts)

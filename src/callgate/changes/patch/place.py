@@ -6,16 +6,17 @@ the order of the file. The work is bounded, whatever the patch is.
 
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from callgate.changes.nearest import nearest
-from callgate.changes.patch.parts import Anchor, Chunk, PatchLine, Spot, quoted
+from callgate.changes.patch.parts import Chunk, PatchLine, fault, quoted
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 MOST_WORK = 1_000_000
-"""Places that one patch may have tried. A thousand chunks that have moved in 100,000 lines need far fewer."""
+"""Places that one patch may have tried."""
 _SHOWN = 3
 
 
@@ -33,13 +34,11 @@ class Effort:
     def __init__(self) -> None:
         self._left = MOST_WORK
 
-    def spend(self, units: int, spot: Spot) -> None:
+    def spend(self, units: int, line: int, path: str) -> None:
         self._left -= units
         if self._left < 0:
-            raise spot.fault(
-                "Finding the places takes too long.",
-                "Write smaller patches, in the order of the file, and with lines that are not everywhere in it.",
-            )
+            then = "Write smaller patches, in the order of the file, and with lines that are not everywhere in it."
+            raise fault(line, path, f"Finding the places takes too long. {then}")
 
 
 @noun
@@ -66,7 +65,7 @@ class _Page:
         self._lines = lines
         self._path = path
         self._effort = effort
-        self._views: list[_Index] = []
+        self._view = cache(self._indexed)
         self._made: list[_Line] = []
         self._done = 0
         self._end = next((line.end for line in lines if line.end), b"\n")
@@ -98,27 +97,29 @@ class _Page:
     def _new(self, line: PatchLine, at: int, *, exact: bool) -> _Line:
         """A new line ends as the patch says, if its other lines are the file's byte by byte or the file is empty; else
         like the line before it, the first one like the first of the file."""
-        if line.ended is False:
-            return _Line(line.text, b"", sure=True)
-        if exact:
-            return _Line(line.text, b"\n", sure=line.ended is not None)
+        sure = line.ended is not None
+        if line.ended is False or exact:
+            return _Line(line.text, b"" if line.ended is False else b"\n", sure)
         near = (self._lines[at - 1].end if at else b"") or self._end
-        return _Line(line.text.removesuffix(b"\r"), near, sure=line.ended is not None)
+        return _Line(line.text.removesuffix(b"\r"), near, sure)
 
     def _place(self, chunk: Chunk) -> tuple[int, Sequence[PatchLine], bool]:
         """The place of the chunk, its lines without empty ones that are no context, and whether it fits exactly."""
         after = self._done
-        for anchor in chunk.anchors:
-            after = self._after(anchor, after)
-        forms = [chunk.lines, trimmed] if (trimmed := _trimmed(chunk.lines)) != chunk.lines else [chunk.lines]
+        for line, text in chunk.anchors:
+            after = self._after_anchor(line, text, after)
+        trimmed = _trimmed(chunk.lines)
+        forms = [chunk.lines] if len(trimmed) == len(chunk.lines) else [chunk.lines, trimmed]
         forms = [form for form in forms if any(line.sign in (b" ", b"-") for line in form)]
         if not forms:
             return self._place_for_new(chunk, after), trimmed, not self._lines
-        for way in range(len(_WAYS)):
+        for way in _WAYS:
             for form in forms:
-                found = self._find(way, _wanted(form), after, chunk)
+                wanted = _wanted(form)
+                begin = max(after, len(self._lines) - len(wanted)) if chunk.last else after
+                found = self._find(way, wanted, begin, chunk.line, aim=chunk.at)
                 if found is not None:
-                    return found, form, way == 0
+                    return found, form, way is _exactly
         raise self._not_found(chunk, _wanted(forms[-1]), after)
 
     def _place_for_new(self, chunk: Chunk, after: int) -> int:
@@ -126,104 +127,62 @@ class _Page:
             return len(self._lines)
         if after > self._done:
             return after
-        raise Spot(chunk.line, self._path).fault(
-            "Nothing says where the new lines belong.",
-            "Write a line of context before or after them, or `@@` and the line above them, "
-            "or `*** End of File` below them.",
-        )
+        then = "Write a line of context before or after them, or `@@` and the line above them, or `*** End of File`."
+        raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
 
-    def _after(self, anchor: Anchor, after: int) -> int:
+    def _after_anchor(self, line: int, text: bytes, after: int) -> int:
         """The place after the anchor; the current one, if that is after it already."""
-        spot = Spot(anchor.line, self._path)
-        passed = False
-        for way, same in enumerate(_WAYS):
-            found = self._view(way).first([same(anchor.text)], after, spot)
+        for begin in (after, 0):
+            found = next((at for way in _WAYS if (at := self._find(way, [text], begin, line)) is not None), None)
             if found is not None:
-                return found + 1
-            passed = passed or self._view(way).first([same(anchor.text)], 0, spot) is not None
-        if passed:
-            return after
-        what = f"The file has no line {quoted(anchor.text)}. {self._nearest([anchor.text])}"
-        raise spot.fault(what, "Write the whole line after `@@`, or leave it out.")
+                return max(found + 1, after)
+        what = f"The file has no line {quoted(text)}. {self._nearest([text])}"
+        raise fault(line, self._path, f"{what} Write the whole line after `@@`, or leave it out.")
 
-    def _find(self, way: int, wanted: Sequence[bytes], after: int, chunk: Chunk) -> int | None:
-        spot, keys = Spot(chunk.line, self._path), [_WAYS[way](text) for text in wanted]
-        if chunk.last:
-            after = max(after, len(self._lines) - len(keys))
-        aim = after if chunk.at is None else max(chunk.at - 1, after)
-        return self._view(way).first(keys, after, spot, aim)
+    def _find(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
+    ) -> int | None:
+        """The place not before ``after`` where these lines stand: the first, or the nearest to line ``aim``, of two as
+        near the later. Only the places of the rarest wanted line are tried, and each is charged."""
+        lines, places = self._view(way)
+        keys = [way(text) for text in wanted]
+        rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))
+        tries = places.get(keys[rarest], [])
+        tries = [at - rarest for at in tries[bisect_left(tries, after + rarest) :]]
+        if aim is not None:
+            self._effort.spend(len(tries), line, self._path)
+            tries.sort(key=lambda at: (abs(at + 1 - max(aim, after + 1)), -at))
+        for at in tries:
+            self._effort.spend(1 + len(keys) // 8, line, self._path)
+            if lines[at : at + len(keys)] == keys:
+                return at
+        return None
 
-    def _view(self, way: int) -> "_Index":
-        while len(self._views) <= way:
-            same = _WAYS[len(self._views)]
-            raw = (line.text + line.end.removesuffix(b"\n") for line in self._lines)
-            self._views.append(_Index([same(text) for text in raw], self._effort))
-        return self._views[way]
+    def _indexed(self, way: Callable[[bytes], bytes]) -> tuple[list[bytes], dict[bytes, list[int]]]:
+        """The lines as this way compares them, and the places of each."""
+        lines = [way(line.text + line.end.removesuffix(b"\n")) for line in self._lines]
+        places: dict[bytes, list[int]] = {}
+        for at, text in enumerate(lines):
+            places.setdefault(text, []).append(at)
+        return lines, places
 
     def _nearest(self, wanted: Sequence[bytes]) -> str:
         text = b"\n".join(line.text for line in self._lines).decode("utf-8", "replace")
         return nearest(text, b"\n".join(wanted).decode("utf-8", "replace"))
 
     def _not_found(self, chunk: Chunk, wanted: Sequence[bytes], after: int) -> ToolFailure:
-        spot = Spot(chunk.line, self._path)
-        found = self._view(len(_WAYS) - 1).first([text.strip() for text in wanted], 0, spot)
+        found = self._find(bytes.strip, wanted, 0, chunk.line)
         if found is None:
-            what, then = self._nearest(wanted), "Read the file again and write the lines as they are there."
+            told = f"{self._nearest(wanted)} Read the file again and write the lines as they are there."
         elif chunk.last and found >= after:
-            what = f"They are at line {found + 1}, but the file does not end there."
-            then = "Leave out `*** End of File`, or write the lines up to the end."
+            told = f"They are at line {found + 1}, but the file does not end there. Leave out `*** End of File`."
         else:
-            what = f"They are at line {found + 1}, which is before line {after + 1}, where this chunk can begin."
-            then = "Put the chunks of a file in the order of its lines, and the right `@@` line above each."
+            told = f"They are at line {found + 1}, which is before line {after + 1}, where this chunk can begin. "
+            told += "Put the chunks of a file in the order of its lines, and the right `@@` line above each."
         more = f"\n  … and {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
         lines = "\n".join(f"  {quoted(line)}" for line in wanted[:_SHOWN])
-        return spot.fault(f"These lines are not where they were looked for:\n{lines}{more}\n{what}", then)
-
-
-class _Index:
-    """The lines of one file, made ready to be searched many times: a place is looked for by the rarest of the wanted
-    lines, and every place that is tried is charged."""
-
-    def __init__(self, lines: Sequence[bytes], effort: Effort) -> None:
-        self._effort = effort
-        self._numbers: dict[bytes, int] = {}
-        self._places: list[list[int]] = []
-        self._lines: list[int] = []
-        for at, line in enumerate(lines):
-            number = self._numbers.setdefault(line, len(self._places))
-            if number == len(self._places):
-                self._places.append([])
-            self._places[number].append(at)
-            self._lines.append(number)
-
-    def first(self, wanted: Sequence[bytes], after: int, spot: Spot, aim: int = 0) -> int | None:
-        """The place nearest to ``aim``, not before ``after``, where these lines stand; of two as near, the later."""
-        if len(wanted) > len(self._lines):
-            return None
-        needle = [self._numbers.get(line, -1) for line in wanted]
-        self._effort.spend(len(needle) // 8, spot)
-        if -1 in needle:
-            return None
-        rarest = min(range(len(needle)), key=lambda index: len(self._places[needle[index]]))
-        places = self._places[needle[rarest]]
-        for at in _outwards(places, max(aim, after) + rarest, bisect_left(places, after + rarest)):
-            self._effort.spend(1 + len(needle) // 8, spot)
-            if self._lines[at - rarest : at - rarest + len(needle)] == needle:
-                return at - rarest
-        return None
-
-
-def _outwards(places: Sequence[int], aim: int, first: int) -> Iterator[int]:
-    """The places from index ``first`` on, the nearest to ``aim`` first."""
-    ahead = bisect_left(places, aim)
-    behind = ahead - 1
-    while behind >= first or ahead < len(places):
-        if behind < first or (ahead < len(places) and places[ahead] - aim <= aim - places[behind]):
-            ahead += 1
-            yield places[ahead - 1]
-        else:
-            behind -= 1
-            yield places[behind + 1]
+        text = f"These lines are not where they were looked for:\n{lines}{more}\n{told}"
+        return fault(chunk.line, self._path, text)
 
 
 def _lines(data: bytes) -> list[_Line]:
@@ -238,9 +197,5 @@ def _wanted(lines: Sequence[PatchLine]) -> list[bytes]:
 
 def _trimmed(lines: Sequence[PatchLine]) -> Sequence[PatchLine]:
     """Without the empty lines around it, which may only have been there to be read easily."""
-    first, last = 0, len(lines)
-    while first < last and not lines[first].sign:
-        first += 1
-    while last > first and not lines[last - 1].sign:
-        last -= 1
-    return lines[first:last]
+    meant = [at for at, line in enumerate(lines) if line.sign]
+    return lines[meant[0] : meant[-1] + 1]
