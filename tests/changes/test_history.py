@@ -34,7 +34,7 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFact
     history = ChangeHistory(tmp_path_factory.mktemp("any"))
     made = change("any", *files) if files else change()
     kept = history.save(made, "s1", now=5.0)
-    (found,) = history.all()
+    (found,) = history.all("s1")
     assert found == kept
     assert history.load(found) == made
 
@@ -44,7 +44,7 @@ def test_states_follow_each_other_and_modes_are_taken_over(history: ChangeHistor
     assert (kept.state, kept.turn, kept.number, kept.name) == ("staged", "a3", 1, "s1/1")
     applied = change("edit", FileChange("a", b"1", b"2", mode_before=0o755))
     marked = history.mark(kept, "applied", now=2.0, applied=applied)
-    assert history.all() == [marked]
+    assert history.all("s1") == [marked]
     assert history.load(marked).files[0].mode_before == 0o755
     assert history.mark(marked, "reverted", now=3.0).state == history.all("s1")[0].state == "reverted"
 
@@ -88,7 +88,7 @@ def test_a_mark_that_the_disk_cut_off_is_repaired_by_the_next_one(history: Chang
     line = history.file("s1", 1).read_bytes()[len(whole) :]
     for length in range(len(line)):
         history.file("s1", 1).write_bytes(whole + line[:length])
-        assert (history.all("s1"), history.faults("s1")) == ([kept], []), line[:length]
+        assert (history.all("s1"), history.read("s1")[1]) == ([kept], []), line[:length]
         history.mark(kept, "applied", now=1.0)
         assert history.file("s1", 1).read_bytes() == whole + line, line[:length]
 
@@ -119,7 +119,7 @@ def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: ChangeHist
         file.write(b'{"state": "app\x00\n')
     history.mark(kept, "applied", now=1.0)
     assert [each.state for each in history.all("s1")] == ["applied"]
-    (fault,) = history.faults("s1")
+    (fault,) = history.read("s1")[1]
     assert "line 2 is damaged, the rest counts" in fault
 
 
@@ -132,7 +132,7 @@ def test_what_a_killed_program_left_half_written_is_removed(history: ChangeHisto
     (history.of("s1") / "0002.jsonl").write_bytes(b"")
     history.tidy_up("s1")
     assert sorted(each.name for each in blobs.iterdir()) == [f".{whole.name}-00ff-{os.getpid()}", whole.name]
-    assert history.faults("s1") == []
+    assert history.read("s1")[1] == []
 
 
 def test_a_content_that_stands_in_many_files_is_kept_once(history: ChangeHistory) -> None:
@@ -159,15 +159,15 @@ def test_a_line_that_was_cut_off_does_not_count(history: ChangeHistory) -> None:
     kept = history.save(change(), "s1", now=0.0)
     with (history.of("s1") / "0001.jsonl").open("ab") as file:
         file.write(b'{"state": "appl')
-    assert history.all() == [kept]
+    assert history.all("s1") == [kept]
 
 
 @pytest.mark.parametrize("text", [b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])
 def test_what_cannot_be_read_is_named_and_the_others_are_there(history: ChangeHistory, text: bytes) -> None:
     kept = history.save(change(), "s1", now=0.0)
     (history.of("s1") / "0002.jsonl").write_bytes(text)
-    assert history.all() == [kept]
-    (fault,) = history.faults()
+    assert history.all("s1") == [kept]
+    (fault,) = history.read("s1")[1]
     assert "0002.jsonl" in fault
     assert history.save(change(), "s1", now=1.0).number == 3
 

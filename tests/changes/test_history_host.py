@@ -9,7 +9,6 @@ import pytest
 
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
-from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from tests.crash.dying import dies_after
@@ -22,11 +21,14 @@ class Stage:
         self.root = folder / "root"
         self.root.mkdir()
         self.applying = folder / "applying"
-        self.local = LocalHost(self.root, journal=self.applying)
-        self.host = HistoryHost(self.local, ChangeHistory(folder / "kept"), "s1")
+        self.history = ChangeHistory(folder / "kept")
+        self.host = self.of("s1", self.applying)
+
+    def of(self, session: str, journal: Path | None) -> HistoryHost:
+        return HistoryHost(self.history, session, self.root, journal=journal)
 
     def states(self) -> list[str]:
-        return [kept.state for kept in self.host.history.all()]
+        return [kept.state for kept in self.history.all("s1")]
 
 
 @pytest.fixture
@@ -54,17 +56,16 @@ def test_what_was_given_up_is_looked_into_later(
     """Somebody stopped waiting, and the apply may have gone on. Its journal knows; without one the files do."""
     stage = Stage(tmp_path)
     if not journal:
-        stage.local = LocalHost(stage.root)
-        stage.host = HistoryHost(stage.local, stage.host.history, "s1")
-    plain = stage.local.apply
+        stage.host = stage.of("s1", None)
+    plain = stage.host.apply_kept
 
-    async def apply(changes: ChangeSet, *, kept: str) -> ChangeSet:
+    async def apply(changes: ChangeSet, kept: str) -> ChangeSet:
         if written:
-            await plain(changes, kept=kept)
+            await plain(changes, kept)
         raise asyncio.CancelledError
 
     async def main() -> None:
-        monkeypatch.setattr(stage.local, "apply", apply)
+        monkeypatch.setattr(stage.host, "apply_kept", apply)
         with pytest.raises(asyncio.CancelledError):
             await stage.host.apply(CHANGE)
         assert stage.states() == ["applying"]
@@ -109,13 +110,10 @@ def test_that_another_session_finished_it_is_known_to_its_own(stage: Stage, monk
         with dies_after(1, monkeypatch):
             await stage.host.apply(two)
         assert not (stage.root / "b").exists()
-        other = HistoryHost(stage.local, stage.host.history, "s2")
+        other = stage.of("s2", stage.applying)
         await other.apply(ChangeSet("mine", (FileChange("a", b"1", b"2"),), "Write", "a1/call_1"))
         assert await stage.host.recover() == []
-        assert [(kept.session, kept.state) for kept in stage.host.history.all()] == [
-            ("s1", "applied"),
-            ("s2", "applied"),
-        ]
+        assert [kept.state for session in ("s1", "s2") for kept in stage.history.all(session)] == ["applied"] * 2
 
     asyncio.run(main())
 

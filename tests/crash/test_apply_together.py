@@ -126,9 +126,11 @@ class Desk:
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_bytes(f"{START} {path}".encode())
         self.journal = folder / "journal"
-        local = LocalHost(self.root, clock=ManualClock(), journal=None if kind == "bare" else self.journal)
+        journal, clock = None if kind == "bare" else self.journal, ManualClock()
         self.history = ChangeHistory(folder / "kept")
-        self.host: Host = HistoryHost(local, self.history, "s1") if kind == "kept" else local
+        self.host: Host = LocalHost(self.root, clock=clock, journal=journal)
+        if kind == "kept":
+            self.host = HistoryHost(self.history, "s1", self.root, clock=clock, journal=journal)
         self.edit = PlainTool("edit", traits=lambda a: Traits("mutating", writes(*a["locks"])), preview=self._proposed)
         self.look = PlainTool("look", self._look, traits=lambda a: Traits("none", reads(*a["paths"])))
         self._seen: dict[str, Attempt] = {}
@@ -254,7 +256,7 @@ def check_executors(desk: Desk, seeds: Iterable[int], how: Literal["asked", "all
     else:
         assert refused > 0, "questions got old"
     if isinstance(desk.host, HistoryHost):
-        states = Counter(kept.state for kept in desk.history.all())
+        states = Counter(kept.state for kept in desk.history.all("s1"))
         assert states == Counter(applied=applied, discarded=refused)
 
 

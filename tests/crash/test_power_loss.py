@@ -10,7 +10,6 @@ import pytest
 
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
-from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeSet, FileChange
 from tests.crash.changed import World, change, make, seen
 from tests.crash.power_loss import Model, Recorder
@@ -19,8 +18,8 @@ SESSION = "s1"
 
 
 def kept_host(world: Path) -> HistoryHost:
-    local = LocalHost(world / "root", journal=world / "data" / "applying")
-    return HistoryHost(local, ChangeHistory(world / "data"), SESSION)
+    data = world / "data"
+    return HistoryHost(ChangeHistory(data), SESSION, world / "root", journal=data / "applying")
 
 
 class Cut:

@@ -12,7 +12,6 @@ from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
 from callgate.host.clock import LoopClock
-from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, Turn, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.events import CallSettled, InputRefused, Noted
@@ -50,7 +49,7 @@ class Desk:
 
     def host(self, session: str) -> HistoryHost:
         """As ``callgate undo`` has it, outside of the session."""
-        return HistoryHost(LocalHost(self.root, journal=self.store.folder / "applying"), self.history, session)
+        return HistoryHost(self.history, session, self.root, journal=self.store.folder / "applying")
 
     def files(self) -> dict[str, str]:
         return {file.name: file.read_text() for file in sorted(self.root.iterdir())}
@@ -176,7 +175,7 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         told = [event.text for event in events if isinstance(event, Noted)]
         assert told == ["write a was cut short when a program ended; it is finished now"]
         assert desk.files() == {"a": "1"}
-        assert [kept.state for kept in desk.history.all()] == ["applied"]
+        assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
 
     run(main())
 
@@ -223,7 +222,10 @@ def test_an_undo_that_is_killed_is_finished_on_the_next_start_and_the_model_is_t
         async with session:
             await session.send(Prompt("what now?"))
         assert desk.files() == {}
-        assert [(kept.tool, kept.state) for kept in desk.history.all()] == [("undo", "applied"), ("write", "reverted")]
+        assert [(kept.tool, kept.state) for kept in desk.history.all(session.id)] == [
+            ("undo", "applied"),
+            ("write", "reverted"),
+        ]
         assert [message.text for message in model.requests[-1].messages].count(TOLD) == 1
 
     run(main())
@@ -313,14 +315,14 @@ def test_a_change_that_failed_half_way_has_unknown_effects_and_is_put_back_at_th
         assert settled.result.effects == "unknown"
         assert "could not put back a" in settled.result.text
         assert {name: desk.files()[name] for name in "ab"} == {"a": "1", "b": "0"}
-        assert [kept.state for kept in desk.history.all()] == ["applying"]
+        assert [kept.state for kept in desk.history.all(session.id)] == ["applying"]
         session, _ = await desk.session(turn(say("done")), journal=await desk.store.open())
         async with session:
             events = [event async for event in session.send(Prompt("go on"))]
         told = [event.text for event in events if isinstance(event, Noted)]
         assert told == ["both was cut short when a program ended; it is undone now"]
         assert desk.files() == {"a": "0", "b": "0"}
-        assert [kept.state for kept in desk.history.all()] == ["discarded"]
+        assert [kept.state for kept in desk.history.all(session.id)] == ["discarded"]
 
     run(main())
 
@@ -356,9 +358,9 @@ def test_a_change_that_cannot_be_finished_is_said_at_every_start_until_it_can(
                 "both was cut short when a program ended and is half applied; it cannot be finished yet: "
                 "Read-only file system"
             )
-            assert [kept.state for kept in desk.history.all()] == ["applying"]
+            assert [kept.state for kept in desk.history.all(session.id)] == ["applying"]
         assert await start() == ["both was cut short when a program ended; it is finished now"]
         assert desk.files() == {"a": "1", "b": "1"}
-        assert [kept.state for kept in desk.history.all()] == ["applied"]
+        assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
 
     run(main())

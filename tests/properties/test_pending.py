@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callgate.changes.history import ChangeHistory
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.staging.room import MOST_FORCED
@@ -33,6 +32,7 @@ from callgate.words.events import (
 from callgate.words.inputs import Continue, Prompt
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
+from tests.flows.pending.kit import every_change
 from tests.properties.pending_kit import FILES, Deed, Image, Setting, Spoken, World, rests, settings, spoken, steps
 
 # ---- what must hold -------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def check_callbacks(world: World, watch: Watch, *, crashed: bool = False) -> Non
 
 def check_history(world: World, watch: Watch) -> None:
     """What is kept of the changes says the same as the record."""
-    states = {each.number: each.state for each in ChangeHistory(world.store.folder).all()}
+    states = {each.number: each.state for each in every_change(world.store)}
     pending = {each.change for each in watch.state.actions.values()}
     assert {number for number, state in states.items() if state == "staged"} == pending - {None}
     for action in watch.staged.values():

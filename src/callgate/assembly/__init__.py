@@ -288,8 +288,8 @@ def as_host(
 
         folder, every = journal.path.with_suffix(""), journal.path.parent
         # One journal for all sessions of a workspace: they apply to the same files.
-        host = LocalHost(place, folder / "artifacts", clean=journal.clean, journal=every / "applying")
-        return HistoryHost(host, ChangeHistory(every), journal.session)
+        history, applying = ChangeHistory(every), every / "applying"
+        return HistoryHost(history, journal.session, place, folder / "artifacts", clean=journal.clean, journal=applying)
     return LocalHost(place)
 
 

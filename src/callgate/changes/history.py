@@ -10,7 +10,6 @@ three times as long with one blob each.
 
 import json
 import os
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -19,6 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 from callgate.changes.summary import summary
 from callgate.formats.jsonable import from_json, to_json
+from callgate.host.applying.swap import pieces
 from callgate.host.files import append_line, is_running, make_folders, sync_folder, write_new
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.errors import JournalError, UsageError
@@ -31,7 +31,6 @@ is not written down: it follows from an applied undo that names the change."""
 LARGE = 1_000_000
 """Bytes; more are not carried along in memory."""
 _BLOBS = "blobs"
-_CHUNK = 1 << 20
 _VERSION = 1
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError)
 
@@ -89,7 +88,7 @@ class ChangeHistory:
         try:
             make_folders(folder, 0o700)
             while True:
-                number = max((found for found, _ in _numbered(folder)), default=0) + 1
+                number = max(self._numbers(session), default=0) + 1
                 with suppress(FileExistsError):  # another program keeps one for the same session
                     return self._save(changes, session, number, now, state, reverts)
         except OSError as error:
@@ -143,30 +142,20 @@ class ChangeHistory:
 
     def _add(self, kept: Kept, line: dict[str, Any]) -> Kept:
         try:
-            append_line(self._file(kept), _line(line))
+            append_line(self.file(kept.session, kept.number), _line(line))
         except OSError as error:
             raise JournalError(f"the change {kept.name} cannot be marked: {error.strerror or error}") from error
         return _with_line(kept, line)
 
-    def all(self, session: str | None = None) -> list[Kept]:
-        """The changes of one session, or of all, the last applied first. One that cannot be read is left out: see
-        ``faults``."""
-        sessions = self._sessions() if session is None else (session,)
-        return [kept for name in sessions for kept in _with_reverts(self._read(name)[0])]
+    def all(self, session: str) -> list[Kept]:
+        """The changes of a session, the last applied first, without those that cannot be read."""
+        return self.read(session)[0]
 
-    def faults(self, session: str | None = None) -> list[str]:
-        """The files and lines that are damaged or cannot be read, in words."""
-        sessions = self._sessions() if session is None else (session,)
-        return [fault for name in sessions for fault in self._read(name)[1]]
-
-    def _read(self, session: str) -> tuple[list[Kept], list[str]]:
-        found: list[Kept] = []
-        faults: list[str] = []
-        for _, file in _numbered(self.of(session)):
-            kept, wrong = _read_file(file)
-            found += [] if kept is None else [kept]
-            faults += wrong
-        return found, faults
+    def read(self, session: str) -> tuple[list[Kept], list[str]]:
+        """The same, and the files and lines that are damaged or cannot be read, in words."""
+        read = [_read_file(self.file(session, number)) for number in self._numbers(session)]
+        found = [kept for kept, _ in read if kept is not None]
+        return _with_reverts(found), [fault for _, faults in read for fault in faults]
 
     def numbered(self, session: str, number: int) -> Kept | None:
         """None where there is none that can be read."""
@@ -195,7 +184,7 @@ class ChangeHistory:
         if content.path == "blob":
             return Stored(content.sha256, content.size, str(self.of(kept.session) / _BLOBS / content.sha256))
         try:
-            with open(self._file(kept).with_suffix(".pack"), "rb") as file:
+            with open(self.file(kept.session, kept.number).with_suffix(".pack"), "rb") as file:
                 file.seek(int(content.path.removeprefix("pack:")))
                 data = file.read(content.size)
         except (OSError, ValueError) as error:
@@ -211,13 +200,12 @@ class ChangeHistory:
     def file(self, session: str, number: int) -> Path:
         return self.of(session) / f"{number:04}.jsonl"
 
-    def _file(self, kept: Kept) -> Path:
-        return self.file(kept.session, kept.number)
-
-    def _sessions(self) -> Iterable[str]:
-        with suppress(FileNotFoundError):
-            return sorted(os.listdir(self.folder))
-        return ()
+    def _numbers(self, session: str) -> list[int]:
+        names: list[str] = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = os.listdir(self.of(session))
+        stems = [name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")]
+        return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def tidy_up(self, session: str) -> None:
         """Remove the temporary files of programs that were killed while they wrote a blob. Must not raise."""
@@ -225,14 +213,6 @@ class ChangeHistory:
             for path in (self.of(session) / _BLOBS).glob(".*-*"):
                 if not is_running(path.name.rpartition("-")[2]):
                     path.unlink()
-
-
-def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    names: list[str] = []
-    with suppress(FileNotFoundError, NotADirectoryError):
-        names = sorted(os.listdir(folder))
-    stems = [(name.partition("."), name) for name in names]
-    return [(int(stem), folder / name) for (stem, _, kind), name in stems if kind == "jsonl" and stem.isdigit()]
 
 
 def _with_reverts(found: list[Kept]) -> list[Kept]:
@@ -272,7 +252,7 @@ class _Pack:
         if size_of(content) > LARGE:
             self._blob(name, content)
             return Stored(name, size_of(content), "blob")
-        data = content if isinstance(content, bytes) else b"".join(_checked(content))
+        data = content if isinstance(content, bytes) else b"".join(pieces(content))
         if name not in self._at:
             self._at[name] = self._size
             self._pieces.append(data)
@@ -280,34 +260,13 @@ class _Pack:
         return Stored(name, len(data), f"pack:{self._at[name]}")
 
     def _blob(self, name: str, content: Content) -> None:
-        make_folders(self._blobs, 0o700)
-        half = self._blobs / f".{name}-{os.urandom(4).hex()}-{os.getpid()}"
         if (self._blobs / name).exists():
             return
-        try:
-            write_new(half, content if isinstance(content, bytes) else _checked(content), 0o600)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(half)
-            raise
+        make_folders(self._blobs, 0o700)
+        half = self._blobs / f".{name}-{os.urandom(4).hex()}-{os.getpid()}"
+        write_new(half, content if isinstance(content, bytes) else pieces(content), 0o600)
         os.replace(half, self._blobs / name)
         sync_folder(self._blobs)
-
-
-def _checked(content: Stored) -> Iterator[bytes]:
-    """The content in pieces; JournalError at the end if the file has changed since the change was made."""
-    seen = sha256()
-    for piece in _streamed(content.path):
-        seen.update(piece)
-        yield piece
-    if seen.hexdigest() != content.sha256:
-        raise JournalError(f"{content.path} has changed since it was looked at, so it cannot be kept as it was")
-
-
-def _streamed(path: str) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        while piece := file.read(_CHUNK):
-            yield piece
 
 
 def _line(data: dict[str, Any]) -> bytes:

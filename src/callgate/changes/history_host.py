@@ -9,24 +9,32 @@ from typing import TypeVar
 
 from callgate.changes.history import ChangeHistory, Kept, State
 from callgate.changes.undo import Read, UndoPlan, plan, reader
-from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
 from callgate.host.applying import Recovered, applied_entries, forget_applied, open_entries, with_modes
 from callgate.host.local import LocalHost
-from callgate.host.threads import Threads, in_thread
+from callgate.host.threads import in_thread
 from callgate.words.changes import ChangeSet, FileChange, digest
 from callgate.words.errors import HalfApplied, JournalError, ToolFailure
-from callgate.words.places import Place
 
 T = TypeVar("T")
 
 
-class HistoryHost:
+class HistoryHost(LocalHost):
     """The local host of one session, with its history. A change is applied only after it is on disk with the contents
     before it. ``unsettled``: recovery has something to do, at the start or after an apply that failed half-way."""
 
-    def __init__(self, host: LocalHost, history: ChangeHistory, session: str) -> None:
-        self._host = host
+    def __init__(
+        self,
+        history: ChangeHistory,
+        session: str,
+        root: Path | None = None,
+        data: Path | None = None,
+        clock: Clock | None = None,
+        *,
+        clean: Callable[[bytes], bytes] | None = None,
+        journal: Path | None = None,
+    ) -> None:
+        super().__init__(root, data, clock, clean=clean, journal=journal)
         self.history = history
         self.session = session
         self.unsettled = True
@@ -35,31 +43,6 @@ class HistoryHost:
     def kept_changes(self) -> "HistoryHost":
         """Itself; a host that wraps this one and forwards the property keeps its changes too."""
         return self
-
-    @property
-    def root(self) -> Path:
-        return self._host.root
-
-    @property
-    def clock(self) -> Clock:
-        return self._host.clock
-
-    @property
-    def locks(self) -> LockTable:
-        return self._host.locks
-
-    @property
-    def threads(self) -> Threads:
-        return self._host.threads
-
-    def normal(self, path: str) -> str:
-        return self._host.normal(path)
-
-    def place(self, path: str) -> Place:
-        return self._host.place(path)
-
-    async def keep(self, name: str, data: bytes) -> str:
-        return await self._host.keep(name, data)
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
         applied, _ = await self._apply(changes)
@@ -71,7 +54,7 @@ class HistoryHost:
         except JournalError as error:
             raise ToolFailure(f"Nothing was changed: {error}") from error
         try:
-            applied = await self._host.apply(changes, kept=kept.name)
+            applied = await self.apply_kept(changes, kept.name)
         except HalfApplied:
             self.unsettled = True  # recovery marks it
             raise
@@ -141,7 +124,7 @@ class HistoryHost:
 
     async def recover(self) -> list[Recovered]:
         """Finish or undo what was being applied when a program died, and mark it in the history."""
-        found = await self._host.recover()
+        found = await super().recover()
         await self._in_thread(self._settle)
         self.unsettled = any(each.outcome == "unfinished" for each in found)
         return found
@@ -189,7 +172,7 @@ class HistoryHost:
     def _settle(self) -> None:
         """Mark the changes whose outcome the history does not have: the journal has it, or only the files do."""
         self.history.tidy_up(self.session)
-        journal = self._host.journal
+        journal = self.journal
         applied = {} if journal is None else applied_entries(journal, self.session)
         cut = {} if journal is None else {each.kept: each for each in open_entries(journal, str(self.root))}
         for kept in self.history.all(self.session):
@@ -211,8 +194,8 @@ class HistoryHost:
 
     def _forget_applied(self, kept: Kept) -> None:
         """The history has it, so the journal need not."""
-        if self._host.journal is not None:
-            forget_applied(self._host.journal, kept.name)
+        if self.journal is not None:
+            forget_applied(self.journal, kept.name)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await in_thread(work, threads=self.threads)

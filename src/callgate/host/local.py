@@ -91,7 +91,10 @@ class LocalHost:
         """The folder of the write-ahead journal of applies, if there is one."""
         return self._journal
 
-    async def apply(self, changes: ChangeSet, *, kept: str = "") -> ChangeSet:
+    async def apply(self, changes: ChangeSet) -> ChangeSet:
+        return await self.apply_kept(changes)
+
+    async def apply_kept(self, changes: ChangeSet, kept: str = "") -> ChangeSet:
         """``kept`` is the change's name in the history, if it is kept there."""
         from callgate.host.applying import apply_changes  # loaded with the first change
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Prompt, Session, Store, tool
-from callgate.changes.history import ChangeHistory
+from callgate.changes.history import ChangeHistory, Kept
 from callgate.core.ports import Journal, Model
 from callgate.testing import Latch, ScriptedModel, call, say, turn
 from callgate.tools.staging import Callbacks, stage
@@ -34,6 +34,12 @@ def really(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None
         run(test(*given, **named))
 
     return on_a_loop
+
+
+def every_change(store: Store) -> list[Kept]:
+    """The changes of all sessions of a store."""
+    history = ChangeHistory(store.folder)
+    return [kept for folder in store.folder.glob("*") for kept in history.all(folder.name)]
 
 
 class Bench:
@@ -112,7 +118,7 @@ class Bench:
 
     def states(self) -> list[str]:
         """What became of the changes in the history, oldest first."""
-        return [kept.state for kept in sorted(ChangeHistory(self.store.folder).all(), key=lambda kept: kept.number)]
+        return [kept.state for kept in sorted(every_change(self.store), key=lambda kept: kept.number)]
 
     def crash(self, *, before: str = "", after: str = "") -> None:
         """From now on the store is as a power cut had left it: the log ends ``before`` or ``after`` the first line of

@@ -29,6 +29,7 @@ from tests.flows.pending.kit import (
     choices,
     discard,
     ends,
+    every_change,
     model_of,
     really,
     refusals,
@@ -396,7 +397,7 @@ def unless_applied(mark: Any) -> Any:
 
 def forget_last(bench: Bench) -> None:
     """The last word about the only change never reached the disk."""
-    (kept,) = ChangeHistory(bench.store.folder).all()
+    (kept,) = every_change(bench.store)
     file = ChangeHistory(bench.store.folder).of(kept.session) / f"{kept.number:04}.jsonl"
     *lines, _last = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines))

@@ -17,7 +17,6 @@ from callgate.changes.hunks import FileDiff, Shown, diffs
 from callgate.changes.summary import hard_links
 from callgate.changes.undo import UndoPlan
 from callgate.host.applying import Recovered
-from callgate.host.local import LocalHost
 from callgate.words.changes import ChangeKind, ChangeSet
 from callgate.words.errors import UsageError
 from callgate.words.inputs import Undo
@@ -125,8 +124,8 @@ def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
 
 
 def _past(log: Path, workspace: str) -> SessionChanges:
-    history = ChangeHistory(log.parent)
-    return SessionChanges(log, workspace, tuple(history.all(log.stem)), tuple(history.faults(log.stem)))
+    found, faults = ChangeHistory(log.parent).read(log.stem)
+    return SessionChanges(log, workspace, tuple(found), tuple(faults))
 
 
 def _changed(changes: ChangeSet) -> tuple[ChangedFile, ...]:
@@ -191,7 +190,7 @@ def take_back(planned: PlannedUndo) -> int | None:
 
 def _host(log: Path, root: Path) -> HistoryHost:
     """As a session has it."""
-    return HistoryHost(LocalHost(root, journal=log.parent / _APPLYING), ChangeHistory(log.parent), log.stem)
+    return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / _APPLYING)
 
 
 def _why_not(past: SessionChanges, wanted: Undo) -> str:

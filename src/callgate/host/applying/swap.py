@@ -133,7 +133,7 @@ def pieces(stored: Stored) -> Iterator[bytes]:
             seen.update(piece)
             yield piece
     if seen.hexdigest() != stored.sha256:
-        raise OSError(errno.EIO, f"what was kept of it in {stored.path} is damaged")
+        raise OSError(errno.EIO, f"{stored.path} is damaged, or has changed since it was looked at")
 
 
 def hash_of(file: BinaryIO) -> str:
