@@ -143,7 +143,7 @@ def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, par
     ("kept", "scope", "why"),
     [
         (False, "turn", "the changes of this session are not kept: it has no journal, or a host of its own"),
-        (True, "trun", "there is no scope 'trun'; there are call, turn, session"),
+        (True, "trun", "scope: 'trun' is none of 'call', 'turn', 'session'"),
         (True, "turn", "there is no change to take back"),
     ],
 )

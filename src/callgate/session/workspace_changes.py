@@ -1,7 +1,7 @@
 """Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO, kept_changes
 from callgate.core.ports import Host, Reminder
@@ -11,7 +11,7 @@ from callgate.staging.reminders import reminder
 from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted
-from callgate.words.inputs import Undo, UndoScope
+from callgate.words.inputs import Undo
 
 if TYPE_CHECKING:
     from callgate.changes.history import Kept
@@ -74,8 +74,6 @@ class WorkspaceChanges:
         """Takes changes back and tells the model. Gives the reason if nothing was changed."""
         if self._host is None:
             return _NOT_KEPT
-        if sent.scope not in get_args(UndoScope):
-            return f"there is no scope {sent.scope!r}; there are {', '.join(get_args(UndoScope))}"
         await self.recover()
         try:
             wanted = changes_to_undo(await self._host.changes(), sent)
