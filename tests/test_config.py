@@ -8,7 +8,7 @@ import pytest
 
 from callgate.config import Config, Questions, load_config
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.trust import Changed, Trust, Trusted, Untrusted
+from callgate.policy.trust import ChangedFolder, Trust, Trusted, Untrusted
 from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
 from callgate.words.limits import LoopLimits
@@ -130,7 +130,7 @@ def test_hooks_of_the_folder_count_once_it_is_trusted_and_until_it_changes(desk:
     assert found.notes == ()
     desk.put(desk.project, HOOK.replace("true", "false"))
     found = desk.load()
-    assert isinstance(found.trust, Changed)
+    assert isinstance(found.trust, ChangedFolder)
     assert found.hooks == ()
     texts = [note.text for note in found.notes]
     assert texts[:2] == [

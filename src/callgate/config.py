@@ -21,13 +21,13 @@ from typing import cast
 
 from callgate.formats.display import visible
 from callgate.host.environment import max_concurrency_from
-from callgate.policy.entries import Fault, HookLine, RuleLine
+from callgate.policy.entries import HookLine, RuleLine, SettingsFault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
-from callgate.policy.settings import Said, Settings, read_settings, shown
-from callgate.policy.trust import Changed, State, Trust, Trusted, Untrusted
+from callgate.policy.settings import Settings, SetValue, read_settings, shown
+from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
 from callgate.transcript.places import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
@@ -64,10 +64,10 @@ class Config:
     limits: LoopLimits = LoopLimits()
     questions: Questions = Questions()
     max_concurrency: int = ExecutorSettings().max_concurrency
-    trust: State = Untrusted()
-    faults: tuple[Fault, ...] = ()
-    notes: tuple[Fault, ...] = ()
-    said: tuple[Said, ...] = ()
+    trust: TrustState = Untrusted()
+    faults: tuple[SettingsFault, ...] = ()
+    notes: tuple[SettingsFault, ...] = ()
+    said: tuple[SetValue, ...] = ()
     own_data: bool = True
     folder: Path | None = None
     """The folder of the person's own settings and tools; None if it is not set."""
@@ -149,7 +149,7 @@ def load_config(
     has_own_data = not _is_in_workspace(data, own / ".local" / "share" / "callgate", place, own)
     if not has_own_data:
         text = "this lies in the workspace, so neither trust nor remembered answers count: choose another data folder"
-        notes.append(Fault(text, Origin("environment", str(data))))
+        notes.append(SettingsFault(text, Origin("environment", str(data))))
     state, repository = _repository(place, Trust(data) if has_own_data else None)
     if trust:
         state = Trusted(0.0)
@@ -167,7 +167,7 @@ def load_config(
         trusted=isinstance(state, Trusted),
         tighten=_stricter_mode(environment),
     )
-    notes += [Fault(text, Origin("project", str(place))) for text in _about(state)]
+    notes += [SettingsFault(text, Origin("project", str(place))) for text in _about(state)]
     config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder), layers)
     memory = config.memory()
     faults = config.faults if memory is None else (*config.faults, *memory.faults())
@@ -239,23 +239,23 @@ def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> boo
     return inside and folder != default and not is_within(os.path.realpath(home), str(root))
 
 
-def _repository(root: Path, store: Trust | None) -> tuple[State, tuple[Settings, ...]]:
+def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[Settings, ...]]:
     """The state of trust, and the settings of the repository: the very ones that were compared."""
     if store is None or not store.knows(root):
         return Untrusted(), read_repository(root)
     return store.look(root)
 
 
-def _about(state: State) -> tuple[str, ...]:
-    if isinstance(state, Changed):
+def _about(state: TrustState) -> tuple[str, ...]:
+    if isinstance(state, ChangedFolder):
         return ("this folder changed since you trusted it, so it is not trusted now", *state.describe())
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 
-def _in_words(state: State) -> str:
+def _in_words(state: TrustState) -> str:
     if isinstance(state, Trusted):
         return "trusted"
-    return "changed since it was trusted" if isinstance(state, Changed) else "not trusted"
+    return "changed since it was trusted" if isinstance(state, ChangedFolder) else "not trusted"
 
 
 def _asked_for(file: Path) -> Settings:
@@ -283,11 +283,11 @@ def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
     count = max_concurrency_from(environment)
     if count is None:
         return ()
-    said = Said("limits.max_concurrency", count, Origin("environment", "CALLGATE_MAX_CONCURRENCY"))
+    said = SetValue("limits.max_concurrency", count, Origin("environment", "CALLGATE_MAX_CONCURRENCY"))
     return (Settings("command line", plain=(said,)),)
 
 
-def _stricter_mode(environment: Mapping[str, str]) -> tuple[Said, ...]:
+def _stricter_mode(environment: Mapping[str, str]) -> tuple[SetValue, ...]:
     wanted = environment.get("CALLGATE_MODE")
     if not wanted:
         return ()
@@ -295,14 +295,16 @@ def _stricter_mode(environment: Mapping[str, str]) -> tuple[Said, ...]:
         check_mode(cast(Mode, wanted))
     except UsageError as error:
         raise UsageError(f"CALLGATE_MODE: {error}") from None
-    return (Said("mode", wanted, Origin("environment", "CALLGATE_MODE")),)
+    return (SetValue("mode", wanted, Origin("environment", "CALLGATE_MODE")),)
 
 
-def _misspelled(environment: Mapping[str, str]) -> list[Fault]:
+def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:
     """Variables that look like one of ours: CALLGATE_MOED=plan would otherwise be ignored silently."""
-    found: list[Fault] = []
+    found: list[SettingsFault] = []
     for name in environment:
         meant = get_close_matches(name, VARIABLES, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []
         if meant and name not in VARIABLES:
-            found.append(Fault(f"there is no such variable: did you mean {meant[0]}?", Origin("environment", name)))
+            found.append(
+                SettingsFault(f"there is no such variable: did you mean {meant[0]}?", Origin("environment", name))
+            )
     return found

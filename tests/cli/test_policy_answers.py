@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.policy import Policy
+from callgate.admin.policy import WorkspacePolicy
 from callgate.cli.terminal import width
 from callgate.policy.memory import Memory
 from callgate.words.decisions import ApprovalPolicy, Pattern
@@ -411,4 +411,4 @@ def test_broken_settings_do_not_keep_a_person_from_their_answers(person: Person)
     id = added(person, "allow", "Bash(make)")
     person.user("nonsense")
     person.good("policy", "revoke", id)
-    assert Policy(person.work).answers() == ()
+    assert WorkspacePolicy(person.work).answers() == ()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.admin.policy import Bench
+from callgate.admin.policy import CallJudge
 from callgate.cli.policy.decide import KEYS, decide_lines
 from tests.cli.policy_kit import Person
 
@@ -105,7 +105,7 @@ def test_links_below_the_root_are_followed_for_real(person: Person) -> None:
 
 
 def test_links_are_looked_at_anew_for_each_line(person: Person) -> None:
-    bench, call = Bench(), {"tool": "Edit", "arguments": {"file_path": "a/x"}, "allow": ["Edit(./**)"]}
+    bench, call = CallJudge(), {"tool": "Edit", "arguments": {"file_path": "a/x"}, "allow": ["Edit(./**)"]}
 
     def decision() -> str:
         out = io.StringIO()
@@ -252,7 +252,7 @@ CALLS = st.fixed_dictionaries(
 @given(st.lists(CALLS | JSON, min_size=1, max_size=4))
 def test_whatever_a_line_holds_it_gets_one_answer(calls: list[Any]) -> None:
     out = io.StringIO()
-    code = decide_lines([json.dumps(call).encode() for call in calls], out, Bench(home="/no/home"))
+    code = decide_lines([json.dumps(call).encode() for call in calls], out, CallJudge(home="/no/home"))
     answers = [json.loads(line) for line in out.getvalue().splitlines()]
     assert len(answers) == len(calls)
     assert code == any("error" in answer for answer in answers)
@@ -263,7 +263,7 @@ def test_whatever_a_line_holds_it_gets_one_answer(calls: list[Any]) -> None:
 @given(st.binary(max_size=60).filter(lambda line: b"\n" not in line and line.strip()))
 def test_bytes_of_any_kind_get_one_answer(line: bytes) -> None:
     out = io.StringIO()
-    decide_lines([line], out, Bench(home="/no/home"))
+    decide_lines([line], out, CallJudge(home="/no/home"))
     assert len(out.getvalue().splitlines()) == 1
 
 

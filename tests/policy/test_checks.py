@@ -7,7 +7,7 @@ import pytest
 
 from callgate.core.ports import Case, Check, Hooked
 from callgate.policy.checks import Judge, standard_checks
-from callgate.policy.entries import Fault, Layer
+from callgate.policy.entries import Layer, SettingsFault
 from callgate.policy.rules import Rulebook
 from callgate.words.decisions import Allow, Deny, Origin, Pattern
 from callgate.words.modes import Mode
@@ -69,7 +69,11 @@ def test_while_settings_are_broken_every_call_is_denied_with_file_and_line(mode:
 
 
 def test_further_faults_are_counted() -> None:
-    faults = [Fault("one", Origin("user", "a", 1)), Fault("two", Origin("user", "a", 2)), Fault("3", Origin("user"))]
+    faults = [
+        SettingsFault("one", Origin("user", "a", 1)),
+        SettingsFault("two", Origin("user", "a", 2)),
+        SettingsFault("3", Origin("user")),
+    ]
     reason = decided(case_of("Read"), Rulebook.of([], root=ROOT, home=HOME, faults=faults)).reason
     assert "a:1: one (and 2 more)" in reason
 

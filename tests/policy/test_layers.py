@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from callgate.policy.entries import Fault, HookLine, Layer, RuleLine
+from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
-from callgate.policy.settings import Said, Settings
+from callgate.policy.settings import Settings, SetValue
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import Mode
 
@@ -22,7 +22,9 @@ def at(layer: str, line: int = 1) -> Origin:
 
 def saying(layer: Layer, **values: str | float) -> Settings:
     named = {name.replace("__", "."): value for name, value in values.items()}
-    return Settings(layer, f"/{layer}.toml", plain=tuple(Said(name, value, at(layer)) for name, value in named.items()))
+    return Settings(
+        layer, f"/{layer}.toml", plain=tuple(SetValue(name, value, at(layer)) for name, value in named.items())
+    )
 
 
 def ruling(layer: Layer, *effects: Effect) -> Settings:
@@ -69,7 +71,7 @@ def test_allow_rules_of_a_repository_never_count_and_that_is_said(trusted: bool)
     found = gather([ruling(layer, "allow") for layer in LAYERS], trusted=trusted)
     assert [rule.origin.layer for rule in found.rules] == ["managed", "user", "command line", "session"]
     text = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
-    assert found.notes == (Fault(text, at("project")), Fault(text, at("local")))
+    assert found.notes == (SettingsFault(text, at("project")), SettingsFault(text, at("local")))
 
 
 def test_a_note_names_lines_and_counts_those_it_does_not_name() -> None:
@@ -89,12 +91,12 @@ def test_hooks_of_a_repository_count_only_when_it_is_trusted() -> None:
     untrusted = gather(all_of_them, trusted=False)
     assert [hook.origin.layer for hook in untrusted.hooks] == ["managed", "user", "command line", "session"]
     text = "hooks do nothing before this folder is trusted"
-    assert untrusted.notes == (Fault(text, at("project")), Fault(text, at("local")))
-    assert gather([hooking("local", 2)], trusted=False).notes == (Fault(f"{text} (lines 1, 2)", at("local")),)
+    assert untrusted.notes == (SettingsFault(text, at("project")), SettingsFault(text, at("local")))
+    assert gather([hooking("local", 2)], trusted=False).notes == (SettingsFault(f"{text} (lines 1, 2)", at("local")),)
 
 
 def test_faults_of_all_layers_are_gathered() -> None:
-    faults = [Fault(f"wrong in {layer}", at(layer)) for layer in LAYERS]
+    faults = [SettingsFault(f"wrong in {layer}", at(layer)) for layer in LAYERS]
     files = [Settings(layer, faults=(fault,)) for layer, fault in zip(LAYERS, faults, strict=True)]
     assert gather(files[::-1], trusted=False).faults == tuple(faults)
 
@@ -145,10 +147,10 @@ def test_the_mode_that_counts(said: dict[str, Mode], mode: Mode, ignored: list[s
 def test_who_is_overruled_is_told_by_whom() -> None:
     found = gather([saying("managed", mode="default"), saying("user", mode="bypass")], trusted=False)
     text = "mode = 'bypass' is ignored: managed, /managed.toml:1 says 'default', and that stands"
-    assert found.notes == (Fault(text, at("user")),)
+    assert found.notes == (SettingsFault(text, at("user")),)
     found = gather([saying("project", mode="bypass")], trusted=False)
     text = "mode = 'bypass' is ignored: it can only be made stricter here than 'default'"
-    assert found.notes == (Fault(text, at("project")),)
+    assert found.notes == (SettingsFault(text, at("project")),)
 
 
 # ---- limits and other values --------------------------------------------------------------------------------------
@@ -210,7 +212,7 @@ def test_a_command_of_a_repository_counts_when_it_is_trusted_and_nobody_has_thei
 
 def test_values_from_elsewhere_can_be_made_to_tighten_alone() -> None:
     def mode(elsewhere: Mode, own: Mode) -> object:
-        said = Said("mode", elsewhere, Origin("environment", "X"))
+        said = SetValue("mode", elsewhere, Origin("environment", "X"))
         return gather([saying("user", mode=own)], trusted=False, tighten=[said]).value("mode")
 
     assert mode("plan", "bypass") == "plan"
@@ -226,7 +228,7 @@ def test_who_says_the_same_again_is_not_the_one_who_decided() -> None:
 
 def test_values_carry_where_they_came_from() -> None:
     found = gather([saying("local", mode="plan")], trusted=False)
-    assert found.values["mode"] == Said("mode", "plan", at("local"))
+    assert found.values["mode"] == SetValue("mode", "plan", at("local"))
 
 
 # ---- where they come from -----------------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ def test_the_words_of_a_command_line_are_settings_of_their_own() -> None:
             RuleLine("deny", "C", origin),
             RuleLine("deny", "D", origin),
         ),
-        plain=(Said("mode", "plan", origin),),
+        plain=(SetValue("mode", "plan", origin),),
     )
     assert spoken("session") == Settings("session")
 

@@ -6,7 +6,7 @@ import pytest
 
 from callgate.core.ports import Case
 from callgate.policy.checks import remembered
-from callgate.policy.entries import Fault
+from callgate.policy.entries import SettingsFault
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.words.decisions import Allow, Ask, Effect, Origin, Pattern
 from callgate.words.traits import Traits, reads, writes
@@ -138,7 +138,7 @@ def test_an_answer_given_since_allows_what_nothing_stands_against() -> None:
     [
         (SRC, rules(deny=["Write"])),
         (SRC, rules(ask=["Edit(/src/**)"])),
-        (SRC, replace(EMPTY, faults=(Fault("x", Origin("user")),))),
+        (SRC, replace(EMPTY, faults=(SettingsFault("x", Origin("user")),))),
         (replace(SRC, mode="plan"), EMPTY),
         (hooked(SRC, Ask("hook")), EMPTY),
         (case_of("Write", file_path=".git/config"), EMPTY),

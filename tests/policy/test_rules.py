@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.entries import Fault
+from callgate.policy.entries import SettingsFault
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule, parse_rule
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Effect, Origin
@@ -330,7 +330,7 @@ def test_a_line_of_no_layer_is_a_fault() -> None:
 
 
 def test_faults_found_while_reading_are_kept_first() -> None:
-    before = Fault("no such key", HERE)
+    before = SettingsFault("no such key", HERE)
     made = Rulebook.of([line("deny", "Bash(rm")], root=ROOT, home=HOME, faults=[before])
     assert made.faults[0] is before
     assert len(made.faults) == 2

@@ -10,8 +10,8 @@ from textwrap import dedent
 import pytest
 
 from callgate.policy import settings
-from callgate.policy.entries import Fault, HookLine, Layer, RuleLine
-from callgate.policy.settings import DEEPEST, LARGEST, LONGEST_LINE, Said, Settings, faulty, read_settings, shown
+from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
+from callgate.policy.settings import DEEPEST, LARGEST, LONGEST_LINE, Settings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Origin
 
 WHOLE = """\
@@ -56,7 +56,7 @@ def put(folder: Path, text: str | bytes, name: str = "settings.toml") -> Path:
     return file
 
 
-def fault_of(folder: Path, text: str | bytes, layer: Layer = "user") -> Fault:
+def fault_of(folder: Path, text: str | bytes, layer: Layer = "user") -> SettingsFault:
     found = read_settings(put(folder, text), layer)
     assert len(found.faults) == 1, found.faults
     assert found.faults[0].origin.file == str(folder / "settings.toml")
@@ -104,13 +104,13 @@ def test_everything_that_can_be_said_is_read_with_its_line(tmp_path: Path) -> No
             HookLine("Stop", "http", "http://127.0.0.1:1/x", at(21)),
         ),
         plain=(
-            Said("mode", "accept_edits", at(1)),
-            Said("questions.deadline", 300.0, at(25)),
-            Said("questions.notify", "notify-send x", at(26)),
-            Said("limits.denials_in_a_row", 2, at(29)),
-            Said("limits.denials_in_session", 10, at(30)),
-            Said("limits.max_concurrency", 4, at(31)),
-            Said("limits.max_turns", 50, at(32)),
+            SetValue("mode", "accept_edits", at(1)),
+            SetValue("questions.deadline", 300.0, at(25)),
+            SetValue("questions.notify", "notify-send x", at(26)),
+            SetValue("limits.denials_in_a_row", 2, at(29)),
+            SetValue("limits.denials_in_session", 10, at(30)),
+            SetValue("limits.max_concurrency", 4, at(31)),
+            SetValue("limits.max_turns", 50, at(32)),
         ),
         sha256=sha256(WHOLE.encode()).hexdigest(),
     )
@@ -363,7 +363,7 @@ def test_a_rule_or_hook_with_a_fault_is_not_half_taken(tmp_path: Path) -> None:
 
 def test_a_file_can_be_faulty_without_being_opened(tmp_path: Path) -> None:
     origin = Origin("project", "/x")
-    assert faulty(Path("/x"), "project", "no") == Settings("project", "/x", faults=(Fault("no", origin),))
+    assert faulty(Path("/x"), "project", "no") == Settings("project", "/x", faults=(SettingsFault("no", origin),))
 
 
 def test_values_are_shown_whole_up_to_a_hundred_characters() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.trust import Changed, Folder, Trust, Trusted, Untrusted
+from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, Untrusted
 from callgate.words.errors import UsageError
 from tests.policy.trust_kit import HOOKS, hashed, put, trusted
 
@@ -75,7 +75,7 @@ def test_any_change_asks_again(root: Path, store: Trust, name: str) -> None:
     trusted(store, root)
     assert store.state(root) == Trusted(1_000.0)
     CHANGES[name](root)
-    assert isinstance(store.state(root), Changed)
+    assert isinstance(store.state(root), ChangedFolder)
 
 
 @pytest.mark.spec("HOOK-3")
@@ -95,7 +95,7 @@ def test_what_changed_can_be_shown(root: Path, store: Trust) -> None:
     (root / ".callgate" / "data").write_bytes(b"\xfe")
     (root / ".callgate" / "old").unlink()
     state = store.state(root)
-    assert isinstance(state, Changed)
+    assert isinstance(state, ChangedFolder)
     assert [seen.path for seen in state.added] == [".callgate/new"]
     assert [seen.path for seen in state.removed] == [".callgate/old"]
     assert [(before.path, before.sha256 != after.sha256) for before, after in state.changed] == [
@@ -135,7 +135,7 @@ def test_a_change_of_kind_is_shown(root: Path, store: Trust) -> None:
     (root / ".callgate" / "x").unlink()
     os.mkfifo(root / ".callgate" / "x")
     state = store.state(root)
-    assert isinstance(state, Changed)
+    assert isinstance(state, ChangedFolder)
     assert state.describe()[0] == f"changed: .callgate/x (file {hashed('x')[:12]} is now other)"
 
 
@@ -144,7 +144,7 @@ def test_a_long_change_names_what_it_leaves_out(root: Path, store: Trust) -> Non
     put(root, ".callgate/long", "x\n" * 500)
     put(root, ".callgate/longer", "x\n" * 1_000)
     state = store.state(root)
-    assert isinstance(state, Changed)
+    assert isinstance(state, ChangedFolder)
     lines = state.describe()
     assert "  (302 more lines)" in lines
     assert lines[-1] == "  (0 lines before and 1001 now: too many to compare here)"
@@ -156,7 +156,7 @@ def test_trusting_again_replaces_what_was_trusted(root: Path, store: Trust) -> N
     trusted(store, root)
     assert store.state(root) == Trusted(1_000.0)
     (root / ".callgate" / "new").unlink()
-    assert isinstance(store.state(root), Changed)
+    assert isinstance(store.state(root), ChangedFolder)
 
 
 # ---- the store ----------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_trust_is_listed_and_revoked(root: Path, store: Trust, tmp_path: Path) -
     put(tmp_path / "a", ".mcp.json", "{}")
     trusted(store, root)
     trusted(store, tmp_path / "a")
-    assert store.list() == (Folder(str(tmp_path / "a"), 1_000.0, 1), Folder(str(root), 1_000.0, 1))
+    assert store.list() == (TrustedFolder(str(tmp_path / "a"), 1_000.0, 1), TrustedFolder(str(root), 1_000.0, 1))
     assert store.revoke(root) is True
     assert store.revoke(root) is False
     assert store.state(root) == Untrusted()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine
 from callgate.policy.keys import DEFAULTS, SETTINGS
 from callgate.policy.layers import gather, spoken
-from callgate.policy.settings import Said, Settings, read_settings
+from callgate.policy.settings import Settings, SetValue, read_settings
 from callgate.policy.toml_lines import locate
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
@@ -155,10 +155,10 @@ NUMBERS = [name for name in DEFAULTS if name.startswith("limits.")] + ["question
 @st.composite
 def settings_of(draw: st.DrawFn, layer: Layer) -> Settings:
     origin = Origin(layer, f"/{layer}", 1)
-    plain = [Said("mode", draw(ANY_MODE), origin)] if draw(st.booleans()) else []
-    plain += [Said(name, draw(st.integers(1, 30)), origin) for name in draw(st.sets(st.sampled_from(NUMBERS)))]
+    plain = [SetValue("mode", draw(ANY_MODE), origin)] if draw(st.booleans()) else []
+    plain += [SetValue(name, draw(st.integers(1, 30)), origin) for name in draw(st.sets(st.sampled_from(NUMBERS)))]
     if draw(st.booleans()):
-        plain.append(Said("questions.notify", f"notify {layer}", origin))
+        plain.append(SetValue("questions.notify", f"notify {layer}", origin))
     effects = draw(st.lists(st.sampled_from(get_args(Effect)), max_size=3))
     rules = tuple(RuleLine(effect, f"Tool{index}({layer})", origin) for index, effect in enumerate(effects))
     hooks = (HookLine("Stop", "command", layer, origin),) if draw(st.booleans()) else ()

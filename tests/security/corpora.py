@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from callgate.admin.policy import Asked, Bench
+from callgate.admin.policy import CallJudge, CallToJudge
 
 Row = dict[str, Any]
 
@@ -66,7 +66,7 @@ class Workspace:
             (root / link).parent.mkdir(parents=True, exist_ok=True)
             (root / link).symlink_to(outside)
         rules = {effect: tuple(filter(None, listed)) for effect, listed in rules_of(row).items()}
-        call = Asked(
+        call = CallToJudge(
             "Bash",
             {"command": row["command"]},
             rules["allow"],
@@ -75,7 +75,7 @@ class Workspace:
             row.get("mode"),
             str(root),
         )
-        return Bench(home=str(home)).judge(call).decision
+        return CallJudge(home=str(home)).judge(call).decision
 
     def _fill(self, root: Path, outside: Path) -> None:
         if (root / "a.txt").exists():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.policy import Asked, Bench
+from callgate.admin.policy import CallJudge, CallToJudge
 from callgate.policy.protected import What
 from tests.security.corpora import rows_of, rules_of, wrong
 from tests.security.test_paths import ROWS as PATHS
@@ -24,16 +24,16 @@ class Judged(World):
     """A workspace in which the gate itself is asked."""
 
     def judged(self, what: What, path: str) -> str:
-        bench = Bench(home=str(self.home))
+        bench = CallJudge(home=str(self.home))
         deny = tuple(map(self.text, self.row.get("deny", ())))
         allow = (self.text(self.row["rule"]),)
-        call = Asked(TOOLS[what], {"file_path": path}, allow, deny=deny, root=str(self.root))
+        call = CallToJudge(TOOLS[what], {"file_path": path}, allow, deny=deny, root=str(self.root))
         return bench.judge(call).decision
 
 
-def command_outcome(row: dict[str, Any], bench: Bench, root: str) -> str:
+def command_outcome(row: dict[str, Any], bench: CallJudge, root: str) -> str:
     rules = {effect: tuple(listed) for effect, listed in rules_of(row).items()}
-    call = Asked("Bash", {"command": row["command"]}, rules["allow"], rules["ask"], rules["deny"], root=root)
+    call = CallToJudge("Bash", {"command": row["command"]}, rules["allow"], rules["ask"], rules["deny"], root=root)
     return bench.judge(call).decision
 
 
@@ -45,11 +45,11 @@ def path_outcome(row: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(home=str(tmp_path_factory.mktemp("home")))
+def bench(tmp_path_factory: pytest.TempPathFactory) -> CallJudge:
+    return CallJudge(home=str(tmp_path_factory.mktemp("home")))
 
 
-def test_every_command_is_decided_as_its_row_accepts(bench: Bench, tmp_path: Path) -> None:
+def test_every_command_is_decided_as_its_row_accepts(bench: CallJudge, tmp_path: Path) -> None:
     bad = wrong(COMMANDS, lambda row: command_outcome(row, bench, str(tmp_path)))
     assert not bad, "\n".join(bad)
 
@@ -64,7 +64,7 @@ def test_every_path_is_decided_as_its_row_accepts() -> None:
     assert not bad, "\n".join(bad)
 
 
-def test_hardly_anything_that_must_be_allowed_is_not(bench: Bench, tmp_path: Path) -> None:
+def test_hardly_anything_that_must_be_allowed_is_not(bench: CallJudge, tmp_path: Path) -> None:
     commands = [row for row in COMMANDS if row["accept"] == ["allow"]]
     paths = [row for row in PATHS if row["accept"] == ["allow"]]
     asked = [row["command"] for row in commands if command_outcome(row, bench, str(tmp_path)) != "allow"]
@@ -74,7 +74,7 @@ def test_hardly_anything_that_must_be_allowed_is_not(bench: Bench, tmp_path: Pat
 
 
 def test_of_what_may_be_allowed_it_is_reported_what_asks(
-    bench: Bench, tmp_path: Path, record_property: Callable[[str, object], None]
+    bench: CallJudge, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """Rows that leave it open: no promise, but worth knowing."""
     open_rows = [row for row in COMMANDS if "allow" in row["accept"] and len(row["accept"]) > 1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.policy import Asked, Bench
+from callgate.admin.policy import CallJudge, CallToJudge
 from tests.security.corpora import rows_of, wrong
 
 ROWS = rows_of("everyday_bash")
@@ -34,13 +34,13 @@ class World:
             path = Path(self.root, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-        self._bench = Bench(home=str(folder / "home"))
+        self._bench = CallJudge(home=str(folder / "home"))
 
     def outcome(self, row: dict[str, Any]) -> str:
         rules: str | list[str] = row["rule"]
         allow = (rules,) if isinstance(rules, str) else tuple(rules)
         command = row["command"].replace("{root}", self.root)
-        return self._bench.judge(Asked("Bash", {"command": command}, allow, root=self.root)).decision
+        return self._bench.judge(CallToJudge("Bash", {"command": command}, allow, root=self.root)).decision
 
 
 @pytest.fixture(scope="module")

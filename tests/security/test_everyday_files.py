@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.policy import Asked, Bench
+from callgate.admin.policy import CallJudge, CallToJudge
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
 
@@ -135,15 +135,15 @@ class World:
             path.touch()
         Path(self.root, "within").symlink_to("real")
         Path(self.root, "without").symlink_to("/")
-        self._bench = Bench(home=self.home)
+        self._bench = CallJudge(home=self.home)
 
     def judge(self, tool: str, *rules: str, mode: Mode = "default", **arguments: Any) -> str:
         written = tuple(rule.replace("{root}", self.root) for rule in rules)
-        return self._bench.judge(Asked(tool, arguments, written, mode=mode, root=self.root)).decision
+        return self._bench.judge(CallToJudge(tool, arguments, written, mode=mode, root=self.root)).decision
 
     def fault(self, rule: str) -> str:
         with pytest.raises(UsageError) as found:
-            self._bench.judge(Asked("TodoWrite", {}, (rule,), root=self.root))
+            self._bench.judge(CallToJudge("TodoWrite", {}, (rule,), root=self.root))
         return str(found.value)
 
 

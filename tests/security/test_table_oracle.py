@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from callgate.admin.policy import Asked, Bench
+from callgate.admin.policy import CallJudge, CallToJudge
 from callgate.shell.programs.entries import Option
 from callgate.shell.programs.table import PROGRAMS, grammar_of
 from tests.security.oracle import Jail, need_jail
@@ -59,9 +59,11 @@ def claims() -> Iterator[str]:
 
 
 def allowed(commands: list[str], root: Path) -> list[str]:
-    bench = Bench(home=str(root.parent / "home"))
+    bench = CallJudge(home=str(root.parent / "home"))
     return [
-        each for each in commands if bench.judge(Asked("Bash", {"command": each}, root=str(root))).decision == "allow"
+        each
+        for each in commands
+        if bench.judge(CallToJudge("Bash", {"command": each}, root=str(root))).decision == "allow"
     ]
 
 

@@ -9,7 +9,7 @@ from callgate.core.ports import Case, Check, Host, Journal
 from callgate.core.record import Record
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.choices import choices_for
-from callgate.policy.entries import Fault
+from callgate.policy.entries import SettingsFault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.runners import Function
@@ -75,13 +75,13 @@ class SettingsParts:
         return self._judge.concerns(rule, case)
 
 
-def _bad_conditions(config: Config) -> list[Fault]:
+def _bad_conditions(config: Config) -> list[SettingsFault]:
     """Faults for conditions of hooks that are no rules: a hook with a typo there would never be asked, unnoticed."""
-    found: list[Fault] = []
+    found: list[SettingsFault] = []
     for line in config.hooks:
         try:
             if line.condition:
                 make_rule("ask", line.condition, line.origin, root=str(config.root), home=str(config.home))
         except ValueError as error:
-            found.append(Fault(f"the condition {line.condition!r} of a hook is no rule: {error}", line.origin))
+            found.append(SettingsFault(f"the condition {line.condition!r} of a hook is no rule: {error}", line.origin))
     return found

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from callgate.admin.policy import (
-    Changed,
+    ChangedFolder,
     Fingerprint,
-    Folder,
-    State,
     Trust,
     Trusted,
+    TrustedFolder,
+    TrustState,
     Untrusted,
     fingerprint,
     trust_store,
@@ -105,7 +105,7 @@ def _is_yes() -> bool:
         return False
 
 
-def _row(store: Trust, folder: Folder, room: int) -> Iterator[Line]:
+def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
     if folder.problem:
         yield from item("  !", folder.root, f"{folder.problem}; nothing is trusted by it", room)
         return
@@ -120,7 +120,7 @@ def _row(store: Trust, folder: Folder, room: int) -> Iterator[Line]:
     yield from item("  +" if isinstance(now, Trusted) else "  -", folder.root, below, room)
 
 
-def _shown(root: Path, state: State, found: Fingerprint, room: int) -> Iterator[Line]:
+def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iterator[Line]:
     """Shows every hook and tool that trust would allow to run."""
     yield from paragraph(f"{root} is {_in_words(state)}", room, "bold", hang=2)
     if found.problem:
@@ -134,7 +134,7 @@ def _shown(root: Path, state: State, found: Fingerprint, room: int) -> Iterator[
         yield from paragraph(Safe(effect), room, indent=2, hang=2)
     for fault in (fault for each in found.settings for fault in each.faults):
         yield from paragraph(f"fault: {fault}", room, "red", indent=2, hang=2)
-    if isinstance(state, Changed):
+    if isinstance(state, ChangedFolder):
         yield (Span("changed since it was trusted", "bold yellow"),)
         for line in state.describe():
             yield from _difference(line, room)
@@ -149,9 +149,9 @@ def _difference(line: str, room: int) -> Iterator[Line]:
         text = Safe(text[room:])
 
 
-def _in_words(state: State) -> str:
+def _in_words(state: TrustState) -> str:
     if isinstance(state, Trusted):
         return f"trusted since {moment(state.at)}"
-    if isinstance(state, Changed):
+    if isinstance(state, ChangedFolder):
         return "not trusted now: it changed"
     return f"not trusted: {state.why}" if state.why else "not trusted"

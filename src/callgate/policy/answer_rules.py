@@ -1,13 +1,27 @@
 """Remembered answers as rules: the same matching, the same order, one layer further out than any file."""
 
+import re
 from functools import lru_cache
+from typing import cast
 
 from callgate import shell
-from callgate.policy.contents import READS, WRITES, Arguments, Command, Content, Path, Unreadable, parse_content
+from callgate.policy.contents import (
+    READS,
+    WRITES,
+    CommandContent,
+    Content,
+    ExactArguments,
+    PathContent,
+    RuleContent,
+    UnreadableContent,
+    parse_content,
+)
 from callgate.policy.paths import parse_path_pattern
 from callgate.policy.rules import Rule, server_of
 from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
+
+_GLOB = re.compile(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
 
 
 @lru_cache(maxsize=1024)
@@ -22,9 +36,11 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
     try:
         content = None if pattern is None else _content(policy.tool, pattern, root, home)
     except ValueError as error:
-        content = Unreadable(str(error))
-    one_command = isinstance(content, Command) and content.pattern.kind == "exact"
-    reaches = one_command or isinstance(content, Arguments | Path)  # a path bound to the root is never outside
+        content = UnreadableContent(str(error))
+    one_command = isinstance(content, CommandContent) and content.pattern.kind == "exact"
+    reaches = one_command or isinstance(
+        content, ExactArguments | PathContent
+    )  # a path bound to the root is never outside
     return Rule(
         policy.effect,
         describe(policy),
@@ -41,12 +57,12 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
 
 def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
     if pattern.kind == "exact":
-        return Arguments(pattern.value)
+        return ExactArguments(pattern.value)
     if pattern.kind == "prefix":
-        return Command(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field)
+        return CommandContent(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field)
     if pattern.kind == "glob":
         anchored = pattern.value if pattern.value.startswith(("/", "~/")) else f"/{pattern.value}"
-        return Path(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)
+        return PathContent(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)
     return parse_content(tool, pattern.value, root=root, home=home)
 
 
@@ -60,3 +76,38 @@ def describe(policy: ApprovalPolicy) -> str:
     else:
         reach = f"({pattern.value}{':*' if pattern.kind == 'prefix' else ''})"
     return f"policy {policy.effect} {policy.tool}{reach} [{policy.scope}]"
+
+
+def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:
+    """The reason why the answer would plainly not cover fewer calls than before, or None. Compared by examples: one
+    that the new pattern covers, and one that the old one does. That proves nothing."""
+    if before.pattern is None or after.pattern is None:
+        return None if after.pattern is not None else "it is about every call"
+    old, new = (as_rule(each, root, home).content for each in (before, after))
+    if isinstance(old, ExactArguments):
+        return "it covers one call alone now"
+    if isinstance(old, UnreadableContent) or isinstance(new, ExactArguments | UnreadableContent):
+        return None  # they cannot be compared
+    inner, outer = (_example(each.tool, cast(Pattern, each.pattern)) for each in (after, before))
+
+    def covers(content: object, text: str) -> bool:
+        try:
+            return cast(RuleContent, content).tried(text, before.effect, root=root, home=home)
+        except ValueError:
+            return False
+
+    if covers(new, inner) and not covers(old, inner):
+        return f"it would cover {inner!r}, which is not covered now"
+    return f"it covers {outer!r} still, and more" if covers(old, outer) and covers(new, outer) else None
+
+
+def _example(tool: str, pattern: Pattern) -> str:
+    """A content that the pattern should cover, as a self-test would write it."""
+    text = pattern.value
+    content = known(tool).content
+    if content == "command":
+        return text.removesuffix(":*").replace("*", "x")
+    if content == "path":
+        text = text[1:] if text.startswith("//") else text.lstrip("/")
+        return _GLOB.sub(lambda found: found[1] or found[2] or "x", text)
+    return (text.removeprefix("domain:") if content == "address" else text).replace("*", "x")

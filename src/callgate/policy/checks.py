@@ -12,7 +12,7 @@ from os.path import expanduser
 from callgate import shell
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.answer_rules import as_rule
-from callgate.policy.contents import Command, Path, Unreadable
+from callgate.policy.contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.grants import Grants
 from callgate.policy.loop_guard import loop_guard
 from callgate.policy.own_checks import OwnChecks
@@ -142,7 +142,7 @@ class Judge:
         if case.traits.declared_locks is None or not self.subject(case).overfull:
             return None
         denies = (rule for rule in self.rules(case, "deny") if rule.lives(case.now))
-        rule = next((rule for rule in denies if isinstance(rule.content, Path)), None)
+        rule = next((rule for rule in denies if isinstance(rule.content, PathContent)), None)
         if rule is None:
             return None
         reason = sentence(f"{rule.text} may be about one of its files: it names more than can be compared")
@@ -317,7 +317,9 @@ class Judge:
         if not subject.sweeps:
             return None
         for rule in (*self.rules(case, "deny"), *self.rules(case, "ask")):
-            why = rule.content.swept(subject) if isinstance(rule.content, Path) and rule.lives(case.now) else None
+            why = (
+                rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
+            )
             if why is not None:
                 return rule, why
         return None
@@ -334,7 +336,7 @@ class Judge:
         return next((rule for rule in rules if rule.lives(case.now) and self._on_commands(rule)), None)
 
     def _on_commands(self, rule: Rule) -> bool:
-        return isinstance(rule.content, Command | Unreadable) and rule.names(COMMANDS)
+        return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
         """The reason why the effect of the command is unknown, if a deny or ask rule may match that effect. A
@@ -344,5 +346,5 @@ class Judge:
         if doubt is None or self._guard(case) is not None:
             return doubt
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
-        on_paths = any(isinstance(rule.content, Path) and rule.lives(case.now) for rule in rules)
+        on_paths = any(isinstance(rule.content, PathContent) and rule.lives(case.now) for rule in rules)
         return doubt if doubt.kind == "unread" and on_paths else None

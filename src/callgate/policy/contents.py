@@ -38,7 +38,7 @@ class Content(Protocol):
         ...
 
 
-class Written(Content, Protocol):
+class RuleContent(Content, Protocol):
     """A content that a person wrote into a rule."""
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
@@ -47,7 +47,7 @@ class Written(Content, Protocol):
 
 
 @noun
-class Command:
+class CommandContent:
     """A pattern for the declared command of a call; with a ``field``, for the command in that argument."""
 
     pattern: "shell.ShellPattern"
@@ -70,7 +70,7 @@ class Command:
 
 
 @noun
-class Path:
+class PathContent:
     """A pattern for the places a call touches in one of these ways; with a ``field``, for the path in that argument."""
 
     pattern: PathPattern
@@ -139,7 +139,7 @@ def _something_in(place: Place) -> Place:
 
 
 @noun
-class Host:
+class HostContent:
     pattern: HostPattern
 
     def against(self, subject: Subject) -> str | None:
@@ -157,7 +157,7 @@ class Host:
 
 
 @noun
-class AgentType:
+class AgentContent:
     pattern: Wild
 
     def against(self, subject: Subject) -> str | None:
@@ -173,7 +173,7 @@ class AgentType:
 
 
 @noun
-class Fields:
+class FieldsContent:
     patterns: tuple[FieldPattern, ...]
 
     def against(self, subject: Subject) -> str | None:
@@ -191,7 +191,7 @@ class Fields:
 
 
 @noun
-class Arguments:
+class ExactArguments:
     """Exactly the arguments with this hash."""
 
     hashed: str
@@ -204,7 +204,7 @@ class Arguments:
 
 
 @noun
-class Unreadable:
+class UnreadableContent:
     """A remembered content that can no longer be read: it allows nothing, and as deny or ask it matches every call."""
 
     why: str
@@ -217,7 +217,7 @@ class Unreadable:
 
 
 @noun
-class ByDeclaration:
+class DeclaredContent:
     """The brackets of a rule on a tool that is only known when it is called: a command, a path or an agent type, as
     the tool declares. Where it declares none of them the rule allows nothing and stands against the whole tool."""
 
@@ -244,7 +244,7 @@ class ByDeclaration:
         raise ValueError("what the brackets hold is only known when the tool is called")
 
 
-def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
+def parse_content(tool: str, content: str, *, root: str, home: str) -> RuleContent:
     """ValueError says what is wrong and at which character of the content."""
     row = known(tool)
     if row.content is not None:
@@ -253,31 +253,31 @@ def parse_content(tool: str, content: str, *, root: str, home: str) -> Written:
     if content.startswith("domain:") and meant_by(tool) is None:
         return _parse("address", content, READS, root, home)
     try:
-        return Fields(parse_fields(content))
+        return FieldsContent(parse_fields(content))
     except ValueError:
         if tool.startswith("mcp__") or meant_by(tool) is not None or "=" in content:
             raise
         _parsed("command", content, root, home)
-        return ByDeclaration(content, root, home)
+        return DeclaredContent(content, root, home)
 
 
 @lru_cache(maxsize=256)
-def _parsed(kind: Kind, content: str, root: str, home: str) -> Written:
+def _parsed(kind: Kind, content: str, root: str, home: str) -> RuleContent:
     return _parse(kind, content, READS | WRITES, root, home)
 
 
-def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str) -> Written:
+def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str) -> RuleContent:
     if kind == "command":
-        return Command(shell.parse_pattern(content))
+        return CommandContent(shell.parse_pattern(content))
     if kind == "path":
-        return Path(parse_path_pattern(content, root=root, home=home), ways)
+        return PathContent(parse_path_pattern(content, root=root, home=home), ways)
     if kind == "agent":
-        return AgentType(_agent(content))
+        return AgentContent(_agent(content))
     prefix, colon, host = content.partition(":")
     if prefix != "domain" or not colon:
         raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
     try:
-        return Host(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
+        return HostContent(host_pattern(host, star=True))  # a repository allows nothing, so it cannot say so
     except ValueError as error:
         raise ValueError(f"{error}, at character {len(prefix) + 2}") from None
 

@@ -48,7 +48,7 @@ class HookLine:
 
 
 @noun
-class Fault:
+class SettingsFault:
     """Something wrong with a settings file, for a person: what, where, and what to do."""
 
     text: str

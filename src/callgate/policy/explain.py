@@ -1,22 +1,22 @@
 """Explains a decision: the gate's own walk through its checks, step by step, and how near each rule was."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from callgate.core.ports import Case, Hooked, Judged
 from callgate.policy.checks import Judge
-from callgate.policy.contents import AgentType, Command, Host, Path
+from callgate.policy.contents import AgentContent, CommandContent, HostContent, PathContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Allow, Ask, Decision, Deny, Effect
 from callgate.words.noun import noun
 
-_WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
+EFFECT_OF: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
 _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 _NOT_ASKED = {"later": "answers only when the call is made", "skipped": "not asked any more"}
 
 
 @noun
-class Step:
+class ExplainedStep:
     """One check and what it said; ``decided`` for the one that ended it."""
 
     check: str
@@ -32,31 +32,14 @@ class Reading:
     applies: bool
     why: str
 
-    def __str__(self) -> str:
-        origin = f" ({self.rule.origin})" if str(self.rule.origin) else ""
-        says = "applies" if self.applies else "does not apply"
-        why = f": {self.why}" if self.why else ""
-        return f"{self.rule.effect} {self.rule.text}{origin} {says}{why}"
-
 
 @noun
 class Explanation:
-    decision: Decision
-    steps: tuple[Step, ...]
-    rules: tuple[Reading, ...] = ()
+    """A decision with the answer of every check and the distance of every rule."""
 
-    def lines(self) -> tuple[str, ...]:
-        """Plain text, one thing a line; texts from the call are not made safe to show."""
-        decision = self.decision
-        origin = f" ({decision.origin})" if decision.origin and str(decision.origin) else ""
-        reason = f": {decision.reason}" if decision.reason else ""
-        return (
-            f"{_WORDS[type(decision)]} by {decision.by}{origin}{reason}",
-            "checks:",
-            *(f"  {'>' if step.decided else '-'} {step.check}: {step.said}" for step in self.steps),
-            *(("rules:",) if self.rules else ()),
-            *(f"  - {reading}" for reading in self.rules),
-        )
+    decision: Decision
+    steps: tuple[ExplainedStep, ...]
+    rules: tuple[Reading, ...] = ()
 
 
 def explain(
@@ -67,7 +50,7 @@ def explain(
     decision = judge(case, walked.append)
     undecided = isinstance(decision, Deny) and decision.by == "gate"
     last = None if undecided else next((each for each in reversed(walked) if each.answer is not None), None)
-    steps = tuple(Step(each.check, _said(each), each is last) for each in walked)
+    steps = tuple(ExplainedStep(each.check, _said(each), each is last) for each in walked)
     return Explanation(decision, steps, tuple(_readings(walked[-1].case if walked else case, rulebook)))
 
 
@@ -82,7 +65,7 @@ def _said(step: Judged) -> str:
 
 
 def _in_short(decision: Decision) -> str:
-    return f"{_WORDS[type(decision)]}, {decision.reason or decision.by}"
+    return f"{EFFECT_OF[type(decision)]}, {decision.reason or decision.by}"
 
 
 def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
@@ -109,13 +92,13 @@ def _why_not(rule: Rule, subject: Subject) -> str:
     match rule.content:
         case None:
             return f"{subject.case.name} is none of the tools it stands for"
-        case Command():
+        case CommandContent():
             return "no command in it is what the rule is about"
-        case Path():
+        case PathContent():
             return "no file that the call is known to touch is one of those"
-        case Host():
+        case HostContent():
             return f"its host is {subject.host}"
-        case AgentType():
+        case AgentContent():
             return f"it starts an agent of type {subject.agent}"
         case _:
             return "the arguments are others"

@@ -7,7 +7,7 @@ every place of a file tool by some path.
 from collections.abc import Sequence
 
 from callgate import shell
-from callgate.policy.contents import READS, WRITES, Command, Path
+from callgate.policy.contents import READS, WRITES, CommandContent, PathContent
 from callgate.policy.rules import Rule
 from callgate.policy.subjects import Subject, Touch, Way
 from callgate.words.noun import noun
@@ -53,9 +53,9 @@ class Grants:
         subject = self.subject
         if not rule.lives(subject.case.now):
             return "it has expired"
-        if isinstance(rule.content, Path) and self._taken_apart(rule):
+        if isinstance(rule.content, PathContent) and self._taken_apart(rule):
             return self._why_no_place(rule, rule.content)
-        if isinstance(rule.content, Command) and self._taken_apart(rule):
+        if isinstance(rule.content, CommandContent) and self._taken_apart(rule):
             answer = self._granted((rule,))
             if isinstance(answer, shell.Refused):
                 return answer.why
@@ -65,7 +65,7 @@ class Grants:
             return "the call is not what it speaks of"
         return None if self._reaches(rule) else _too_far(rule, subject.outside)
 
-    def _why_no_place(self, rule: Rule, content: Path) -> str | None:
+    def _why_no_place(self, rule: Rule, content: PathContent) -> str | None:
         meant = [touch for touch in self.subject.touches if touch.way in content.ways]
         for touch in meant:
             if not content.opens(touch):
@@ -79,7 +79,7 @@ class Grants:
         refused = self.subject.not_granted or self._folder_closed()
         if refused is not None:
             return shell.Refused(refused)
-        patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
+        patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, CommandContent)]
         if analysis is None or not patterns:
             return None
         return shell.grant(analysis, patterns, self.files)
@@ -94,7 +94,7 @@ class Grants:
         return f"it runs in {place.spelled}, outside the workspace"
 
     def _command_rules(self) -> list[Rule]:
-        rules = [rule for rule in self.rules if isinstance(rule.content, Command) and self._taken_apart(rule)]
+        rules = [rule for rule in self.rules if isinstance(rule.content, CommandContent) and self._taken_apart(rule)]
         living = (rule for rule in rules if rule.lives(self.subject.case.now) and rule.is_for(self.subject))
         return [rule for rule in living if self._reaches(rule)]
 
@@ -121,7 +121,7 @@ class Grants:
             content = rule.content
             if _whole_kind(rule, touch) and rule.lives(case.now):
                 return rule
-            if not isinstance(content, Path) or content.field or not rule.lives(case.now):
+            if not isinstance(content, PathContent) or content.field or not rule.lives(case.now):
                 continue
             if rule.kind not in _WAYS and not rule.is_for(self.subject):
                 continue
@@ -164,10 +164,10 @@ class Grants:
 
     def _taken_apart(self, rule: Rule) -> bool:
         """True if the rule is one of those that cover a call together."""
-        if isinstance(rule.content, Command):
+        if isinstance(rule.content, CommandContent):
             names = ("", *self.subject.declared.names.get("command", ()))
             return self.subject.declared.command is not None and rule.content.field in names
-        return isinstance(rule.content, Path) and not rule.content.field
+        return isinstance(rule.content, PathContent) and not rule.content.field
 
     def _reaches(self, rule: Rule) -> bool:
         return rule.reaches or all(self.place(touch) is not None for touch in self.subject.outside)

@@ -3,7 +3,7 @@ settings, and decide nothing."""
 
 import re
 
-from callgate.policy.contents import ByDeclaration, Command, Fields, Path
+from callgate.policy.contents import CommandContent, DeclaredContent, FieldsContent, PathContent
 from callgate.policy.rules import Rule
 from callgate.policy.well_known import meant_by
 
@@ -16,13 +16,13 @@ _NEEDLESS = re.compile(r"\\([^*?\[\]\\!# ^-])")
 def hint(rule: Rule) -> str | None:
     """The rule to write instead, or None when this one looks as if it were meant."""
     content = rule.content
-    if isinstance(content, Command):
+    if isinstance(content, CommandContent):
         return _on_command(rule, content)
-    if isinstance(content, Path):
+    if isinstance(content, PathContent):
         return _on_path(content)
-    if isinstance(content, ByDeclaration):
+    if isinstance(content, DeclaredContent):
         return f"what the brackets of {rule.tool} hold is only known when it is called: a part that it declares"
-    found = _on_fields(content) if isinstance(content, Fields) else None
+    found = _on_fields(content) if isinstance(content, FieldsContent) else None
     return found or _on_name(rule)
 
 
@@ -33,7 +33,7 @@ def _on_name(rule: Rule) -> str | None:
     return f"tools are named exactly: if {meant} is meant, write that" if meant else None
 
 
-def _on_command(rule: Rule, content: Command) -> str | None:
+def _on_command(rule: Rule, content: CommandContent) -> str | None:
     pattern = content.pattern
     if pattern.program is None:
         begins = pattern.pieces[0][0]
@@ -47,7 +47,7 @@ def _on_command(rule: Rule, content: Command) -> str | None:
     return None
 
 
-def _on_path(content: Path) -> str | None:
+def _on_path(content: PathContent) -> str | None:
     text = content.pattern.text
     if _BRACES.search(text):
         return "braces are part of the name here: write a rule for each"
@@ -56,7 +56,7 @@ def _on_path(content: Path) -> str | None:
     return None
 
 
-def _on_fields(content: Fields) -> str | None:
+def _on_fields(content: FieldsContent) -> str | None:
     for each in content.patterns:
         value = str(each.value)
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":

@@ -27,9 +27,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import cast, get_args
 
-from callgate.policy.entries import IN_REPOSITORY, Fault, HookLine, Layer, RuleLine
+from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine, SettingsFault
 from callgate.policy.keys import DEFAULTS
-from callgate.policy.settings import Said, Settings, faulty, read_settings, shown
+from callgate.policy.settings import Settings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 from callgate.words.noun import nothing, noun
@@ -51,9 +51,9 @@ class Layers:
 
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
-    values: Mapping[str, Said] = field(default_factory=nothing)
-    faults: tuple[Fault, ...] = ()
-    notes: tuple[Fault, ...] = ()
+    values: Mapping[str, SetValue] = field(default_factory=nothing)
+    faults: tuple[SettingsFault, ...] = ()
+    notes: tuple[SettingsFault, ...] = ()
 
     def value(self, name: str) -> str | int | float | None:
         return self.values[name].value if name in self.values else DEFAULTS[name]
@@ -84,18 +84,18 @@ def spoken(
     origin = Origin(layer)
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
     rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
-    return Settings(layer, rules=rules, plain=() if mode is None else (Said("mode", mode, origin),))
+    return Settings(layer, rules=rules, plain=() if mode is None else (SetValue("mode", mode, origin),))
 
 
-def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Said] = ()) -> Layers:
+def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[SetValue] = ()) -> Layers:
     """Lays them over each other. Within a layer the later one counts. ``trusted``: the repository is trusted;
     ``tighten`` are values from elsewhere that, like those of a repository, count only if they are stricter."""
     ordered = sorted(settings, key=lambda each: get_args(Layer).index(each.layer))
-    notes: list[Fault] = []
+    notes: list[SettingsFault] = []
     for each in ordered:
         if each.layer in IN_REPOSITORY:
             notes += _ignored(each, trusted=trusted)
-    values: dict[str, Said] = {}
+    values: dict[str, SetValue] = {}
     for name in DEFAULTS:
         value = _value(name, ordered, tighten, notes, trusted=trusted)
         if value is not None:
@@ -118,8 +118,8 @@ def _is_grant(settings: Settings, rule: RuleLine) -> bool:
     return settings.layer in IN_REPOSITORY and rule.effect == "allow"
 
 
-def _ignored(settings: Settings, *, trusted: bool) -> list[Fault]:
-    notes: list[Fault] = []
+def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
+    notes: list[SettingsFault] = []
     grants = [rule.origin for rule in settings.rules if _is_grant(settings, rule)]
     if grants:
         what = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
@@ -130,16 +130,16 @@ def _ignored(settings: Settings, *, trusted: bool) -> list[Fault]:
     return notes
 
 
-def _note(what: str, origins: Sequence[Origin]) -> Fault:
+def _note(what: str, origins: Sequence[Origin]) -> SettingsFault:
     lines = ", ".join(str(origin.line) for origin in origins[:_NAMED])
     more = f" and {len(origins) - _NAMED} more" if len(origins) > _NAMED else ""
-    return Fault(f"{what} (lines {lines}{more})" if len(origins) > 1 else what, origins[0])
+    return SettingsFault(f"{what} (lines {lines}{more})" if len(origins) > 1 else what, origins[0])
 
 
 def _value(
-    name: str, settings: Sequence[Settings], tighten: Sequence[Said], notes: list[Fault], *, trusted: bool
-) -> Said | None:
-    def said_by(is_meant: Callable[[Layer], bool]) -> list[Said]:
+    name: str, settings: Sequence[Settings], tighten: Sequence[SetValue], notes: list[SettingsFault], *, trusted: bool
+) -> SetValue | None:
+    def said_by(is_meant: Callable[[Layer], bool]) -> list[SetValue]:
         return [said for each in settings if is_meant(each.layer) for said in each.plain if said.name == name]
 
     ruling = said_by(lambda layer: layer == "managed")
@@ -165,11 +165,11 @@ def _value(
     return value
 
 
-def _overruled(said: Said, why: str) -> Fault:
-    return Fault(f"{said.name} = {shown(said.value)} is ignored: {why}", said.origin)
+def _overruled(said: SetValue, why: str) -> SettingsFault:
+    return SettingsFault(f"{said.name} = {shown(said.value)} is ignored: {why}", said.origin)
 
 
-def _is_stricter(said: Said, than: str | int | float | None) -> bool:
+def _is_stricter(said: SetValue, than: str | int | float | None) -> bool:
     if isinstance(said.value, str):
         return said.value in MODES and (than not in MODES or is_stricter(cast(Mode, said.value), cast(Mode, than)))
     return said.value < (than if isinstance(than, int | float) else math.inf)

@@ -8,16 +8,15 @@ a fault, which closes the gate until the person sets the file aside (``set_aside
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from time import time
 from typing import Literal
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.policy.entries import Fault
+from callgate.policy.entries import SettingsFault
 from callgate.policy.json_store import Damaged, one_at_a_time, read_record, set_record_aside, write_record
-from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
+from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
@@ -60,15 +59,15 @@ class Memory:
     def in_force(self) -> tuple[ApprovalPolicy, ...]:
         return tuple(each.policy for each in self.policies() if not each.expired)
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[SettingsFault, ...]:
         """Files that exist and cannot be used: the judge must deny every call and name them."""
-        found: list[Fault] = []
+        found: list[SettingsFault] = []
         for scope, file in self._files.items():
             try:
                 self._read(scope)
             except Damaged as error:
                 text = f"these remembered answers cannot be used: the file {error}. Mend it, or set it aside"
-                found.append(Fault(text, Origin("remembered", str(file))))
+                found.append(SettingsFault(text, Origin("remembered", str(file))))
         return tuple(found)
 
     def add(self, policy: ApprovalPolicy) -> Remembered:
@@ -76,8 +75,7 @@ class Memory:
         scope of a session, which is not kept here, and when the file is damaged or cannot be written."""
         if policy.scope == "session":
             raise UsageError("an answer for this session is not remembered beyond it: choose project or user")
-        if not _has_real_moments(policy):
-            raise UsageError("created_at and expires_at must be moments")
+        _check_moments(policy)
         scope: KeptScope = policy.scope
         with one_at_a_time(self._files[scope]):
             found = self._usable(scope)
@@ -89,26 +87,12 @@ class Memory:
 
     def revoke(self, id: str) -> Remembered:
         """Forget it. UsageError when there is none with this id."""
-        found, _ = self._change(id, lambda policy: None)
-        return found
+        return self._change(id, None)
 
-    def narrow(self, id: str, pattern: Pattern) -> Remembered:
-        """Let it cover fewer calls. UsageError when the pattern is plainly not narrower; what two rules cover is for
-        the person to compare."""
-
-        def narrowed(policy: ApprovalPolicy) -> ApprovalPolicy:
-            wider = _is_wider(policy.pattern, pattern)
-            if wider:
-                raise UsageError(f"{pattern.kind} {pattern.value!r} is not narrower: {wider}")
-            return replace(policy, pattern=pattern)
-
-        return self._changed(id, narrowed)
-
-    def expire(self, id: str, at: float) -> Remembered:
-        """Let it end at this moment, in seconds since the epoch. An expired one can be given a later end."""
-        if not math.isfinite(at):
-            raise UsageError(f"{at} is not a moment")
-        return self._changed(id, lambda policy: replace(policy, expires_at=at))
+    def replace(self, id: str, policy: ApprovalPolicy) -> Remembered:
+        """Put this policy in its place; the id stays. UsageError when there is none with this id."""
+        _check_moments(policy)
+        return self._change(id, policy)
 
     def set_aside(self) -> tuple[Path, ...]:
         """Move damaged files out of the way, and say where they are now. What they said is given up."""
@@ -121,26 +105,18 @@ class Memory:
                     moved.append(set_record_aside(file))
         return tuple(moved)
 
-    def _changed(self, id: str, change: Callable[[ApprovalPolicy], ApprovalPolicy]) -> Remembered:
-        _, after = self._change(id, change)
-        assert after is not None
-        return after
-
-    def _change(
-        self, id: str, change: Callable[[ApprovalPolicy], ApprovalPolicy | None]
-    ) -> tuple[Remembered, Remembered | None]:
-        """The remembered answer with this id before and after; None takes it out."""
+    def _change(self, id: str, policy: ApprovalPolicy | None) -> Remembered:
+        """The answer with this id as it is afterwards, or, where None takes it out, as it was."""
         for scope in self._files:
             with one_at_a_time(self._files[scope]):
                 found = self._usable(scope)
                 before = next((each for each in found if each.id == id), None)
                 if before is None:
                     continue
-                policy = change(before.policy)
                 after = policy and Remembered(id, policy, scope, self._is_over(policy))
                 kept = (after if each is before else each for each in found)
                 self._write(scope, [each for each in kept if each is not None])
-                return before, after
+                return after or before
         known = ", ".join(each.id for each in self.policies()) or "none"
         raise UsageError(f"no remembered answer has the id {id!r}; there are: {known}")
 
@@ -196,22 +172,14 @@ def _has_real_moments(policy: ApprovalPolicy) -> bool:
     return math.isfinite(policy.created_at) and math.isfinite(policy.expires_at or 0.0)
 
 
+def _check_moments(policy: ApprovalPolicy) -> None:
+    if not _has_real_moments(policy):
+        raise UsageError("created_at and expires_at must be moments")
+
+
 def _about(policy: ApprovalPolicy) -> tuple[object, ...]:
     return policy.effect, policy.tool, policy.pattern
 
 
 def _new_id(taken: set[str]) -> str:
     return next(drawn for drawn in iter(lambda: os.urandom(3).hex(), "") if drawn not in taken)
-
-
-def _is_wider(old: Pattern | None, new: Pattern) -> str:
-    """The reason why the new one is plainly not narrower, or nothing."""
-    if old is None or old == new:
-        return ""
-    if old.kind == "exact":
-        return "it covers one call alone now"
-    if old.kind == new.kind == "prefix":
-        words = old.value.split()
-        if new.field != old.field or new.value.split()[: len(words)] != words:
-            return f"it must go on from {old.value!r}"
-    return ""

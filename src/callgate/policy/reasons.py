@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from callgate import shell
-from callgate.policy.contents import Command
+from callgate.policy.contents import CommandContent
 from callgate.policy.grants import Grants
 from callgate.policy.rules import Rule, make_rule
 from callgate.policy.shorten import brief
@@ -100,7 +100,7 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
 
 
 def _command_rules(grants: Grants) -> list[Rule]:
-    return [rule for rule in _living(grants) if isinstance(rule.content, Command) and not rule.content.field]
+    return [rule for rule in _living(grants) if isinstance(rule.content, CommandContent) and not rule.content.field]
 
 
 def _living(grants: Grants) -> list[Rule]:
@@ -110,7 +110,7 @@ def _living(grants: Grants) -> list[Rule]:
 
 
 def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
-    return [rule.content.pattern for rule in rules if isinstance(rule.content, Command)]
+    return [rule.content.pattern for rule in rules if isinstance(rule.content, CommandContent)]
 
 
 def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) -> "shell.Granted | shell.Refused":

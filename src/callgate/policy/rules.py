@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import cast, get_args
 
-from callgate.policy.contents import Content, Written, parse_content
-from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Fault, Layer, RuleLine
+from callgate.policy.contents import Content, RuleContent, parse_content
+from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Layer, RuleLine, SettingsFault
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
@@ -180,12 +180,12 @@ class Rulebook:
     denies: tuple[Rule, ...] = ()
     asks: tuple[Rule, ...] = ()
     allows: tuple[Rule, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SettingsFault, ...] = ()
     ignored: tuple[Ignored, ...] = ()
 
     @staticmethod
     def of(
-        lines: Iterable[RuleLine], *, root: str, home: str, now: float = 0.0, faults: Iterable[Fault] = ()
+        lines: Iterable[RuleLine], *, root: str, home: str, now: float = 0.0, faults: Iterable[SettingsFault] = ()
     ) -> "Rulebook":
         """Compile every line and run its self-tests. ``faults`` are those found before, while the files were read."""
         wrong = list(faults)
@@ -193,7 +193,7 @@ class Rulebook:
         rules: list[Rule] = []
         for line in lines:
             made = _compiled(line, root, home)
-            if isinstance(made, Fault):
+            if isinstance(made, SettingsFault):
                 wrong.append(made)
             elif (why := _no_use(line, now)) is not None:
                 ignored.append(Ignored(line, why))
@@ -231,23 +231,25 @@ def _no_use(line: RuleLine, now: float) -> str | None:
     return None
 
 
-def _compiled(line: RuleLine, root: str, home: str) -> Rule | Fault:
+def _compiled(line: RuleLine, root: str, home: str) -> Rule | SettingsFault:
     text, origin = line.text, line.origin
     if origin.layer not in _LAYERS:
-        return Fault(f"the rule {text} comes from {origin.layer!r}, which is no layer of settings", origin)
+        return SettingsFault(f"the rule {text} comes from {origin.layer!r}, which is no layer of settings", origin)
     try:
         rule = make_rule(line.effect, text, origin, root=root, home=home, expires_at=line.expires_at, note=line.note)
     except ValueError as error:
-        return Fault(f"the {line.effect} rule {text} cannot be read: {error}", origin)
+        return SettingsFault(f"the {line.effect} rule {text} cannot be read: {error}", origin)
     for wanted, examples in (("match", line.match), ("not_match", line.not_match)):
         for example in examples:
             try:
                 covered = _tried(rule, example, root, home)
             except ValueError as error:
-                return Fault(f"a self-test of {text} cannot be read: {wanted} {example!r}: {error}", origin)
+                return SettingsFault(f"a self-test of {text} cannot be read: {wanted} {example!r}: {error}", origin)
             if covered is not (wanted == "match"):
                 says = "covers" if covered else "does not cover"
-                return Fault(f"a self-test of {text} fails: {wanted} {example!r}, but the rule {says} it", origin)
+                return SettingsFault(
+                    f"a self-test of {text} fails: {wanted} {example!r}, but the rule {says} it", origin
+                )
     return rule
 
 
@@ -255,4 +257,4 @@ def _tried(rule: Rule, example: str, root: str, home: str) -> bool:
     """The self-tests of a rule without content are names of tools."""
     if rule.content is None:
         return rule.names(example) if rule.effect != "allow" else rule.names_surely(example)
-    return cast(Written, rule.content).tried(example, rule.effect, root=root, home=home)
+    return cast(RuleContent, rule.content).tried(example, rule.effect, root=root, home=home)

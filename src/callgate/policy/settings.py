@@ -25,7 +25,7 @@ from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, TypeGuard, cast
 
 from callgate.policy import toml_lines
-from callgate.policy.entries import IN_REPOSITORY, Fault, HookKind, HookLine, Layer, RuleLine
+from callgate.policy.entries import IN_REPOSITORY, HookKind, HookLine, Layer, RuleLine, SettingsFault
 from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
 from callgate.policy.shorten import brief
 from callgate.policy.toml_lines import Positions, locate
@@ -44,7 +44,7 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) 
 
 
 @noun
-class Said:
+class SetValue:
     """A plain value, and its origin."""
 
     name: str
@@ -61,8 +61,8 @@ class Settings:
     file: str = ""
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
-    plain: tuple[Said, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    plain: tuple[SetValue, ...] = ()
+    faults: tuple[SettingsFault, ...] = ()
     sha256: str = ""
 
 
@@ -74,7 +74,7 @@ def read_settings(file: Path, layer: Layer) -> Settings:
     data, changed_at = found
     parsed = _parse(data)
     if isinstance(parsed, _Wrong):
-        fault = Fault(parsed.text, Origin(layer, str(file), parsed.line))
+        fault = SettingsFault(parsed.text, Origin(layer, str(file), parsed.line))
         return Settings(layer, str(file), faults=(fault,), sha256=sha256(data).hexdigest())
     text, tables = parsed
     return _Reading(file, layer, changed_at, locate(text)).settings(tables, sha256(data).hexdigest())
@@ -82,7 +82,7 @@ def read_settings(file: Path, layer: Layer) -> Settings:
 
 def faulty(file: Path, layer: Layer, text: str) -> Settings:
     """A file that is not even to be opened."""
-    return Settings(layer, str(file), faults=(Fault(text, Origin(layer, str(file))),))
+    return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
 
 
 def shown(value: object) -> str:
@@ -90,7 +90,7 @@ def shown(value: object) -> str:
     return brief(repr(value))
 
 
-def _read(file: Path, layer: Layer) -> tuple[bytes, float] | Fault | None:
+def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | None:
     """The bytes and when they were written; None when there is no such file. Never blocks: pipes and devices are
     refused before they are opened."""
     origin = Origin(layer, str(file))
@@ -102,14 +102,14 @@ def _read(file: Path, layer: Layer) -> tuple[bytes, float] | Fault | None:
             data = opened.read(LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         is_cut = file.is_symlink() or (file.parent.is_symlink() and not file.parent.exists())
-        return Fault("this link leads nowhere: mend or remove it", origin) if is_cut else None
+        return SettingsFault("this link leads nowhere: mend or remove it", origin) if is_cut else None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return Fault(f"this cannot be read ({why}): make it a readable file, or remove it", origin)
+        return SettingsFault(f"this cannot be read ({why}): make it a readable file, or remove it", origin)
     if len(data) > LARGEST:
-        return Fault(f"this is larger than {LARGEST // 1024} KiB: make it smaller", origin)
+        return SettingsFault(f"this is larger than {LARGEST // 1024} KiB: make it smaller", origin)
     if layer not in IN_REPOSITORY and os.name == "posix" and status.st_mode & S_IWOTH:
-        return Fault("anybody may write this file, so it is not to be relied on: chmod o-w it", origin)
+        return SettingsFault("anybody may write this file, so it is not to be relied on: chmod o-w it", origin)
     return data, status.st_mtime
 
 
@@ -170,10 +170,10 @@ class _Reading:
         self._layer: Layer = layer
         self._changed_at = changed_at
         self._places = places
-        self._faults: list[Fault] = []
+        self._faults: list[SettingsFault] = []
         self._rules: list[RuleLine] = []
         self._hooks: list[HookLine] = []
-        self._plain: list[Said] = []
+        self._plain: list[SetValue] = []
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         for name, value in tables.items():
@@ -191,11 +191,11 @@ class _Reading:
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
         return Settings(layer=self._layer, file=str(self._file), rules=rules, hooks=hooks, plain=plain, sha256=digest)
 
-    def _first_faults(self) -> tuple[Fault, ...]:
+    def _first_faults(self) -> tuple[SettingsFault, ...]:
         faults = sorted(self._faults, key=lambda fault: fault.origin.line)
         if len(faults) <= MOST_FAULTS:
             return tuple(faults)
-        more = Fault(f"and {len(faults) - MOST_FAULTS} more faults from here on", faults[MOST_FAULTS].origin)
+        more = SettingsFault(f"and {len(faults) - MOST_FAULTS} more faults from here on", faults[MOST_FAULTS].origin)
         return (*faults[:MOST_FAULTS], more)
 
     def permissions(self, table: dict[str, Any]) -> None:
@@ -239,7 +239,7 @@ class _Reading:
     def _say(self, path: tuple[str, ...], value: object, kind: str) -> None:
         read = self._value(path, value, kind)
         if read is not None:
-            self._plain.append(Said(".".join(path), read, self._origin(path)))
+            self._plain.append(SetValue(".".join(path), read, self._origin(path)))
 
     def _rule(self, effect: Effect, written: object, path: toml_lines.Path) -> None:
         if isinstance(written, str):
@@ -324,7 +324,7 @@ class _Reading:
         self._fault(path, f"there is no setting {shown(_dotted(path))}: {tip}")
 
     def _fault(self, path: toml_lines.Path, text: str) -> None:
-        self._faults.append(Fault(text, self._origin(path)))
+        self._faults.append(SettingsFault(text, self._origin(path)))
 
     def _origin(self, path: toml_lines.Path) -> Origin:
         return Origin(self._layer, str(self._file), self._places.line_of(path))

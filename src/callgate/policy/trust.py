@@ -43,7 +43,7 @@ class Untrusted:
 
 
 @noun
-class Changed:
+class ChangedFolder:
     """It was trusted, and is not as it was. The pairs in ``changed`` are before and after."""
 
     added: tuple[Seen, ...] = ()
@@ -65,11 +65,11 @@ class Changed:
             yield from _diff(before.text, after.text)
 
 
-State = Trusted | Untrusted | Changed
+TrustState = Trusted | Untrusted | ChangedFolder
 
 
 @noun
-class Folder:
+class TrustedFolder:
     """A line of the list of what is trusted. ``problem`` says why its record is of no use."""
 
     root: str
@@ -89,17 +89,17 @@ class Trust:
         """True if there is a record at all; without one there is nothing to compare."""
         return os.path.lexists(self._file(root))
 
-    def state(self, root: Path) -> State:
+    def state(self, root: Path) -> TrustState:
         """The trust in this folder now."""
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
-    def look(self, root: Path) -> tuple[State, tuple[Settings, ...]]:
+    def look(self, root: Path) -> tuple[TrustState, tuple[Settings, ...]]:
         """The same, with the settings of the repository: the very ones that were compared, even if the files change
         meanwhile."""
         found = fingerprint(root)
         return self._compared(root, found), found.settings
 
-    def _compared(self, root: Path, found: Fingerprint) -> State:
+    def _compared(self, root: Path, found: Fingerprint) -> TrustState:
         file = self._file(root)
         try:
             record = self._record(file)
@@ -136,15 +136,15 @@ class Trust:
             raise UsageError(f"{file} cannot be removed: {error.strerror or error}") from error
         return True
 
-    def list(self) -> tuple[Folder, ...]:
+    def list(self) -> tuple[TrustedFolder, ...]:
         """All that is trusted, by path, and records that cannot be read."""
-        found: list[Folder] = []
+        found: list[TrustedFolder] = []
         for file in self._folder.glob("*.json"):
             try:
                 record = self._record(file)
-                found += [Folder(record.root, record.at, len(record.files))] if record else []
+                found += [TrustedFolder(record.root, record.at, len(record.files))] if record else []
             except Damaged as error:
-                found.append(Folder(str(file), problem=f"it {error}"))
+                found.append(TrustedFolder(str(file), problem=f"it {error}"))
         return tuple(sorted(found, key=lambda each: each.root))
 
     def _file(self, root: Path) -> Path:
@@ -171,14 +171,14 @@ class _Record:
     files: tuple[Seen, ...]
 
 
-def _compare(before: tuple[Seen, ...], after: tuple[Seen, ...]) -> Changed | None:
+def _compare(before: tuple[Seen, ...], after: tuple[Seen, ...]) -> ChangedFolder | None:
     old, new = {seen.path: seen for seen in before}, {seen.path: seen for seen in after}
-    found = Changed(
+    found = ChangedFolder(
         tuple(seen for seen in after if seen.path not in old),
         tuple(seen for seen in before if seen.path not in new),
         tuple((old[seen.path], seen) for seen in after if seen.path in old and not seen.is_like(old[seen.path])),
     )
-    return None if found == Changed() else found
+    return None if found == ChangedFolder() else found
 
 
 def _short(seen: Seen) -> str:

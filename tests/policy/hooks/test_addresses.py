@@ -13,7 +13,7 @@ import pytest
 from callgate.host.clock import LoopClock
 from callgate.policy.hooks import addresses
 from callgate.policy.hooks.addresses import Address, Post, parse_address
-from callgate.policy.hooks.protocol import SILENT, Answer, Failure
+from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST
 from callgate.testing import ManualClock
 from callgate.words.decisions import Allow, Deny
@@ -170,7 +170,7 @@ def test_the_socket_has_the_same_limit() -> None:
         port = server.getsockname()[1]
         post = Post(Address(False, "127.0.0.1", port, "/"), "PreToolUse", b"{}", 0.01)
         post.stop()  # nothing to stop yet
-        assert post.send() == Failure("did not answer in time")
+        assert post.send() == HookFailure("did not answer in time")
         post.stop()  # nor any more
 
 
@@ -179,7 +179,7 @@ def test_a_name_for_this_machine_that_leads_elsewhere_gets_nothing(
 ) -> None:
     monkeypatch.setattr(addresses, "_on_this_machine", lambda host: False)
     address = Address(False, "127.0.0.1", server.http.server_port, "/")
-    elsewhere = Failure("is not on this machine, and nothing is posted to others unencrypted")
+    elsewhere = HookFailure("is not on this machine, and nothing is posted to others unencrypted")
     assert Post(address, "PreToolUse", b"{}", 30).send() == elsewhere
     assert server.requests == []
 
@@ -258,7 +258,7 @@ def test_an_address_that_is_not_fit(text: str) -> None:
 def test_answers_are_read_for_the_event_they_are_about(server: Server) -> None:
     address = Address(False, "127.0.0.1", server.http.server_port, "/")
     server.body = as_json(permission("deny", "no")).encode()
-    assert Post(address, "PreToolUse", b"{}", 30).send() == Answer("deny", "no")
-    assert isinstance(Post(address, "Stop", b"{}", 30).send(), Failure)
+    assert Post(address, "PreToolUse", b"{}", 30).send() == HookAnswer("deny", "no")
+    assert isinstance(Post(address, "Stop", b"{}", 30).send(), HookFailure)
     server.body = b" \n"
     assert Post(address, "Stop", b"{}", 30).send() == SILENT

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.entries import Fault
+from callgate.policy.entries import SettingsFault
 from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS
 from callgate.policy.keys import EVENTS
 from callgate.words.decisions import Deny
@@ -70,7 +70,7 @@ def test_a_line_without_a_fault_has_none() -> None:
 
 def test_an_event_that_does_not_exist_is_a_fault() -> None:
     bench = Bench(command("true", "PreTooluse", line=4))
-    assert bench.hooks.faults == (Fault("there is no event 'PreTooluse' for hooks", origin(line=4)),)
+    assert bench.hooks.faults == (SettingsFault("there is no event 'PreTooluse' for hooks", origin(line=4)),)
 
 
 @rows("matcher", ["(", "a{99999999999}", "[[a]", "**", "(?i", "a" + "(" * 5000])

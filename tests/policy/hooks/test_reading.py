@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.host.processes import Finished
-from callgate.policy.hooks.protocol import SILENT, SUBJECTS, TAKES_TEXT, Answer, Failure
+from callgate.policy.hooks.protocol import SILENT, SUBJECTS, TAKES_TEXT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST, LONGEST, cut_text, read_answer, read_exit, read_json, read_text
 from callgate.policy.keys import EVENTS
 from tests.rows import rows
@@ -30,12 +30,12 @@ def own(**fields: Any) -> dict[str, Any]:
 @rows("cut", [False, True])
 @rows("event", EVENTS)
 def test_exit_2_blocks_whatever_is_on_stdout(stdout: bytes, cut: bool, event: str) -> None:
-    assert read_exit(event, Finished(2, stdout, b" not on Friday\n", cut=cut)) == Answer("deny", "not on Friday")
+    assert read_exit(event, Finished(2, stdout, b" not on Friday\n", cut=cut)) == HookAnswer("deny", "not on Friday")
 
 
 def test_exit_2_without_a_word_blocks_too() -> None:
-    assert read_exit(PRE, Finished(2)) == Answer("deny", BLOCKED)
-    assert read_exit(PRE, Finished(2, b"", b"\xff")) == Answer("deny", "\N{REPLACEMENT CHARACTER}")
+    assert read_exit(PRE, Finished(2)) == HookAnswer("deny", BLOCKED)
+    assert read_exit(PRE, Finished(2, b"", b"\xff")) == HookAnswer("deny", "\N{REPLACEMENT CHARACTER}")
 
 
 @rows(
@@ -48,17 +48,17 @@ def test_exit_2_without_a_word_blocks_too() -> None:
     ],
 )
 def test_other_codes_are_failures_with_what_the_hook_complained_about(code: int, why: str) -> None:
-    assert read_exit(PRE, Finished(code, ALLOWING, b"oops\n")) == Failure(why, "oops")
+    assert read_exit(PRE, Finished(code, ALLOWING, b"oops\n")) == HookFailure(why, "oops")
 
 
 def test_exit_0_is_read_from_stdout_alone() -> None:
     assert read_exit(PRE, Finished(0)) == SILENT
-    assert read_exit(PRE, Finished(0, ALLOWING, b"chatter")) == Answer("allow")
-    assert read_exit(PRE, Finished(0, ALLOWING, b"much chatter", cut=True)) == Answer("allow")
+    assert read_exit(PRE, Finished(0, ALLOWING, b"chatter")) == HookAnswer("allow")
+    assert read_exit(PRE, Finished(0, ALLOWING, b"much chatter", cut=True)) == HookAnswer("allow")
 
 
 def test_more_output_than_anybody_reads_is_a_failure() -> None:
-    assert read_exit(PRE, Finished(0, b" " * LARGEST, cut=True)) == Failure("wrote more than anybody reads")
+    assert read_exit(PRE, Finished(0, b" " * LARGEST, cut=True)) == HookFailure("wrote more than anybody reads")
     assert read_exit(PRE, Finished(0, b" " * (LARGEST - 1))) == SILENT
 
 
@@ -67,7 +67,7 @@ def test_more_output_than_anybody_reads_is_a_failure() -> None:
 
 @rows("event", EVENTS)
 def test_plain_text_is_context_where_there_is_a_place_for_it_and_shown_elsewhere(event: str) -> None:
-    expected = Answer(context="mind the gap") if event in TAKES_TEXT else Answer(shown=("mind the gap",))
+    expected = HookAnswer(context="mind the gap") if event in TAKES_TEXT else HookAnswer(shown=("mind the gap",))
     assert read_text(event, b"\n mind the gap \n") == expected
     assert read_text(event, b" \n") == SILENT
 
@@ -92,30 +92,30 @@ def test_text_takers_are_those_of_the_protocol() -> None:
     ],
 )
 def test_output_that_may_mean_something_but_cannot_be_read_is_a_failure(stdout: bytes, why: str) -> None:
-    assert read_text(PRE, stdout) == Failure(why)
+    assert read_text(PRE, stdout) == HookFailure(why)
 
 
 @rows("stdout", [b"[1]", b'"text"', b"42", b"null", b"a {b}", b'a\n{"b": 1}', b"a\n{b", b"\n\n["])
 def test_text_that_only_looks_a_little_like_json_is_text(stdout: bytes) -> None:
-    assert read_text(PRE, stdout) == Answer(shown=(stdout.decode().strip(),))
+    assert read_text(PRE, stdout) == HookAnswer(shown=(stdout.decode().strip(),))
 
 
 def test_answers_are_looked_for_at_a_few_places_only() -> None:
     noise = "noise" + "\n{" * 19
     answer = '\n{"decision": "block"}'
-    assert read_text(PRE, (noise + answer).encode()) == Failure("wrote other text before its JSON")
-    assert read_text(PRE, (noise + "\n{" + answer).encode()) == Answer(shown=(noise + "\n{" + answer,))
+    assert read_text(PRE, (noise + answer).encode()) == HookFailure("wrote other text before its JSON")
+    assert read_text(PRE, (noise + "\n{" + answer).encode()) == HookAnswer(shown=(noise + "\n{" + answer,))
 
 
 def test_a_byte_order_mark_is_no_text() -> None:
-    assert read_text(PRE, b"\xef\xbb\xbf" + ALLOWING) == Answer("allow")
+    assert read_text(PRE, b"\xef\xbb\xbf" + ALLOWING) == HookAnswer("allow")
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
     assert cut_text("x" * LONGEST) == "x" * LONGEST
     assert cut_text("x" * LONGEST + "yz") == "x" * LONGEST + " [2 more characters]"
     answer = read_answer(PRE, {"decision": "block", "reason": "r" * (LONGEST + 1)})
-    assert answer == Answer("deny", "r" * LONGEST + " [1 more characters]")
+    assert answer == HookAnswer("deny", "r" * LONGEST + " [1 more characters]")
 
 
 # ---- fields -------------------------------------------------------------------------------------------------------
@@ -129,45 +129,45 @@ def test_long_texts_are_cut_and_say_so() -> None:
         (PRE, {"suppressOutput": "anything"}, SILENT),
         (PRE, {"hookSpecificOutput": {}}, SILENT),
         (PRE, own(hookEventName="PreToolUse"), SILENT),
-        (PRE, {"systemMessage": "hello"}, Answer(shown=("hello",))),
-        (PRE, {"continue": False}, Answer(stop="a hook stopped the work")),
-        (PRE, {"continue": False, "stopReason": "enough"}, Answer(stop="enough")),
-        (PRE, {"continue": False, "decision": "block", "reason": "r"}, Answer("deny", "r", stop="r")),
+        (PRE, {"systemMessage": "hello"}, HookAnswer(shown=("hello",))),
+        (PRE, {"continue": False}, HookAnswer(stop="a hook stopped the work")),
+        (PRE, {"continue": False, "stopReason": "enough"}, HookAnswer(stop="enough")),
+        (PRE, {"continue": False, "decision": "block", "reason": "r"}, HookAnswer("deny", "r", stop="r")),
         (PRE, {"stopReason": "not asked for"}, SILENT),
-        (PRE, {"decision": "block"}, Answer("deny", BLOCKED)),
-        (PRE, {"decision": "block", "reason": "no"}, Answer("deny", "no")),
-        (PRE, {"decision": "approve", "reason": "ok"}, Answer("allow", "ok")),
+        (PRE, {"decision": "block"}, HookAnswer("deny", BLOCKED)),
+        (PRE, {"decision": "block", "reason": "no"}, HookAnswer("deny", "no")),
+        (PRE, {"decision": "approve", "reason": "ok"}, HookAnswer("allow", "ok")),
         (PRE, {"reason": "about nothing"}, SILENT),
-        (POST, {"decision": "block", "reason": "lint"}, Answer("deny", "lint")),
-        (PRE, own(permissionDecision="allow", permissionDecisionReason="fine"), Answer("allow", "fine")),
-        (PRE, own(permissionDecision="ask", permissionDecisionReason="sure?"), Answer("ask", "sure?")),
-        (PRE, own(permissionDecision="deny", permissionDecisionReason="no"), Answer("deny", "no")),
-        (PRE, own(permissionDecision="deny"), Answer("deny", BLOCKED)),
-        (PRE, {"reason": "r", **own(permissionDecision="ask")}, Answer("ask", "r")),
-        (PRE, {"decision": "approve", **own(permissionDecision="deny")}, Answer("deny", BLOCKED)),
-        (PRE, {"decision": "approve", "reason": "a", **own(permissionDecision="ask")}, Answer("ask", "a")),
-        (PRE, {"decision": "block", "reason": "b", **own(permissionDecision="allow")}, Answer("deny", "b")),
-        (PRE, own(updatedInput={"a": 1}), Answer(arguments={"a": 1})),
-        (PRE, own(updatedInput={}), Answer(arguments={})),
-        (PRE, own(additionalContext="c"), Answer(context="c")),
-        (POST, own(hookEventName=POST, additionalContext="c"), Answer(context="c")),
-        (ASKED, own(decision={"behavior": "allow"}), Answer("allow")),
-        (ASKED, own(decision={"behavior": "allow", "updatedInput": {"a": 2}}), Answer("allow", arguments={"a": 2})),
-        (ASKED, own(decision={"behavior": "allow", "updatedInput": {}}), Answer("allow", arguments={})),
-        (ASKED, own(decision={"behavior": "deny", "message": "no"}), Answer("deny", "no")),
+        (POST, {"decision": "block", "reason": "lint"}, HookAnswer("deny", "lint")),
+        (PRE, own(permissionDecision="allow", permissionDecisionReason="fine"), HookAnswer("allow", "fine")),
+        (PRE, own(permissionDecision="ask", permissionDecisionReason="sure?"), HookAnswer("ask", "sure?")),
+        (PRE, own(permissionDecision="deny", permissionDecisionReason="no"), HookAnswer("deny", "no")),
+        (PRE, own(permissionDecision="deny"), HookAnswer("deny", BLOCKED)),
+        (PRE, {"reason": "r", **own(permissionDecision="ask")}, HookAnswer("ask", "r")),
+        (PRE, {"decision": "approve", **own(permissionDecision="deny")}, HookAnswer("deny", BLOCKED)),
+        (PRE, {"decision": "approve", "reason": "a", **own(permissionDecision="ask")}, HookAnswer("ask", "a")),
+        (PRE, {"decision": "block", "reason": "b", **own(permissionDecision="allow")}, HookAnswer("deny", "b")),
+        (PRE, own(updatedInput={"a": 1}), HookAnswer(arguments={"a": 1})),
+        (PRE, own(updatedInput={}), HookAnswer(arguments={})),
+        (PRE, own(additionalContext="c"), HookAnswer(context="c")),
+        (POST, own(hookEventName=POST, additionalContext="c"), HookAnswer(context="c")),
+        (ASKED, own(decision={"behavior": "allow"}), HookAnswer("allow")),
+        (ASKED, own(decision={"behavior": "allow", "updatedInput": {"a": 2}}), HookAnswer("allow", arguments={"a": 2})),
+        (ASKED, own(decision={"behavior": "allow", "updatedInput": {}}), HookAnswer("allow", arguments={})),
+        (ASKED, own(decision={"behavior": "deny", "message": "no"}), HookAnswer("deny", "no")),
         (
             ASKED,
             own(decision={"behavior": "deny", "interrupt": True}),
-            Answer("deny", BLOCKED, stop="a hook stopped the work"),
+            HookAnswer("deny", BLOCKED, stop="a hook stopped the work"),
         ),
-        (ASKED, own(decision={"behavior": "deny", "interrupt": False}), Answer("deny", BLOCKED)),
-        (ASKED, own(decision={"behavior": "allow", "interrupt": True}), Answer("allow")),
-        (ASKED, {"reason": "r", **own(decision={"behavior": "deny"})}, Answer("deny", "r")),
-        (ASKED, {"decision": "approve"}, Answer("allow")),
-        (ASKED, {"decision": "block"}, Answer("deny", BLOCKED)),
+        (ASKED, own(decision={"behavior": "deny", "interrupt": False}), HookAnswer("deny", BLOCKED)),
+        (ASKED, own(decision={"behavior": "allow", "interrupt": True}), HookAnswer("allow")),
+        (ASKED, {"reason": "r", **own(decision={"behavior": "deny"})}, HookAnswer("deny", "r")),
+        (ASKED, {"decision": "approve"}, HookAnswer("allow")),
+        (ASKED, {"decision": "block"}, HookAnswer("deny", BLOCKED)),
     ],
 )
-def test_an_answer_is_what_its_fields_say(event: str, said: dict[str, Any], answer: Answer) -> None:
+def test_an_answer_is_what_its_fields_say(event: str, said: dict[str, Any], answer: HookAnswer) -> None:
     assert read_answer(event, said) == answer
     assert read_json(event, json.dumps(said)) == answer
 
@@ -188,15 +188,15 @@ def test_null_is_the_same_as_nothing() -> None:
     ],
 )
 def test_fields_that_nobody_knows_are_named(said: dict[str, Any], unknown: str) -> None:
-    assert read_answer(PRE, said) == Answer(shown=(f"said what nobody here understands: {unknown}",))
+    assert read_answer(PRE, said) == HookAnswer(shown=(f"said what nobody here understands: {unknown}",))
 
 
 def test_unknown_fields_of_a_choice_are_named_and_never_at_length() -> None:
     answer = read_answer(ASKED, own(decision={"behavior": "allow", "updatedPermissions": []}))
     named = "hookSpecificOutput.decision.updatedPermissions"
-    assert answer == Answer("allow", shown=(f"said what nobody here understands: {named}",))
+    assert answer == HookAnswer("allow", shown=(f"said what nobody here understands: {named}",))
     long = read_answer(PRE, {"x" * 1000: 1, "systemMessage": "m"})
-    assert isinstance(long, Answer)
+    assert isinstance(long, HookAnswer)
     assert long.shown == ("m", f"said what nobody here understands: {'x' * 200}")
 
 
@@ -237,7 +237,7 @@ def test_unknown_fields_of_a_choice_are_named_and_never_at_length() -> None:
 def test_a_wrong_value_is_a_failure(event: str, said: Any, why: str) -> None:
     """``~`` stands for hookSpecificOutput."""
     why = why.replace("~", "hookSpecificOutput")
-    assert read_answer(event, said) == Failure(f"gave an answer that cannot be read: {why}")
+    assert read_answer(event, said) == HookFailure(f"gave an answer that cannot be read: {why}")
 
 
 JSON = st.recursive(
@@ -264,7 +264,7 @@ ANSWERS = st.builds(lambda top, inner: {**top, "hookSpecificOutput": inner}, TOP
 @given(st.sampled_from(sorted(EVENTS)), ANSWERS)
 def test_reading_never_raises_and_never_finds_more_than_was_said(event: str, said: Any) -> None:
     answer = read_json(event, json.dumps(said))
-    if isinstance(answer, Failure):
+    if isinstance(answer, HookFailure):
         return
     inner = said.get("hookSpecificOutput") or {}
     if answer.verdict is not None:
@@ -285,10 +285,10 @@ def test_reading_never_raises_and_never_finds_more_than_was_said(event: str, sai
 def test_any_output_with_any_code_is_an_answer_or_a_failure(stdout: bytes, code: int) -> None:
     answer = read_exit(PROMPT, Finished(code, stdout, stdout))
     if code == 2:
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, HookAnswer)
         assert answer.verdict == "deny"
     elif code != 0:
-        assert isinstance(answer, Failure)
+        assert isinstance(answer, HookFailure)
 
 
 def test_every_subject_belongs_to_an_event() -> None:
@@ -300,8 +300,8 @@ BLOCKING = b'{"decision": "block", "reason": "no"}'
 
 @rows("rest", [b"\ndone", b" {}", b'\n{"decision": "approve"}', b"}"])
 def test_a_block_counts_whatever_is_written_after_it(rest: bytes) -> None:
-    assert read_text(PRE, BLOCKING + rest) == Answer("deny", "no")
+    assert read_text(PRE, BLOCKING + rest) == HookAnswer("deny", "no")
     stops = read_text(PRE, b'{"continue": false, "stopReason": "enough"}' + rest)
-    assert isinstance(stops, Answer)
+    assert isinstance(stops, HookAnswer)
     assert stops.stop == "enough"
-    assert read_text(PRE, ALLOWING + rest) == Failure("wrote other text after its JSON")
+    assert read_text(PRE, ALLOWING + rest) == HookFailure("wrote other text after its JSON")

@@ -3,35 +3,33 @@
 Everything here blocks, and nothing runs: hooks are not asked, and the tools need not be there.
 """
 
-from callgate.admin.policy.bench import Asked, Bench
-from callgate.admin.policy.calls import CONTENT, Ruling
-from callgate.admin.policy.trusting import trust_store
-from callgate.admin.policy.workspace import Answer, Explained, Policy
-from callgate.policy.entries import Fault
-from callgate.policy.explain import Reading, Step
+from callgate.admin.policy.judging import CONTENT, CallJudge, CallToJudge, Ruling
+from callgate.admin.policy.workspace_policy import KeptAnswer, WorkspacePolicy, trust_store
+from callgate.policy.entries import SettingsFault
+from callgate.policy.explain import ExplainedStep, Explanation, Reading
 from callgate.policy.fingerprint import Fingerprint, fingerprint
 from callgate.policy.rules import Rule
-from callgate.policy.trust import Changed, Folder, State, Trust, Trusted, Untrusted
+from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, TrustState, Untrusted
 
 __all__ = [
     "CONTENT",
-    "Answer",
-    "Asked",
-    "Bench",
-    "Changed",
-    "Explained",
-    "Fault",
+    "CallJudge",
+    "CallToJudge",
+    "ChangedFolder",
+    "ExplainedStep",
+    "Explanation",
     "Fingerprint",
-    "Folder",
-    "Policy",
+    "KeptAnswer",
     "Reading",
     "Rule",
     "Ruling",
-    "State",
-    "Step",
+    "SettingsFault",
     "Trust",
+    "TrustState",
     "Trusted",
+    "TrustedFolder",
     "Untrusted",
+    "WorkspacePolicy",
     "fingerprint",
     "trust_store",
 ]

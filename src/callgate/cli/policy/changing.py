@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterable
 
-from callgate.admin.policy import Policy
+from callgate.admin.policy import WorkspacePolicy
 from callgate.cli.policy.listing import answer_lines, until
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import out, put
@@ -12,7 +12,7 @@ from callgate.cli.terminal import Line, Span, paragraph
 
 def add(options: Namespace) -> int:
     """The id stands on the first line, for programs."""
-    answer = Policy(options.root).remember(
+    answer = WorkspacePolicy(options.root).remember(
         options.effect, options.rule, scope=options.scope, expires_at=options.expires, note=options.note
     )
     stream = out()
@@ -21,7 +21,7 @@ def add(options: Namespace) -> int:
 
 
 def revoke(options: Namespace) -> int:
-    policy = Policy(options.root)
+    policy = WorkspacePolicy(options.root)
     if options.damaged:
         aside = policy.set_aside()
         _say([f"set aside: {path}" for path in aside] or ["no file is damaged"])
@@ -32,13 +32,13 @@ def revoke(options: Namespace) -> int:
 
 
 def narrow(options: Namespace) -> int:
-    before, after = Policy(options.root).narrow(options.id, options.rule)
+    before, after = WorkspacePolicy(options.root).narrow(options.id, options.rule)
     _say([f"{after.id}: {after.policy.effect} {after.covers}, and no more {before.covers}"])
     return 0
 
 
 def expire(options: Namespace) -> int:
-    answer = Policy(options.root).expire(options.id, options.when)
+    answer = WorkspacePolicy(options.root).expire(options.id, options.when)
     _say([f"{answer.id}: {answer.policy.effect} {answer.covers} {until(answer)}"])
     return 0
 

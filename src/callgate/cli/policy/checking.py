@@ -4,20 +4,20 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from callgate.admin.policy import Changed, Fault, Policy, Trusted
+from callgate.admin.policy import ChangedFolder, SettingsFault, Trusted, WorkspacePolicy
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import counted, out, put
 from callgate.cli.terminal import Line, Span, paragraph
 
 
 def check(options: Namespace) -> int:
-    policy = Policy(options.root)
+    policy = WorkspacePolicy(options.root)
     stream = out()
     put(_lines(policy, room_on(stream)), stream)
     return 1 if policy.faults else 0
 
 
-def _lines(policy: Policy, room: int) -> Iterator[Line]:
+def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
     config = policy.config
     yield from paragraph(f"workspace {config.root}, {_trusted(policy)}", room, hang=2)
     origin = next((f" ({said.origin})" for said in config.said if said.name == "mode"), "")
@@ -37,15 +37,15 @@ def _lines(policy: Policy, room: int) -> Iterator[Line]:
         yield (Span("nothing is wrong", "green"),)
 
 
-def _trusted(policy: Policy) -> str:
+def _trusted(policy: WorkspacePolicy) -> str:
     state = policy.config.trust
     if isinstance(state, Trusted):
         return "trusted"
-    return "changed since it was trusted" if isinstance(state, Changed) else "not trusted"
+    return "changed since it was trusted" if isinstance(state, ChangedFolder) else "not trusted"
 
 
-def _counts(policy: Policy) -> str:
-    rules, config = policy.rules, policy.config
+def _counts(policy: WorkspacePolicy) -> str:
+    rules, config = policy.rulebook.rules, policy.config
     layers = Counter(rule.origin.layer for rule in rules)
     where = f" ({', '.join(f'{many} {layer}' for layer, many in layers.items())})" if rules else ""
     tests = sum(len(line.match) + len(line.not_match) for line in config.rules)
@@ -60,6 +60,6 @@ def _counts(policy: Policy) -> str:
     )
 
 
-def _listed(faults: Sequence[Fault], room: int) -> Iterator[Line]:
+def _listed(faults: Sequence[SettingsFault], room: int) -> Iterator[Line]:
     for fault in faults:
         yield from paragraph(str(fault), room, indent=2, hang=2)

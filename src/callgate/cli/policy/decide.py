@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO, cast
 
-from callgate.admin.policy import Asked, Bench, Ruling
+from callgate.admin.policy import CallJudge, CallToJudge, Ruling
 from callgate.cli.policy.words import origin_as_json
 from callgate.cli.session.output import put_json, say
 from callgate.words.errors import UsageError
@@ -20,7 +20,7 @@ class _BadLine(Exception):
 
 
 def decide(options: Namespace) -> int:
-    bench = Bench(options.settings)
+    bench = CallJudge(options.settings)
     if options.file not in (None, "-"):
         with open(options.file, "rb") as lines:
             return decide_lines(lines, sys.stdout, bench)
@@ -29,7 +29,7 @@ def decide(options: Namespace) -> int:
     return decide_lines(sys.stdin.buffer, sys.stdout, bench)
 
 
-def decide_lines(lines: Iterable[bytes], out: TextIO, bench: Bench) -> int:
+def decide_lines(lines: Iterable[bytes], out: TextIO, bench: CallJudge) -> int:
     """Answers each line as it comes, so that it can serve as a co-process. 1 if a line could not be used, else 0."""
     code = 0
     for number, line in enumerate(lines, 1):
@@ -51,7 +51,7 @@ def as_json(ruling: Ruling) -> dict[str, Any]:
     return {**found, **origin_as_json(ruling.origin), **risk}
 
 
-def _asked(line: bytes) -> Asked:
+def _asked(line: bytes) -> CallToJudge:
     given = _read(line)
     for key in given:
         if key not in KEYS:
@@ -66,7 +66,7 @@ def _asked(line: bytes) -> Asked:
         raise _BadLine('"arguments" is an object, as in {"command": "ls"}')
     allow, ask, deny = (_rules(given, key) for key in ("allow", "ask", "deny"))
     # The judge refuses an unknown mode.
-    return Asked(tool, cast(dict[str, Any], arguments), allow, ask, deny, cast(Any, mode), root or "")
+    return CallToJudge(tool, cast(dict[str, Any], arguments), allow, ask, deny, cast(Any, mode), root or "")
 
 
 def _read(line: bytes) -> dict[str, Any]:

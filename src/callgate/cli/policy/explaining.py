@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from json import dumps
 from typing import Any
 
-from callgate.admin.policy import CONTENT, Explained, Policy, Reading, Step
+from callgate.admin.policy import CONTENT, ExplainedStep, Explanation, Reading, Ruling, WorkspacePolicy
 from callgate.cli.parsing import USAGE
 from callgate.cli.policy.decide import as_json
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
@@ -28,14 +28,14 @@ def explain(options: Namespace) -> int:
         return USAGE
     if hint:
         say(f"{tool} is judged as a tool that nothing is known of{hint}")
-    policy = Policy(options.root, mode=options.mode)
-    found = policy.explain(tool, arguments)
+    policy = WorkspacePolicy(options.root, mode=options.mode)
+    ruling, found = policy.explain(tool, arguments)
     stream = out()
     if options.json:
         about = {"tool": tool, "arguments": arguments, "mode": policy.config.mode, "root": str(policy.config.root)}
-        put_json({**about, **_as_json(found)}, stream)
+        put_json({**about, **_as_json(ruling, found)}, stream)
     else:
-        put(_lines(tool, arguments, found, room_on(stream)), stream)
+        put(_lines(tool, arguments, ruling, found, room_on(stream)), stream)
     return 0
 
 
@@ -49,7 +49,7 @@ def _arguments(options: Namespace) -> dict[str, Any] | None:
     return None if options.tool not in CONTENT else {CONTENT[options.tool]: options.content, **given}
 
 
-def _as_json(found: Explained) -> dict[str, Any]:
+def _as_json(ruling: Ruling, found: Explanation) -> dict[str, Any]:
     rules = [
         {
             "effect": each.rule.effect,
@@ -61,16 +61,15 @@ def _as_json(found: Explained) -> dict[str, Any]:
         for each in found.rules
     ]
     checks = [{"check": step.check, "said": step.said, "decided": step.decided} for step in found.steps]
-    return {**as_json(found.ruling), "checks": checks, "rules": rules}
+    return {**as_json(ruling), "checks": checks, "rules": rules}
 
 
-def _lines(tool: str, arguments: Mapping[str, Any], found: Explained, room: int) -> Iterator[Line]:
+def _lines(tool: str, arguments: Mapping[str, Any], ruling: Ruling, found: Explanation, room: int) -> Iterator[Line]:
     yield (Span(tool, "bold"),)
     for name, value in arguments.items():
         text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
         for line in excerpt(f"{name}: {text}", lines=10, chars=_SHOWN).text.split("\n"):
             yield from paragraph(Safe(line), room, indent=2, hang=2)
-    ruling = found.ruling
     origin = f" ({ruling.origin})" if str(ruling.origin) else ""
     yield from item(ruling.decision, f"by {ruling.by}{origin}", ruling.why, room, f"bold {COLOURS[ruling.decision]}")
     if ruling.risk:
@@ -84,7 +83,7 @@ def _lines(tool: str, arguments: Mapping[str, Any], found: Explained, room: int)
         yield from _reading(reading, room)
 
 
-def _step(step: Step, room: int) -> Iterator[Line]:
+def _step(step: ExplainedStep, room: int) -> Iterator[Line]:
     mark, style = (">", "bold") if step.decided else ("-", "dim")
     yield from paragraph(f"{mark} {step.check}: {step.said}", room, style, indent=2, hang=2)
 

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from callgate.admin.policy import Answer, Policy, Rule
+from callgate.admin.policy import KeptAnswer, Rule, WorkspacePolicy
 from callgate.admin.sessions import moment
 from callgate.cli.policy.words import COLOURS, item, origin_as_json, room_on
 from callgate.cli.session.output import counted, out, put, put_json, say
@@ -13,10 +13,10 @@ from callgate.formats.jsonable import to_json
 
 
 def list_rules(options: Namespace) -> int:
-    policy = Policy(options.root)
+    policy = WorkspacePolicy(options.root)
     stream = out()
     if options.json:
-        for rule in policy.rules:
+        for rule in policy.rulebook.rules:
             put_json(_rule_as_json(rule), stream)
         for answer in policy.answers():
             put_json(_answer_as_json(answer), stream)
@@ -33,7 +33,7 @@ def _rule_as_json(rule: Rule) -> dict[str, Any]:
     return {**about, "expires_at": rule.expires_at, "note": rule.note}
 
 
-def _answer_as_json(answer: Answer) -> dict[str, Any]:
+def _answer_as_json(answer: KeptAnswer) -> dict[str, Any]:
     policy = answer.policy
     return {
         "kind": "answer",
@@ -52,23 +52,23 @@ def _answer_as_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _lines(policy: Policy, room: int) -> Iterator[Line]:
-    rules, answers = policy.rules, policy.answers()
+def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
+    rules, answers = policy.rulebook.rules, policy.answers()
     yield (Span(f"{counted(len(rules), 'rule')} in force", "bold"),)
     for rule in rules:
         until = f"until {moment(rule.expires_at)}" if rule.expires_at is not None else ""
         below = "; ".join(part for part in (str(rule.origin), until, rule.note) if part)
         yield from item(f"  {rule.effect:5}", rule.text, below, room, COLOURS[rule.effect])
-    if policy.ignored:
-        yield (Span(f"{counted(len(policy.ignored), 'rule')} without effect", "bold"),)
-    for each in policy.ignored:
+    if policy.rulebook.ignored:
+        yield (Span(f"{counted(len(policy.rulebook.ignored), 'rule')} without effect", "bold"),)
+    for each in policy.rulebook.ignored:
         yield from item(f"  {each.line.effect:5}", each.line.text, f"{each.line.origin}; {each.why}", room, "dim")
     yield (Span(counted(len(answers), "remembered answer"), "bold"),)
     for answer in answers:
         yield from answer_lines(answer, room)
 
 
-def answer_lines(answer: Answer, room: int) -> Iterator[Line]:
+def answer_lines(answer: KeptAnswer, room: int) -> Iterator[Line]:
     policy = answer.policy
     said = (
         "in every folder" if policy.scope == "user" else "in this folder",
@@ -82,7 +82,7 @@ def answer_lines(answer: Answer, room: int) -> Iterator[Line]:
     yield from item(mark, answer.covers, "; ".join(part for part in said if part), room, style)
 
 
-def until(answer: Answer) -> str:
+def until(answer: KeptAnswer) -> str:
     at = answer.policy.expires_at
     if at is None:
         return "for ever"

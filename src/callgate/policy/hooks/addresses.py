@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from callgate.policy.hooks.protocol import SILENT, Answer, Failure
+from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST, read_json
 from callgate.words.noun import noun
 
@@ -68,14 +68,14 @@ class Post:
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
 
-    def send(self) -> Answer | Failure:
+    def send(self) -> HookAnswer | HookFailure:
         self._connection = connection = self._connect()
         try:
             return self._talk(connection)
         except TimeoutError:
-            return Failure("did not answer in time")
+            return HookFailure("did not answer in time")
         except (OSError, HTTPException) as error:
-            return Failure("could not be reached", type(error).__name__)
+            return HookFailure("could not be reached", type(error).__name__)
         finally:
             connection.close()
 
@@ -85,16 +85,16 @@ class Post:
             return HTTPSConnection(host, port, timeout=self._timeout, context=ssl.create_default_context())
         return HTTPConnection(host, port, timeout=self._timeout)
 
-    def _talk(self, connection: HTTPConnection) -> Answer | Failure:
+    def _talk(self, connection: HTTPConnection) -> HookAnswer | HookFailure:
         connection.connect()
         if not self._address.secure and not _on_this_machine(connection.sock.getpeername()[0]):
-            return Failure("is not on this machine, and nothing is posted to others unencrypted")
+            return HookFailure("is not on this machine, and nothing is posted to others unencrypted")
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "callgate"}
         connection.request("POST", self._address.path, self._body, headers)
         response = connection.getresponse()
         if not 200 <= response.status < 300:
-            return Failure(f"answered with status {response.status}")
+            return HookFailure(f"answered with status {response.status}")
         data = response.read(LARGEST + 1)
         if len(data) > LARGEST:
-            return Failure("answered with more than anybody reads")
+            return HookFailure("answered with more than anybody reads")
         return read_json(self._event, data) if data.strip() else SILENT

@@ -10,15 +10,15 @@ from typing import Any
 
 from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.threads import in_thread
-from callgate.policy.entries import Fault, HookLine
+from callgate.policy.entries import HookLine, SettingsFault
 from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.matching import Hook, load, without_twins
-from callgate.policy.hooks.merge import Merged, Said, merge
+from callgate.policy.hooks.merge import HookReply, MergedAnswers, merge
 from callgate.policy.hooks.protocol import (
     CALL_EVENTS,
     ONLY_TOLD,
     SUBJECTS,
-    Failure,
+    HookFailure,
     facts,
     facts_of_ask,
     facts_of_call,
@@ -48,7 +48,9 @@ class Outcome:
 
 
 UNTOUCHED = Outcome()
-_CHANGED = Failure("was not run", "files of this folder changed since you trusted it; look at them with callgate trust")
+_CHANGED = HookFailure(
+    "was not run", "files of this folder changed since you trusted it; look at them with callgate trust"
+)
 
 
 class Hooks:
@@ -76,7 +78,7 @@ class Hooks:
     ) -> None:
         given = functions or {}
         self._hooks, faults = load(lines, given)
-        self.faults: tuple[Fault, ...] = faults
+        self.faults: tuple[SettingsFault, ...] = faults
         self._around = Surroundings(str(root), clock, scrubbed(os.environ if environ is None else environ), given)
         self._covers = covers
         self._report = report
@@ -173,7 +175,9 @@ class Hooks:
             self._tell(f"the condition of {hook.name} ({hook.line.origin}) failed: {in_words(error)}", case)
             return hook.fail_closed
 
-    async def _ask(self, event: str, chosen: Sequence[Hook], told: Mapping[str, Any], case: Case | None) -> Merged:
+    async def _ask(
+        self, event: str, chosen: Sequence[Hook], told: Mapping[str, Any], case: Case | None
+    ) -> MergedAnswers:
         around = self._around
         known = facts(self._session, self._transcript, around.root, event)
         payload = json.dumps({**known, **told, "hook_event_name": event}, allow_nan=False).encode()
@@ -190,12 +194,12 @@ class Hooks:
         self._report(Noted(self._around.clock.now(), text, "warning", case.call_id if case else None))
 
 
-async def _said(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> Said:
+async def _said(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> HookReply:
     answer = hook.answered or (_CHANGED if barred else await ask(hook.line, payload, around))
-    return Said(hook.place, hook.name, hook.line.origin, answer, hook.fail_closed, hook.only_tightens)
+    return HookReply(hook.place, hook.name, hook.line.origin, answer, hook.fail_closed, hook.only_tightens)
 
 
-def _denied(merged: Merged) -> Deny | None:
+def _denied(merged: MergedAnswers) -> Deny | None:
     """A denial, or the wish that the agent stop: then this call is not run either."""
     if merged.stop is not None:
         by = merged.by if merged.verdict == "deny" else merged.stop_by

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from callgate.policy.entries import IN_REPOSITORY, Fault, HookLine
+from callgate.policy.entries import IN_REPOSITORY, HookLine, SettingsFault
 from callgate.policy.hooks.addresses import parse_address
-from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS, Answer, Failure
+from callgate.policy.hooks.protocol import CALL_EVENTS, SUBJECTS, HookAnswer, HookFailure
 from callgate.policy.hooks.runners import Function, target_fault
 from callgate.policy.keys import EVENTS
 from callgate.words.noun import noun
@@ -25,7 +25,7 @@ class Hook:
     line: HookLine
     name: str
     pattern: re.Pattern[str] | None = None
-    answered: Answer | Failure | None = None
+    answered: HookAnswer | HookFailure | None = None
     fail_closed: bool = False
     only_tightens: bool = False
 
@@ -35,34 +35,34 @@ class Hook:
 
 def load(
     lines: Iterable[HookLine], functions: Mapping[str, Function]
-) -> tuple[Mapping[str, tuple[Hook, ...]], tuple[Fault, ...]]:
+) -> tuple[Mapping[str, tuple[Hook, ...]], tuple[SettingsFault, ...]]:
     """The hooks of each event, and the faults of their lines."""
     hooks: dict[str, tuple[Hook, ...]] = {}
-    faults: list[Fault] = []
+    faults: list[SettingsFault] = []
     for place, line in enumerate(lines):
         if line.event not in EVENTS:
-            faults.append(Fault(f"there is no event {line.event!r} for hooks", line.origin))
+            faults.append(SettingsFault(f"there is no event {line.event!r} for hooks", line.origin))
             continue
         hook, wrong = _ready(place, line, functions)
         hooks[line.event] = (*hooks.get(line.event, ()), hook)
-        faults += [Fault(f"{hook.name}: {text}", line.origin) for text in wrong]
+        faults += [SettingsFault(f"{hook.name}: {text}", line.origin) for text in wrong]
     return hooks, tuple(faults)
 
 
 def _ready(place: int, line: HookLine, functions: Mapping[str, Function]) -> tuple[Hook, list[str]]:
-    answered: Answer | Failure | None = None
+    answered: HookAnswer | HookFailure | None = None
     wrong: list[str] = []
     never = target_fault(line, functions) or _timeout_fault(line.timeout)
     if never is not None:
         wrong.append(never)
-        answered = Failure(f"cannot be asked: {never}")
+        answered = HookFailure(f"cannot be asked: {never}")
     pattern = None
     if line.matcher not in _ALL:
         try:
             pattern = _compiled(line.matcher)
         except ValueError as error:
             wrong.append(f"its matcher is no regular expression: {error}")
-            answered = Answer("deny", "the hook's matcher is no regular expression, so it may be meant for this")
+            answered = HookAnswer("deny", "the hook's matcher is no regular expression, so it may be meant for this")
         if line.event not in SUBJECTS:
             wrong.append(f"there is nothing to match for {line.event}; leave the matcher out")
             pattern = None

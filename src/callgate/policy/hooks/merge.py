@@ -8,25 +8,25 @@ it is no opinion either.
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from callgate.policy.hooks.protocol import STRICTEST_FIRST, Answer, Failure
+from callgate.policy.hooks.protocol import STRICTEST_FIRST, HookAnswer, HookFailure
 from callgate.words.decisions import Effect, Origin
 from callgate.words.noun import noun
 
 
 @noun
-class Said:
+class HookReply:
     """One hook's answer. ``place`` is its place in the configuration, ``name`` what people call it by."""
 
     place: int
     name: str
     origin: Origin
-    answer: Answer | Failure
+    answer: HookAnswer | HookFailure
     fail_closed: bool = False
     only_tightens: bool = False
 
 
 @noun
-class Note:
+class HookNote:
     """Something to show the person."""
 
     text: str
@@ -34,7 +34,7 @@ class Note:
 
 
 @noun
-class Merged:
+class MergedAnswers:
     """The answers of hooks, merged. ``by`` names those who decided, ``origin`` is where the first of them is to be
     found; ``changed_by`` names whose arguments count, ``stop_by`` those who want the agent to stop."""
 
@@ -47,10 +47,10 @@ class Merged:
     context: tuple[str, ...] = ()
     stop: str | None = None
     stop_by: str = ""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[HookNote, ...] = ()
 
 
-def merge(answers: Iterable[Said]) -> Merged:
+def merge(answers: Iterable[HookReply]) -> MergedAnswers:
     said = sorted(answers, key=lambda one: one.place)
     heard = [(one, answer) for one in said if (answer := _counted(one)) is not None]
     changes = [(one, answer.arguments) for one, answer in heard if answer.arguments is not None]
@@ -60,7 +60,7 @@ def merge(answers: Iterable[Said]) -> Merged:
     verdict: Effect | None = next((effect for effect in STRICTEST_FIRST if effect in given), None)
     deciding = [(one, answer) for one, answer in opinions if answer.verdict == verdict]
     stops = [(one, answer.stop) for one, answer in heard if answer.stop is not None]
-    return Merged(
+    return MergedAnswers(
         verdict,
         _names(one for one, _ in deciding),
         _joined(answer.reason for _, answer in deciding),
@@ -74,7 +74,7 @@ def merge(answers: Iterable[Said]) -> Merged:
     )
 
 
-def _names(hooks: Iterable[Said]) -> str:
+def _names(hooks: Iterable[HookReply]) -> str:
     return ", ".join(one.name for one in hooks)
 
 
@@ -82,32 +82,34 @@ def _joined(texts: Iterable[str]) -> str:
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def _counted(one: Said) -> Answer | None:
+def _counted(one: HookReply) -> HookAnswer | None:
     """The answer that counts for a hook: none when it failed, a denial when it must not fail."""
-    if not isinstance(one.answer, Failure):
+    if not isinstance(one.answer, HookFailure):
         return one.answer
     if not one.fail_closed:
         return None
-    return Answer("deny", f"{one.name} {one.answer.why}, and nothing goes on without its word")
+    return HookAnswer("deny", f"{one.name} {one.answer.why}, and nothing goes on without its word")
 
 
-def _counts(one: Said, answer: Answer, changed: Said | None) -> bool:
+def _counts(one: HookReply, answer: HookAnswer, changed: HookReply | None) -> bool:
     """True if it has an opinion that may decide."""
     if answer.verdict == "allow":
         return not one.only_tightens and (changed is None or changed is one)
     return answer.verdict is not None
 
 
-def _notes(one: Said) -> Iterable[Note]:
+def _notes(one: HookReply) -> Iterable[HookNote]:
     where = f"{one.name} ({one.origin})" if str(one.origin) else one.name
-    if isinstance(one.answer, Failure):
-        yield Note(f"{where} {one.answer.why}" + (f": {one.answer.detail}" if one.answer.detail else ""))
+    if isinstance(one.answer, HookFailure):
+        yield HookNote(f"{where} {one.answer.why}" + (f": {one.answer.detail}" if one.answer.detail else ""))
     else:
-        yield from (Note(f"{where}: {text}", "info") for text in one.answer.shown)
+        yield from (HookNote(f"{where}: {text}", "info") for text in one.answer.shown)
 
 
-def _conflicts(changes: list[tuple[Said, Mapping[str, Any]]]) -> Iterable[Note]:
+def _conflicts(changes: list[tuple[HookReply, Mapping[str, Any]]]) -> Iterable[HookNote]:
     for one, arguments in changes[1:]:
         first, taken = changes[0]
         if arguments != taken:
-            yield Note(f"{first.name} and {one.name} ({one.origin}) both changed the arguments; the first one's count")
+            yield HookNote(
+                f"{first.name} and {one.name} ({one.origin}) both changed the arguments; the first one's count"
+            )

@@ -41,7 +41,7 @@ STRICTEST_FIRST: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 
 @noun
-class Answer:
+class HookAnswer:
     """One hook's answer. ``verdict`` "deny" blocks what the event reports; ``stop`` ends the agent's work;
     ``arguments`` replace those of the call; ``context`` is for the model, ``shown`` for the person."""
 
@@ -54,14 +54,14 @@ class Answer:
 
 
 @noun
-class Failure:
+class HookFailure:
     """The reason why a hook has no answer: ``detail`` is what else the person should see of it."""
 
     why: str
     detail: str = ""
 
 
-SILENT = Answer()
+SILENT = HookAnswer()
 
 
 def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import json
 from typing import Any, cast
 
 from callgate.host.processes import Finished
-from callgate.policy.hooks.protocol import SILENT, STRICTEST_FIRST, TAKES_TEXT, Answer, Failure
+from callgate.policy.hooks.protocol import SILENT, STRICTEST_FIRST, TAKES_TEXT, HookAnswer, HookFailure
 from callgate.words.decisions import Effect
 
 LONGEST = 10_000
@@ -28,45 +28,45 @@ class _Wrong(Exception):
     """The answer cannot be read; the message says where."""
 
 
-def read_exit(event: str, done: Finished) -> Answer | Failure:
+def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
     """The answer of a command by its exit code: 2 blocks whatever else it said, 0 is fine, all others are failures."""
     complaint = cut_text(done.stderr.decode(errors="replace").strip())
     code = done.returncode
     if code == 2:
-        return Answer("deny", complaint or _BLOCKED)
+        return HookAnswer("deny", complaint or _BLOCKED)
     if code != 0:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return Failure(how, complaint)
+        return HookFailure(how, complaint)
     if len(done.stdout) >= LARGEST:
-        return Failure("wrote more than anybody reads")
+        return HookFailure("wrote more than anybody reads")
     return read_text(event, done.stdout)
 
 
-def read_text(event: str, stdout: bytes) -> Answer | Failure:
+def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
     """JSON when it begins like an object; otherwise plain text, which may not have such JSON further down. An object
     that other text follows counts if it forbids something: a block must not get lost in noise."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return Failure("wrote something that is not UTF-8")
+        return HookFailure("wrote something that is not UTF-8")
     if text.startswith("{"):
         return _with_rest(event, text)
     if any(_begins_answer(text, at) for at in _line_starts(text)):
-        return Failure("wrote other text before its JSON")
+        return HookFailure("wrote other text before its JSON")
     if event in TAKES_TEXT:
-        return Answer(context=cut_text(text))
-    return Answer(shown=(cut_text(text),)) if text else SILENT
+        return HookAnswer(context=cut_text(text))
+    return HookAnswer(shown=(cut_text(text),)) if text else SILENT
 
 
-def _with_rest(event: str, text: str) -> Answer | Failure:
+def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
     try:
         end = json.JSONDecoder().raw_decode(text)[1]
     except (ValueError, RecursionError):
         return read_json(event, text)
     answer = read_json(event, text[:end])
-    if not text[end:].strip() or isinstance(answer, Failure) or answer.verdict == "deny" or answer.stop is not None:
+    if not text[end:].strip() or isinstance(answer, HookFailure) or answer.verdict == "deny" or answer.stop is not None:
         return answer
-    return Failure("wrote other text after its JSON")
+    return HookFailure("wrote other text after its JSON")
 
 
 def _line_starts(text: str) -> list[int]:
@@ -85,14 +85,14 @@ def _begins_answer(text: str, at: int) -> bool:
     return any(name in found for name in _TOP)
 
 
-def read_json(event: str, text: str | bytes) -> Answer | Failure:
+def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
     """The answer that a text says, which must be one JSON object."""
     try:
         found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
         json.dumps(found, ensure_ascii=False).encode()  # a half of a surrogate pair can be written nowhere
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, _TwiceError) else "gave JSON that cannot be read"
-        return Failure(why)
+        return HookFailure(why)
     return read_answer(event, found)
 
 
@@ -111,12 +111,12 @@ def _no_constant(_name: str) -> object:
     raise ValueError("no JSON")
 
 
-def read_answer(event: str, said: object) -> Answer | Failure:
+def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
     """The answer that a JSON value says."""
     try:
         return _answer(event, _Fields("", said))
     except _Wrong as wrong:
-        return Failure(f"gave an answer that cannot be read: {wrong}")
+        return HookFailure(f"gave an answer that cannot be read: {wrong}")
 
 
 class _Fields:
@@ -170,7 +170,7 @@ class _Fields:
         return f"{self._path}.{name}" if self._path else name
 
 
-def _answer(event: str, top: _Fields) -> Answer:
+def _answer(event: str, top: _Fields) -> HookAnswer:
     goes_on, stop, message = top.flag("continue"), top.text("stopReason"), top.text("systemMessage")
     top.drop("suppressOutput")  # what hooks say is always on record
     plain, reason = top.one_of("decision", "block", "approve"), top.text("reason")
@@ -193,7 +193,7 @@ def _answer(event: str, top: _Fields) -> Answer:
     verdict, because = strictest(said)
     unknown = ", ".join((*top.rest, *own.rest, *choice.rest))
     notes = (message, unknown and f"said what nobody here understands: {unknown[:200]}")
-    return Answer(
+    return HookAnswer(
         verdict,
         (because or _BLOCKED) if verdict == "deny" else because,
         changed_too if changed is None else changed,

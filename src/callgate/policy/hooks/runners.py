@@ -1,4 +1,4 @@
-"""Asking one hook: a command, a Python function or an address. Whatever goes wrong is a Failure, never an exception."""
+"""Asks one hook: a command, a Python function or an address. A failure is a HookFailure, never an exception."""
 
 import json
 from asyncio import CancelledError, Task, current_task, get_running_loop
@@ -14,7 +14,7 @@ from callgate.host.processes import run_process
 from callgate.host.threads import in_thread
 from callgate.policy.entries import HookLine
 from callgate.policy.hooks.addresses import Post, parse_address
-from callgate.policy.hooks.protocol import SILENT, Answer, Failure
+from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST, read_exit, read_json
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
@@ -53,7 +53,7 @@ def _dotted(text: str) -> bool:
     return all(part.isidentifier() for part in text.split("."))
 
 
-async def ask(line: HookLine, payload: bytes, around: Surroundings) -> Answer | Failure:
+async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
     """The hook's answer. Belongs into a task of its own: that is cancelled when the time is over."""
     task = cast("Task[Any]", current_task())
     expired = False
@@ -70,24 +70,24 @@ async def ask(line: HookLine, payload: bytes, around: Surroundings) -> Answer | 
     except CancelledError:
         if not expired and task.cancelling():
             raise
-        answer = Failure("cancelled itself")
+        answer = HookFailure("cancelled itself")
     except KeyboardInterrupt:
         raise
     except UsageError as error:
-        answer = Failure("cannot be run", str(error))
+        answer = HookFailure("cannot be run", str(error))
     except BaseException as error:  # a function may raise anything, SystemExit too
-        answer = Failure("failed", in_words(error))
+        answer = HookFailure("failed", in_words(error))
     finally:
         if timer is not None:
             timer.cancel()
     return _late(line) if expired else answer
 
 
-def _late(line: HookLine) -> Failure:
-    return Failure(f"took longer than {line.timeout:g} s")
+def _late(line: HookLine) -> HookFailure:
+    return HookFailure(f"took longer than {line.timeout:g} s")
 
 
-async def _command(line: HookLine, payload: bytes, around: Surroundings) -> Answer | Failure:
+async def _command(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
     event = line.event
     done = await run_process(
         ["/bin/sh", "-c", line.target],
@@ -101,7 +101,7 @@ async def _command(line: HookLine, payload: bytes, around: Surroundings) -> Answ
     return _late(line) if done.timed_out else read_exit(event, done)
 
 
-async def _python(line: HookLine, payload: bytes, around: Surroundings) -> Answer | Failure:
+async def _python(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
     function = around.functions.get(line.target)
     if function is None:
         function = await _aside(partial(_imported, line.target))
@@ -112,11 +112,11 @@ async def _python(line: HookLine, payload: bytes, around: Surroundings) -> Answe
     if said is None:
         return SILENT
     if not isinstance(said, Mapping):
-        return Failure(f"gave back {type(said).__name__} instead of a dict or None")
+        return HookFailure(f"gave back {type(said).__name__} instead of a dict or None")
     try:
         text = json.dumps(dict(cast("Mapping[str, Any]", said)), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return Failure("gave back something that is not JSON")
+        return HookFailure("gave back something that is not JSON")
     return read_json(line.event, text)
 
 
@@ -128,7 +128,7 @@ def _imported(target: str) -> Function:
     return cast(Function, function)
 
 
-async def _http(line: HookLine, payload: bytes, around: Surroundings) -> Answer | Failure:
+async def _http(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
     post = Post(parse_address(line.target), line.event, payload, line.timeout)
     return await _aside(post.send, post.stop)
 

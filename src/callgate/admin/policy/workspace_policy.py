@@ -1,4 +1,4 @@
-"""All that decides in one workspace, to be looked at and changed: settings, rules, remembered answers."""
+"""Shows and changes what decides in one workspace: settings, rules, remembered answers, trust."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,24 +7,24 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from callgate.admin.policy.calls import Ruling, case_of, ruling
-from callgate.admin.policy.narrowing import why_not_narrower
+from callgate.admin.policy.judging import Ruling, case_of, ruling
 from callgate.config import AnyPath, load_config
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
-from callgate.policy.answer_rules import as_rule, describe
+from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
 from callgate.policy.checks import Judge, standard_checks
-from callgate.policy.contents import Unreadable
-from callgate.policy.entries import Fault
-from callgate.policy.explain import Reading, Step, explain
+from callgate.policy.contents import UnreadableContent
+from callgate.policy.entries import SettingsFault
+from callgate.policy.explain import Explanation, explain
 from callgate.policy.hints import hint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.protocol import UNTOLD
 from callgate.policy.layers import read_repository
 from callgate.policy.memory import KeptScope, Memory, Remembered
-from callgate.policy.rules import Ignored, Rule, Rulebook, make_rule, parse_rule
+from callgate.policy.rules import Rulebook, make_rule, parse_rule
+from callgate.policy.trust import Trust
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
@@ -34,16 +34,7 @@ ORIGIN = "person at callgate policy"
 
 
 @noun
-class Explained:
-    """A decision about a call with the answer of every check and the distance of every rule."""
-
-    ruling: Ruling
-    steps: tuple[Step, ...]
-    rules: tuple[Reading, ...]
-
-
-@noun
-class Answer:
+class KeptAnswer:
     """A remembered answer and, written like a rule, what it covers. ``problem`` says why it is of no use."""
 
     id: str
@@ -53,7 +44,7 @@ class Answer:
     problem: str = ""
 
 
-class Policy:
+class WorkspacePolicy:
     """UsageError where a variable or an argument makes no sense; what is wrong with files is in ``faults``."""
 
     def __init__(self, root: AnyPath | None = None, *, mode: Mode | None = None) -> None:
@@ -75,27 +66,30 @@ class Policy:
         )
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[SettingsFault, ...]:
         """While there are any, every call is denied."""
         return self.rulebook.faults
 
     @property
-    def notes(self) -> tuple[Fault, ...]:
+    def notes(self) -> tuple[SettingsFault, ...]:
         """Entries that are ignored, with the reason, and rules that may not mean what they look like."""
-        unused = (Fault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin) for each in self.ignored)
+        unused = (
+            SettingsFault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin)
+            for each in self.rulebook.ignored
+        )
         useless = (
-            Fault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
+            SettingsFault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
             for each in self.answers()
             if each.problem
         )
         untold = (
-            Fault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
+            SettingsFault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
             for hook in self.config.hooks
             if hook.event in UNTOLD
         )
         return (*self.config.notes, *unused, *useless, *untold, *self._misspelt(), *self._doubtful())
 
-    def _misspelt(self) -> Iterator[Fault]:
+    def _misspelt(self) -> Iterator[SettingsFault]:
         """Allow rules of the repository are ignored as a whole, so nothing else says which of them cannot be read."""
         for settings in read_repository(self.config.root):
             for line in settings.rules:
@@ -103,27 +97,17 @@ class Policy:
                     try:
                         make_rule("allow", line.text, line.origin, root=self._root, home=self._home)
                     except ValueError as error:
-                        yield Fault(f"the allow rule {line.text} cannot be read: {error}", line.origin)
+                        yield SettingsFault(f"the allow rule {line.text} cannot be read: {error}", line.origin)
 
-    def _doubtful(self) -> Iterator[Fault]:
-        for rule in self.rules:
+    def _doubtful(self) -> Iterator[SettingsFault]:
+        for rule in self.rulebook.rules:
             found = hint(rule)
             if found is not None:
-                yield Fault(f"{rule.effect} {rule.text}: {found}", rule.origin)
-
-    @property
-    def ignored(self) -> tuple[Ignored, ...]:
-        """Rules that are there and have no effect."""
-        return self.rulebook.ignored
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """Those that count, denies first."""
-        return self.rulebook.rules
+                yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
 
     # ---- a call -------------------------------------------------------------------------------------------------
 
-    def explain(self, tool: str, arguments: Mapping[str, Any]) -> Explained:
+    def explain(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Ruling, Explanation]:
         """The decision about a call if the hooks say nothing."""
         memory = self.config.memory()
         policies = () if memory is None else memory.in_force()
@@ -131,21 +115,21 @@ class Policy:
         hooks = self._hooks.before if self.config.hooks else None
         gate = CheckGate(standard_checks(self.rulebook, hooks=hooks))
         found = explain(gate.explain, case, self.rulebook)
-        return Explained(ruling(found.decision, self.rulebook), found.steps, found.rules)
+        return ruling(found.decision, self.rulebook), found
 
     def _concerns(self, rule: str, case: Case) -> bool:
         return Judge(self.rulebook).concerns(rule, case)
 
     # ---- remembered answers -------------------------------------------------------------------------------------
 
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[KeptAnswer, ...]:
         """All that can be read, also what has expired."""
         memory = self.config.memory()
         return () if memory is None else tuple(map(self._answer, memory.policies()))
 
     def remember(
         self, effect: Effect, text: str, *, scope: KeptScope, expires_at: float | None = None, note: str | None = None
-    ) -> Answer:
+    ) -> KeptAnswer:
         """UsageError for what is no rule, or not one about a single tool."""
         tool, pattern = self._read(effect, text)
         policy = ApprovalPolicy(
@@ -160,7 +144,7 @@ class Policy:
         )
         return self._answer(self._memory().add(policy))
 
-    def revoke(self, ids: Sequence[str]) -> tuple[Answer, ...]:
+    def revoke(self, ids: Sequence[str]) -> tuple[KeptAnswer, ...]:
         """All of them, or none if one of them is not there."""
         memory = self._memory()
         wanted = tuple(dict.fromkeys(ids))
@@ -168,7 +152,7 @@ class Policy:
             self._find(memory, id)
         return tuple(self._answer(memory.revoke(id)) for id in wanted)
 
-    def narrow(self, id: str, text: str) -> tuple[Answer, Answer]:
+    def narrow(self, id: str, text: str) -> tuple[KeptAnswer, KeptAnswer]:
         """Before and after. UsageError when the rule is not about the same tool, or plainly not narrower."""
         memory = self._memory()
         before = self._find(memory, id)
@@ -177,18 +161,16 @@ class Policy:
             raise UsageError(f"{id} is about {before.policy.tool}, and {text} is not")
         after = replace(before.policy, pattern=pattern)
         why = why_not_narrower(before.policy, after, root=self._root, home=self._home)
-        if pattern is None or why is not None:
+        if why is not None:
             now = _covers(before.policy)
             raise UsageError(f"{text} is not narrower than {now}: {why}; revoke {id} and add another")
-        return self._answer(before), self._answer(memory.narrow(id, pattern))
+        return self._answer(before), self._answer(memory.replace(id, after))
 
-    def expire(self, id: str, at: float | None) -> Answer:
-        """None lets it count for ever."""
+    def expire(self, id: str, at: float | None) -> KeptAnswer:
+        """None lets it count for ever. An expired one can be given a later end."""
         memory = self._memory()
         found = self._find(memory, id)
-        if at is not None:
-            return self._answer(memory.expire(id, at))
-        return self._answer(memory.add(replace(found.policy, expires_at=None)))
+        return self._answer(memory.replace(id, replace(found.policy, expires_at=at)))
 
     def set_aside(self) -> tuple[Path, ...]:
         """Give up answers that cannot be read any more; where their files are now."""
@@ -218,11 +200,20 @@ class Policy:
         tool, content = parse_rule(text)
         return tool, None if content is None else Pattern("rule", content)
 
-    def _answer(self, found: Remembered) -> Answer:
+    def _answer(self, found: Remembered) -> KeptAnswer:
         content = as_rule(found.policy, self._root, self._home).content
-        problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, Unreadable) else ""
-        return Answer(found.id, found.policy, _covers(found.policy), found.expired, problem)
+        problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, UnreadableContent) else ""
+        return KeptAnswer(found.id, found.policy, _covers(found.policy), found.expired, problem)
 
 
 def _covers(policy: ApprovalPolicy) -> str:
     return describe(policy).removeprefix(f"policy {policy.effect} ").removesuffix(f" [{policy.scope}]")
+
+
+def trust_store(root: AnyPath | None = None) -> Trust:
+    """The store of trusted folders. UsageError where the data folder is in the workspace, which would then speak for
+    itself."""
+    config = load_config(root)
+    if not config.own_data:
+        raise UsageError(f"{config.data} lies in the workspace, so trust does not count: choose another data folder")
+    return Trust(config.data)
