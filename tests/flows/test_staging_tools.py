@@ -9,7 +9,8 @@ import pytest
 from callgate import Answer, Prompt, Session, Store
 from callgate.testing import ScriptedModel, call, cut_off, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
-from callgate.tools.custom import Api, Folder, load_tools
+from callgate.tools.custom import Api, load_tools
+from callgate.tools.custom.files import ToolFolder
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits
 from tests.flows.keep import results
@@ -94,7 +95,7 @@ def test_a_custom_tool_stages_into_the_session_that_runs_it(root: Path, tmp_path
         place = tmp_path / "tools"
         place.mkdir()
         shutil.copy(ROOT / "examples" / "tools" / "batch_rename.py", place)
-        loaded = await load_tools([Folder(place, "user", trusted=True)], Api(root))
+        loaded = await load_tools([ToolFolder(place, "user", trusted=True)], Api(root))
         assert loaded.problems == ()
         rename = call("batch_rename", pattern=r"\.py$", replacement=".txt")
         model = ScriptedModel(turn(rename), turn(APPLY), turn(say("done")))

@@ -8,8 +8,11 @@ from textwrap import dedent
 from typing import Any
 
 from callgate.core.ports import Host
-from callgate.tools.custom import Api, Folder, Layer, Loaded, PendingAction, load_tools
+from callgate.tools.custom import Api, LoadedTools, load_tools
+from callgate.tools.custom.files import ToolFolder
 from callgate.tools.custom.modules import PREFIX
+from callgate.tools.custom.problems import Layer
+from callgate.tools.staging import PendingAction
 from tests.tools.fake_run import FakeRun
 
 
@@ -42,10 +45,10 @@ class Place:
     def remove(self, name: str) -> None:
         (self.path / name).unlink()
 
-    def folder(self, *, trusted: bool = True, contents: Iterable[str] | None = None) -> Folder:
-        return Folder(self.path, self.layer, trusted, None if contents is None else frozenset(contents))
+    def folder(self, *, trusted: bool = True, contents: Iterable[str] | None = None) -> ToolFolder:
+        return ToolFolder(self.path, self.layer, trusted, None if contents is None else frozenset(contents))
 
-    def loaded(self, **options: Any) -> Loaded:
+    def loaded(self, **options: Any) -> LoadedTools:
         return asyncio.run(load_tools([self.folder()], Api(self.root), **options))
 
 
@@ -54,15 +57,15 @@ def greeting(name: str, says: str = "hello") -> str:
     return f'from callgate import tool\n\n\n@tool\ndef {name}() -> str:\n    """Greet."""\n    return {says!r}\n'
 
 
-def names(loaded: Loaded) -> list[str]:
+def names(loaded: LoadedTools) -> list[str]:
     return [each.spec.name for each in loaded.tools]
 
 
-def problems(loaded: Loaded) -> list[str]:
+def problems(loaded: LoadedTools) -> list[str]:
     return [str(each) for each in loaded.problems]
 
 
-def said(loaded: Loaded, name: str, host: Host | None = None, **arguments: Any) -> str:
+def said(loaded: LoadedTools, name: str, host: Host | None = None, **arguments: Any) -> str:
     """What a tool says when it is called."""
     (found,) = (each for each in loaded.tools if each.spec.name == name)
     run = FakeRun() if host is None else FakeRun(host=host)

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 
 from callgate.staging.calling import called
 from callgate.staging.resolve import produced
-from callgate.tools.custom import Api, Callbacks, PendingAction, PendingStore
+from callgate.tools.custom import Api
+from callgate.tools.staging import Callbacks, PendingAction, PendingStore, serving
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.messages import Text
 from tests.tools.custom_kit import Noting
+from tests.tools.fake_run import FakeRun
 
 CHANGE = FileChange("a.txt", None, b"new")
 
@@ -34,9 +37,10 @@ def store() -> Noting:
 
 
 @pytest.fixture
-def api(tmp_path: Path, store: Noting) -> Api:
+def api(tmp_path: Path, store: Noting) -> Iterator[Api]:
     kept: PendingStore = store
-    return Api(tmp_path, "session-1", kept)
+    with serving("Tidy", FakeRun(), kept):
+        yield Api(tmp_path)
 
 
 def test_an_action_reaches_the_store_with_all_that_was_said(api: Api, store: Noting) -> None:
@@ -51,22 +55,22 @@ def test_an_action_reaches_the_store_with_all_that_was_said(api: Api, store: Not
             act=Callbacks(done, done_later),
             source_tool_name="tidy",
             details={"files": 3, "where": "src"},
-            tool="",
-            lineage=(),
+            tool="Tidy",
+            lineage=("call-1",),
         )
     ]
-    assert store.pushed[0].call_id == ""
+    assert store.pushed[0].call_id == "call-1"
     assert store.pushed[0].details is not details
 
 
 def test_what_is_not_said_has_a_default(api: Api, store: Noting) -> None:
     api.push_pending_action(label="x", apply=done)
-    assert store.pushed == [PendingAction("x", Callbacks(done), "custom_tool")]
+    assert store.pushed == [PendingAction("x", Callbacks(done), "custom_tool", tool="Tidy", lineage=("call-1",))]
 
 
 def test_without_a_store_nothing_can_be_staged(tmp_path: Path) -> None:
     api = Api(tmp_path)
-    told = "^Pending action store unavailable for custom tools in this runtime.$"
+    told = r"^Pending action store unavailable for custom tools in this runtime."
     with pytest.raises(ToolFailure, match=told):
         api.push_pending_action(label="x", apply=done)
     with pytest.raises(ToolFailure, match=told):
@@ -77,7 +81,7 @@ def test_changes_are_staged_as_data(api: Api, store: Noting) -> None:
     staged = api.push_changes("make a", [CHANGE], count=2, details=[1], source_tool_name="maker")
     assert staged == "pending-action:maker:1"
     changes = ChangeSet("make a", (CHANGE,), "maker", count=2)
-    assert store.pushed == [PendingAction("make a", changes, "maker", [1])]
+    assert store.pushed == [PendingAction("make a", changes, "maker", [1], tool="Tidy", lineage=("call-1",))]
     with pytest.raises(ToolFailure, match=r"^make a: there is nothing to change$"):
         api.push_changes("make a", [])
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from callgate.host.local import LocalHost
-from callgate.tools.custom import Api, CustomTool, load_tools
+from callgate.tools.custom import Api, load_tools
+from callgate.tools.custom.offers import CustomTool
+from callgate.tools.staging import serving
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
@@ -26,7 +28,7 @@ class Workspace:
         self._host = LocalHost(self.root)
         place = Place(folder)
         shutil.copy(ROOT / "examples" / "tools" / "batch_rename.py", place.path)
-        loaded = asyncio.run(load_tools([place.folder()], Api(self.root, store=self.store)))
+        loaded = asyncio.run(load_tools([place.folder()], Api(self.root)))
         assert loaded.problems == ()
         self.tool: CustomTool
         (self.tool,) = loaded.tools
@@ -42,7 +44,9 @@ class Workspace:
 
     def rename(self, pattern: str, replacement: str, **more: Any) -> Result:
         arguments = {"pattern": pattern, "replacement": replacement, **more}
-        return asyncio.run(self.tool.run(arguments, FakeRun(host=self._host)))
+        run = FakeRun(host=self._host)
+        with serving("batch_rename", run, self.store):
+            return asyncio.run(self.tool.run(arguments, run))
 
     def refused(self, pattern: str, replacement: str, **more: Any) -> str:
         with pytest.raises(ToolFailure) as refusal:

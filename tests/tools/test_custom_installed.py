@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 
 from callgate.testing import ManualClock
-from callgate.tools.custom import Api, Installed, Loaded, load_tools
+from callgate.tools.custom import Api, LoadedTools, load_tools
+from callgate.tools.custom.installed import Installed
 from tests.tools.custom_kit import Place, greeting, names, problems, said
 
 
@@ -47,7 +48,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Distribution:
     return made
 
 
-def loaded(root: Path, installed: Installed | None = None) -> Loaded:
+def loaded(root: Path, installed: Installed | None = None) -> LoadedTools:
     try:
         return asyncio.run(load_tools([], Api(root), installed=installed or Installed()))
     finally:
@@ -70,7 +71,7 @@ def test_an_entry_point_is_a_module_a_tool_a_list_or_a_factory(tmp_path: Path, f
 def test_without_being_asked_for_they_do_not_count(tmp_path: Path, fake: Distribution) -> None:
     fake.module("whole", "raise SystemExit\n")
     fake.points(a="fake_tools.whole")
-    assert asyncio.run(load_tools([], Api(tmp_path))) == Loaded()
+    assert asyncio.run(load_tools([], Api(tmp_path))) == LoadedTools()
 
 
 def test_a_broken_one_is_reported_and_the_others_load(tmp_path: Path, fake: Distribution) -> None:
@@ -148,7 +149,7 @@ def test_one_that_never_ends_is_named(tmp_path: Path, fake: Distribution, monkey
     fake.points(a="fake_tools.endless")
     clock = ManualClock()
 
-    async def main() -> Loaded:
+    async def main() -> LoadedTools:
         loading = asyncio.create_task(load_tools([], Api(tmp_path), installed=Installed(), clock=clock))
         await asyncio.to_thread(started.wait)
         clock.advance(10)

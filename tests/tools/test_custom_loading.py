@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.custom import Api, Folder, Skipped, load_tools
+from callgate.tools.custom import Api, load_tools
+from callgate.tools.custom.files import ToolFolder
+from callgate.tools.custom.problems import SkippedTools
+from callgate.tools.staging import serving
 from callgate.tools.toolbox import Toolbox
 from callgate.words.changes import ChangeSet
 from tests.tools.custom_kit import Noting, Place, greeting, names, private_modules, problems, said
@@ -77,17 +80,9 @@ def test_a_factory_gives_tools_in_any_form(place: Place, factory: str) -> None:
 
 def test_a_factory_is_told_where_it_is(place: Place) -> None:
     place.write(
-        "where.py",
-        """
-        def tools(api):
-            def where() -> str:
-                return f"{api.root.name} {api.session}"
-            return where
-        """,
+        "where.py", "def tools(api):\n    def where() -> str:\n        return api.root.name\n    return where\n"
     )
-    api = Api(place.root, "session-7")
-    loaded = asyncio.run(load_tools([place.folder()], api))
-    assert said(loaded, "where") == f"{place.root.name} session-7"
+    assert said(place.loaded(), "where") == place.root.name
 
 
 def test_a_tool_that_is_offered_twice_is_one(place: Place) -> None:
@@ -159,20 +154,20 @@ def test_other_files_are_no_tools(place: Place) -> None:
 
 
 def test_a_folder_that_is_not_there_has_no_tools(tmp_path: Path) -> None:
-    loaded = asyncio.run(load_tools([Folder(tmp_path / "none", "user", trusted=True)], Api(tmp_path)))
+    loaded = asyncio.run(load_tools([ToolFolder(tmp_path / "none", "user", trusted=True)], Api(tmp_path)))
     assert (loaded.tools, loaded.problems, loaded.skipped) == ((), (), ())
 
 
 def test_a_folder_that_is_none_is_reported(tmp_path: Path) -> None:
     (tmp_path / "tools").write_text("x")
-    loaded = asyncio.run(load_tools([Folder(tmp_path / "tools", "user", trusted=True)], Api(tmp_path)))
+    loaded = asyncio.run(load_tools([ToolFolder(tmp_path / "tools", "user", trusted=True)], Api(tmp_path)))
     assert problems(loaded) == [f"{tmp_path}/tools: this folder of tools cannot be read: Not a directory"]
 
 
 def test_a_folder_that_is_given_twice_is_read_once(place: Place) -> None:
     place.write("a.py", greeting("greet"))
     (place.root / "link").symlink_to(place.path)
-    again = Folder(place.root / "link", "project", trusted=True)
+    again = ToolFolder(place.root / "link", "project", trusted=True)
     loaded = asyncio.run(load_tools([place.folder(), again], Api(place.root)))
     assert (names(loaded), loaded.problems) == (["greet"], ())
 
@@ -235,7 +230,7 @@ def test_of_a_folder_without_trust_no_file_is_even_opened(place: Place) -> None:
     loaded = asyncio.run(load_tools([place.folder(trusted=False)], Api(place.root)))
     _WATCHING.clear()
     assert [each for each in _WATCHED if "secret_name" in each[1]] == []
-    assert loaded.skipped == (Skipped(str(place.path), "not trusted, so 2 files of tools did not run", "project"),)
+    assert loaded.skipped == (SkippedTools(str(place.path), "not trusted, so 2 files of tools did not run", "project"),)
     assert (loaded.tools, loaded.problems) == ((), ())
     _WATCHING.set()
     asyncio.run(load_tools([place.folder()], Api(place.root)))
@@ -380,9 +375,10 @@ def test_what_a_tool_stages_is_known_to_be_its_own(place: Place) -> None:
         """,
     )
     store = Noting()
-    loaded = asyncio.run(load_tools([place.folder()], Api(place.root, store=store)))
-    assert said(loaded, "stage") == "pending-action:custom_tool:1"
-    assert said(loaded, "stage_later") == "pending-action:Read:2"
+    loaded = place.loaded()
+    with serving("Around", FakeRun(), store):
+        assert said(loaded, "stage") == "pending-action:custom_tool:1"
+        assert said(loaded, "stage_later") == "pending-action:Read:2"
     assert [(each.tool, each.call_id, each.source_tool_name) for each in store.pushed] == [
         ("stage", "call-1", "custom_tool"),
         ("stage_later", "call-1", "Read"),
@@ -404,6 +400,7 @@ def test_a_preview_is_the_tools_own_too(place: Place) -> None:
         """,
     )
     store = Noting()
-    (found,) = asyncio.run(load_tools([place.folder()], Api(place.root, store=store))).tools
-    assert asyncio.run(found.preview({"path": "x"}, FakeRun())) == ChangeSet("nothing", (), "change")
+    (found,) = place.loaded().tools
+    with serving("Around", FakeRun(), store):
+        assert asyncio.run(found.preview({"path": "x"}, FakeRun())) == ChangeSet("nothing", (), "change")
     assert [each.tool for each in store.pushed] == ["change"]

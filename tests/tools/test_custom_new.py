@@ -7,7 +7,8 @@ import pytest
 
 from callgate.cli.tools_new import new_tool
 from callgate.host.local import LocalHost
-from callgate.tools.custom import Api, Folder, load_tools
+from callgate.tools.custom import Api, load_tools
+from callgate.tools.custom.files import ToolFolder
 from callgate.words.errors import UsageError
 from tests.tools.custom_kit import names, said
 
@@ -19,7 +20,7 @@ def test_the_template_is_a_tool_that_works(tmp_path: Path) -> None:
         "next: make it do what you want, then say `callgate trust add`",
         "nothing in this folder runs before it is trusted, and every change of it asks again",
     ]
-    folder = Folder(tmp_path / ".callgate" / "tools", "project", trusted=True)
+    folder = ToolFolder(tmp_path / ".callgate" / "tools", "project", trusted=True)
     loaded = asyncio.run(load_tools([folder], Api(tmp_path)))
     assert (names(loaded), loaded.problems) == (["count_lines"], ())
     (tmp_path / "poem.txt").write_text("one\ntwo\n")

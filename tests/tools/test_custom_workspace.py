@@ -11,7 +11,7 @@ from callgate.cli import main
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import Trust
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.custom import Loaded, custom_tools, discovery
+from callgate.tools.custom import LoadedTools, custom_tools
 from callgate.words.messages import ResultPart, Text
 
 GREETING = '''from callgate import tool
@@ -48,7 +48,7 @@ class Desk:
     def config(self, **more: Any) -> Any:
         return load_config(self.root, home=self.home, environ={"HOME": str(self.home)}, **more)
 
-    def load(self, **more: Any) -> Loaded:
+    def load(self, **more: Any) -> LoadedTools:
         return asyncio.run(custom_tools(self.config(**more)))
 
 
@@ -57,7 +57,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def names(loaded: Loaded) -> list[str]:
+def names(loaded: LoadedTools) -> list[str]:
     return [tool.spec.name for tool in loaded.tools]
 
 
@@ -71,31 +71,24 @@ def test_what_a_person_wrote_counts_and_what_a_repository_brings_waits_for_trust
     assert names(desk.load()) == ["mine", "theirs"]
 
 
+@pytest.mark.spec("TOOL-8")
 def test_a_file_that_comes_after_the_yes_takes_the_trust_away(desk: Desk) -> None:
-    async def main() -> None:
-        desk.of_the_repository("theirs", "theirs")
-        desk.trust()
-        found = discovery(desk.config())
-        assert names(await found.look()) == ["theirs"]
-        desk.of_the_repository("later", "later")
-        assert names(await found.look()) == []
-        desk.trust()
-        assert names(await found.look()) == ["later", "theirs"]
-        found.close()
+    desk.of_the_repository("theirs", "theirs")
+    desk.trust()
+    assert names(desk.load()) == ["theirs"]
+    desk.of_the_repository("later", "later")
+    after = desk.load()
+    assert (names(after), [each.why for each in after.skipped]) == (
+        [],
+        ["not trusted, so 2 files of tools did not run"],
+    )
+    desk.trust()
+    assert names(desk.load()) == ["later", "theirs"]
 
-    asyncio.run(main())
 
-
-def test_a_folder_that_is_trusted_this_once_is_trusted_as_it_was_then(desk: Desk) -> None:
-    async def main() -> None:
-        desk.of_the_repository("theirs", "theirs")
-        found = discovery(desk.config(trust=True))
-        assert names(await found.look()) == ["theirs"]
-        desk.of_the_repository("later", "later")
-        assert names(await found.look()) == []
-        found.close()
-
-    asyncio.run(main())
+def test_a_folder_that_is_trusted_this_once_has_its_tools(desk: Desk) -> None:
+    desk.of_the_repository("theirs", "theirs")
+    assert names(desk.load(trust=True)) == ["theirs"]
 
 
 def test_a_broken_file_is_named_with_its_line_and_the_others_load(desk: Desk) -> None:

@@ -15,7 +15,10 @@ from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.noun import noun
 
-UNAVAILABLE = "Pending action store unavailable for custom tools in this runtime."
+UNAVAILABLE = (
+    "Pending action store unavailable for custom tools in this runtime. It needs a Session, and a tool that says "
+    "stages=True."
+)
 LONGEST_LABEL = 200
 
 Callback = Callable[..., Any]
@@ -33,8 +36,7 @@ class Callbacks:
 @noun
 class PendingAction:
     """An action to be staged. ``details`` are JSON, for the result. ``source_tool_name`` is the name the author gives;
-    ``tool`` is the tool that was running, whose rules judge the action, and ``lineage`` is its call. Both are empty for
-    an action that was pushed outside of any call."""
+    ``tool`` is the tool that was running, whose rules judge the action, and ``lineage`` is its call."""
 
     label: str
     act: Callbacks | ChangeSet
@@ -83,31 +85,20 @@ def outside_calls() -> Context:
     return context
 
 
-def stages(store: PendingStore | None = None) -> bool:
-    """True if there is a store for an action pushed here."""
-    call = _call.get()
-    return ((call and call.store) or store) is not None
-
-
-def stage(
-    label: str,
-    act: Callbacks | ChangeSet,
-    *,
-    source_tool_name: str,
-    details: Any = None,
-    store: PendingStore | None = None,
-) -> str:
-    """Pushes an action onto the stack of the session that runs this call, or else onto ``store``, and gives its id.
-    ToolFailure where there is neither."""
+def stage(label: str, act: Callbacks | ChangeSet, *, source_tool_name: str, details: Any = None) -> str:
+    """Pushes an action onto the stack of the session that runs this call and gives its id. ToolFailure where there is
+    no session."""
     act = _checked(label, act, source_tool_name)
-    call = _call.get() or _Call("", (), None)
-    to = call.store or store
-    if to is None:
-        raise ToolFailure(f"{UNAVAILABLE} It needs a Session, and a tool that says stages=True.")
+    call = _call.get()
+    if call is None or call.store is None:
+        raise ToolFailure(UNAVAILABLE)
     if details is not None:
         details = plain(details, source_tool_name)
     shown = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-    return to.push(PendingAction(shown, act, source_tool_name, details=details, tool=call.tool, lineage=call.lineage))
+    action = PendingAction(
+        label=shown, act=act, source_tool_name=source_tool_name, details=details, tool=call.tool, lineage=call.lineage
+    )
+    return call.store.push(action)
 
 
 def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeSet:

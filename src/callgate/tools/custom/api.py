@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate.host.paths import Resolver
-from callgate.tools.staging import UNAVAILABLE, Callback, Callbacks, PendingStore, stage, stages
+from callgate.tools.staging import Callback, Callbacks, stage
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
@@ -18,20 +18,10 @@ _CHUNK = 1 << 20
 
 
 class Api:
-    """``root`` is the workspace, ``session`` the id of the session, empty where there is none."""
+    """``root`` is the workspace."""
 
-    def __init__(self, root: Path, session: str = "", store: PendingStore | None = None) -> None:
-        self._root = Path(root)
-        self._session = session
-        self._store = store
-
-    @property
-    def root(self) -> Path:
-        return self._root
-
-    @property
-    def session(self) -> str:
-        return self._session
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
 
     def push_pending_action(
         self,
@@ -44,7 +34,7 @@ class Api:
     ) -> str:
         """Stage an action and give its id: ``apply(reason, extra)`` does it, ``reject(reason, extra)`` is told that it
         will not be done. It is lost when the program ends; ``push_changes`` is not."""
-        return self._push(label, Callbacks(apply, reject), details, source_tool_name)
+        return stage(label, Callbacks(apply, reject), source_tool_name=source_tool_name, details=details)
 
     def push_changes(
         self,
@@ -57,25 +47,20 @@ class Api:
     ) -> str:
         """Stage changes to files as data and give the id: what is shown is what is applied, also after a restart."""
         changes = ChangeSet(label, tuple(files), source_tool_name, count=count)
-        return self._push(label, changes, details, source_tool_name)
+        return stage(label, changes, source_tool_name=source_tool_name, details=details)
 
     def content(self, path: str) -> Content:
         """A file of the workspace as a FileChange carries it: its bytes, or for a large one its hash and place.
         ToolFailure says why it cannot be. Blocks."""
-        place = Resolver(self._root).place(path)
+        place = Resolver(self.root).place(path)
         if place.fault is not None or not place.inside:
-            raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self._root}'}")
+            raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self.root}'}")
         if place.kind != "file":
             raise ToolFailure(f"{path}: {'there is no such file' if place.kind == 'missing' else 'is not a file'}")
         try:
             return _content(place.resolved)
         except OSError as error:
             raise ToolFailure(f"{path} cannot be read: {error.strerror or error}") from error
-
-    def _push(self, label: str, act: Callbacks | ChangeSet, details: Any, source_tool_name: str) -> str:
-        if not stages(self._store):
-            raise ToolFailure(UNAVAILABLE)
-        return stage(label, act, source_tool_name=source_tool_name, details=details, store=self._store)
 
 
 def _content(file: str) -> Content:

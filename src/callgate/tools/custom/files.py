@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
 
-from callgate.tools.custom.problems import Layer, Problem, Skipped
+from callgate.tools.custom.problems import Layer, Problem, SkippedTools
 from callgate.words.noun import nothing, noun
 
 LARGEST = 1024 * 1024
@@ -16,7 +16,7 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @noun
-class Folder:
+class ToolFolder:
     """``trusted`` says that code from here may run. ``contents`` are the sha256 of what was shown when it was trusted:
     any other file is left alone, even if it came a moment ago. None does not ask."""
 
@@ -27,7 +27,7 @@ class Folder:
 
 
 @noun
-class File:
+class ToolFile:
     """One file of tools as it was read, or the ``fault`` that kept it from being read. ``beside`` are the files of its
     folder that begin with ``_``, by their names without ``.py``: no tools, but for it to import as ``from ._name``."""
 
@@ -36,21 +36,21 @@ class File:
     data: bytes = b""
     sha256: str = ""
     fault: str = ""
-    beside: Mapping[str, "File"] = field(default_factory=nothing)
+    beside: Mapping[str, "ToolFile"] = field(default_factory=nothing)
 
 
 @noun
-class Survey:
-    files: tuple[File, ...] = ()
+class ToolSurvey:
+    files: tuple[ToolFile, ...] = ()
     problems: tuple[Problem, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedTools, ...] = ()
 
 
-def survey(folders: Iterable[Folder]) -> Survey:
+def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
     """All folders, each once, in the order given; the files of one by name. Blocks."""
-    files: list[File] = []
+    files: list[ToolFile] = []
     problems: list[Problem] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedTools] = []
     known: set[str] = set()
     for folder in folders:
         real = os.path.realpath(folder.path)
@@ -69,32 +69,32 @@ def survey(folders: Iterable[Folder]) -> Survey:
             files += _read(folder, names, skipped)
         elif names:
             count = f"{len(names)} file{'' if len(names) == 1 else 's'} of tools"
-            skipped.append(Skipped(str(folder.path), f"not trusted, so {count} did not run", folder.layer))
-    return Survey(tuple(files), tuple(problems), tuple(skipped))
+            skipped.append(SkippedTools(str(folder.path), f"not trusted, so {count} did not run", folder.layer))
+    return ToolSurvey(tuple(files), tuple(problems), tuple(skipped))
 
 
-def _read(folder: Folder, names: Iterable[str], skipped: list[Skipped]) -> Iterator[File]:
-    found: list[File] = []
+def _read(folder: ToolFolder, names: Iterable[str], skipped: list[SkippedTools]) -> Iterator[ToolFile]:
+    found: list[ToolFile] = []
     for name in names:
         file = _file(os.path.join(os.path.abspath(folder.path), name), folder.layer)
         if folder.contents is not None and not file.fault and file.sha256 not in folder.contents:
-            skipped.append(Skipped(file.path, "not what was trusted, so it did not run", folder.layer))
+            skipped.append(SkippedTools(file.path, "not what was trusted, so it did not run", folder.layer))
         else:
             found.append(file)
     beside = {_stem(file): file for file in found if _stem(file).startswith("_") and not file.fault}
     return (replace(file, beside=beside) for file in found if not _stem(file).startswith("_"))
 
 
-def _file(path: str, layer: Layer) -> File:
+def _file(path: str, layer: Layer) -> ToolFile:
     try:
         data = _bytes_of(path)
     except OSError as error:
-        return File(path, layer, fault=f"it cannot be read: {error.strerror or error}")
+        return ToolFile(path, layer, fault=f"it cannot be read: {error.strerror or error}")
     if data is None:
-        return File(path, layer, fault="it is not a regular file")
+        return ToolFile(path, layer, fault="it is not a regular file")
     if len(data) > LARGEST:
-        return File(path, layer, fault=f"it has more than {LARGEST // 1024} KiB: no file of tools has")
-    return File(path, layer, data, sha256(data).hexdigest())
+        return ToolFile(path, layer, fault=f"it has more than {LARGEST // 1024} KiB: no file of tools has")
+    return ToolFile(path, layer, data, sha256(data).hexdigest())
 
 
 def _bytes_of(path: str) -> bytes | None:
@@ -109,5 +109,5 @@ def _bytes_of(path: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _stem(file: File) -> str:
+def _stem(file: ToolFile) -> str:
     return os.path.basename(file.path).removesuffix(_ENDING)

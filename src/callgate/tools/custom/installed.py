@@ -13,8 +13,8 @@ from types import ModuleType
 
 from callgate.policy.layers import is_within
 from callgate.tools.custom.api import Api
-from callgate.tools.custom.offers import BadOffer, CustomTool, given, line_of, offered, taken_in
-from callgate.tools.custom.problems import Problem, Skipped, blamed, reached_in
+from callgate.tools.custom.offers import BadOffer, Offer, line_of, made_by, offered, taken_in
+from callgate.tools.custom.problems import Problem, SkippedTools, blamed, reached_in
 from callgate.words.noun import noun
 
 GROUP = "callgate.tools"
@@ -30,34 +30,34 @@ class Installed:
 
 
 @noun
-class Entry:
+class ToolEntryPoint:
     """One entry point, and the package it is of."""
 
     point: EntryPoint
     file: str
 
 
-def entries(installed: Installed) -> tuple[list[Entry], list[Skipped]]:
+def entry_points_of(installed: Installed) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
     """Those that count, by name, and those that do not. Imports nothing. Blocks."""
-    found: list[Entry] = []
-    skipped: list[Skipped] = []
+    found: list[ToolEntryPoint] = []
+    skipped: list[SkippedTools] = []
     for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
         package = point.dist.name if point.dist is not None else "?"
-        entry = Entry(point, f"entry point {point.name} of {package}")
+        entry = ToolEntryPoint(point, f"entry point {point.name} of {package}")
         if _is_brought_along(point, installed):
-            skipped.append(Skipped(entry.file, "it lies in the workspace, which is not trusted", "installed"))
+            skipped.append(SkippedTools(entry.file, "it lies in the workspace, which is not trusted", "installed"))
         else:
             found.append(entry)
     return found, skipped
 
 
-def load_entry(entry: Entry, api: Api) -> tuple[list[CustomTool], list[Problem]]:
+def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
     """Import it and take in what it offers. Must not raise."""
     file = entry.file
     try:
         value = entry.point.load()
         file = _file_of(value) or file
-        found = offered(value, api) if isinstance(value, ModuleType) else given(value, api)
+        found = offered(value, api) if isinstance(value, ModuleType) else made_by(value, api)
         return taken_in(found, file, "installed")
     except BaseException as error:
         at = reached_in(error, entry.point.value.partition(":")[0].partition(".")[0].strip())
@@ -65,7 +65,8 @@ def load_entry(entry: Entry, api: Api) -> tuple[list[CustomTool], list[Problem]]
         if isinstance(error, BadOffer):
             line = line_of(error.about, where)
         text = blamed(error, where, "installed").text
-        return [], [Problem(where, line, text if where == entry.file else f"{entry.file}: {text}", "installed")]
+        text = text if where == entry.file else f"{entry.file}: {text}"
+        return Offer(problems=(Problem(where, line, text, "installed"),))
 
 
 def _file_of(value: object) -> str | None:

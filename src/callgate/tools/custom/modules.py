@@ -14,7 +14,7 @@ from importlib.util import decode_source, module_from_spec, spec_from_file_locat
 from types import CodeType, ModuleType
 from typing import Any, cast
 
-from callgate.tools.custom.files import File
+from callgate.tools.custom.files import ToolFile
 
 PREFIX = "callgate_custom_"
 
@@ -23,34 +23,29 @@ def new_name() -> str:
     return PREFIX + os.urandom(8).hex()
 
 
-def load(file: File, name: str, used: dict[str, str | None]) -> ModuleType:
-    """Run the file as the module of this name. What it imports from beside it is noted in ``used`` with its hash, or
-    with None where there is no such file. Raises whatever the file raises, and then leaves nothing behind."""
+def load(file: ToolFile, name: str) -> ModuleType:
+    """Runs the file as the module of this name. Raises whatever the file raises; ``drop`` then takes away the rest."""
     place = _place(file, name)
     spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
     # The one way for an import to find something that leaves sys.meta_path and sys.path_hooks to others.
-    _finders()[place] = _Beside(name, file.beside, used)
+    _finders()[place] = _Beside(name, file.beside)
     sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        drop(file, name)
-        raise
+    spec.loader.exec_module(module)
     return module
 
 
-def drop(file: File, name: str) -> None:
-    """Forget the module and its parts. Tools of it that still run go on."""
+def drop(file: ToolFile, name: str) -> None:
+    """Forgets the module and its parts."""
     _finders().pop(_place(file, name), None)
     for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
         sys.modules.pop(each, None)
 
 
 class _Bytes(InspectLoader):
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: ToolFile) -> None:
         self._file = file
 
     def is_package(self, fullname: str) -> bool:
@@ -72,19 +67,16 @@ class _Bytes(InspectLoader):
 class _Beside:
     """Finds the files beside one file of tools."""
 
-    def __init__(self, package: str, beside: Mapping[str, File], used: dict[str, str | None]) -> None:
+    def __init__(self, package: str, beside: Mapping[str, ToolFile]) -> None:
         self._package = package
         self._beside = beside
-        self._used = used
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
-        name = fullname.removeprefix(f"{self._package}.")
-        file = self._beside.get(name)
-        self._used[name] = None if file is None else file.sha256
+        file = self._beside.get(fullname.removeprefix(f"{self._package}."))
         return None if file is None else spec_from_file_location(fullname, file.path, loader=_Bytes(file))
 
 
-def _place(file: File, name: str) -> str:
+def _place(file: ToolFile, name: str) -> str:
     """The path given for the parts: an absolute one, or the next clearing of import caches would drop it."""
     return os.path.join(os.path.dirname(file.path), name)
 

@@ -22,6 +22,7 @@ from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.model import ToolSpec
+from callgate.words.noun import noun
 
 FACTORY = "tools"
 _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
@@ -50,6 +51,14 @@ class CustomTool(Named):
             return await super().run(arguments, run)
 
 
+@noun
+class Offer:
+    """The tools of one file or entry point, and what is wrong with the rest of it."""
+
+    tools: tuple[CustomTool, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
 class BadOffer(ToolDefinitionError):
     """The offered objects cannot be tools; ``about`` is the object to blame."""
 
@@ -64,13 +73,13 @@ def offered(module: ModuleType, api: Api) -> list[object]:
     made = values.pop(FACTORY, None)
     found: list[object] = [value for value in values.values() if is_tool(value)]
     if made is not None and not isinstance(made, ModuleType):
-        found += given(made, api)
+        found += made_by(made, api)
     if not found:
         raise BadOffer("it offers no tool: mark a function with @tool, or define tools(api)", made)
     return list({id(each): each for each in found}.values())
 
 
-def given(value: Any, api: Api) -> list[object]:
+def made_by(value: Any, api: Api) -> list[object]:
     """The tools that a value stands for: one, several, or a factory."""
     if is_tool(value):
         return [value]
@@ -83,7 +92,7 @@ def given(value: Any, api: Api) -> list[object]:
     return [made] if is_tool(made) or callable(made) else list(_several(made, value))
 
 
-def taken_in(found: Iterable[object], file: str, layer: Layer) -> tuple[list[CustomTool], list[Problem]]:
+def taken_in(found: Iterable[object], file: str, layer: Layer) -> Offer:
     """Each that can be a tool as one; one that cannot does not hinder the others."""
     tools: list[CustomTool] = []
     problems: list[Problem] = []
@@ -96,7 +105,7 @@ def taken_in(found: Iterable[object], file: str, layer: Layer) -> tuple[list[Cus
         except Exception as error:
             at = blamed(error, file, layer)
             problems.append(Problem(file, at.line or line, at.text, layer))
-    return tools, problems
+    return Offer(tuple(tools), tuple(problems))
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:

@@ -27,7 +27,7 @@ class Problem:
 
 
 @noun
-class Skipped:
+class SkippedTools:
     """A file or folder that was left out on purpose."""
 
     path: str
