@@ -56,7 +56,11 @@ def endings() -> str:
 def api() -> str:
     """Every public name with its signature, its docstring, its fields and its methods; then the nouns that they use."""
     import callgate
+    from callgate.assembly import Executor
+    from callgate.config import Config
     from callgate.core.ports import Host
+    from callgate.session.run import RunResult
+    from callgate.words.decisions import Confirmation, Question
     from callgate.words.errors import ModelError
     from callgate.words.limits import ExecutorSettings, LoopLimits
     from callgate.words.messages import CallPart, Image, Message, Resource, ResultPart, Text, Thinking, Usage
@@ -65,7 +69,7 @@ def api() -> str:
     public = [(name, getattr(callgate, name)) for name in callgate.__all__ if name != "__version__"]
     used = (
         *(Request, RequestLimits, ToolSpec, Abilities, Message, Text, Thinking, CallPart, ResultPart, Image, Resource),
-        *(Usage, ModelError, Host, ExecutorSettings, LoopLimits),
+        *(Usage, ModelError, Host, ExecutorSettings, LoopLimits, Config, Confirmation, Executor, Question, RunResult),
     )
     names = {name for name, _ in public}
     lines = ["## `from callgate import …`", ""]

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from callgate import Executor, ToolCall, tool, writes
+from callgate import ToolCall, tool, writes
+from callgate.assembly import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
 from callgate.testing import MemoryHost

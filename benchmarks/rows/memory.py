@@ -8,7 +8,8 @@ from benchmarks.measure import Size
 from benchmarks.report import Row
 from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
-from callgate import DecisionGate, Executor, Prompt, Session, Toolbox, ToolCall
+from callgate import DecisionGate, Prompt, Session, Toolbox, ToolCall
+from callgate.assembly import Executor
 from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal, Record
 from callgate.host.local import LocalHost

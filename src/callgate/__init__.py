@@ -16,34 +16,32 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
-    from callgate.assembly import DecisionGate, Executor, Session, ToolCallRunner, run_sync
-    from callgate.config import Config, load_config
+    from callgate.assembly import DecisionGate, Session, ToolCallRunner, run_sync
+    from callgate.config import load_config
     from callgate.core.ports import Case, Check, Model, Run
-    from callgate.session.run import RunResult
     from callgate.tools.foreign import from_langchain
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
     from callgate.transcript.store import Store
     from callgate.words.calls import Result, ToolCall
     from callgate.words.changes import ChangeSet, FileChange
-    from callgate.words.decisions import Allow, Ask, Confirmation, Deny, Question
+    from callgate.words.decisions import Allow, Ask, Deny
     from callgate.words.errors import CallgateError, ToolFailure
     from callgate.words.events import Event, QuestionAsked
     from callgate.words.inputs import Answer, Continue, Interrupt, Prompt, Steer
     from callgate.words.traits import exclusive, reads, shared, writes
 
 _HOMES = {
-    "callgate.config": ("Config", "load_config"),
+    "callgate.config": ("load_config",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
-    "callgate.assembly": ("DecisionGate", "Executor", "Session", "ToolCallRunner", "run_sync"),
-    "callgate.session.run": ("RunResult",),
+    "callgate.assembly": ("DecisionGate", "Session", "ToolCallRunner", "run_sync"),
     "callgate.tools.foreign": ("from_langchain",),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
     "callgate.transcript.store": ("Store",),
     "callgate.words.calls": ("Result", "ToolCall"),
     "callgate.words.changes": ("ChangeSet", "FileChange"),
-    "callgate.words.decisions": ("Allow", "Ask", "Confirmation", "Deny", "Question"),
+    "callgate.words.decisions": ("Allow", "Ask", "Deny"),
     "callgate.words.errors": ("CallgateError", "ToolFailure"),
     "callgate.words.events": ("Event", "QuestionAsked"),
     "callgate.words.inputs": ("Answer", "Continue", "Interrupt", "Prompt", "Steer"),
@@ -59,22 +57,17 @@ __all__ = [
     "Case",
     "ChangeSet",
     "Check",
-    "Config",
-    "Confirmation",
     "Continue",
     "DecisionGate",
     "Deny",
     "Event",
-    "Executor",
     "FileChange",
     "Interrupt",
     "Model",
     "Prompt",
-    "Question",
     "QuestionAsked",
     "Result",
     "Run",
-    "RunResult",
     "Session",
     "Steer",
     "Store",

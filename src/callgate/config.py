@@ -136,10 +136,16 @@ def load_config(
     home: AnyPath | None = None,
     managed: AnyPath | None = None,
 ) -> Config:
-    """Read everything there is for this workspace, the current folder unless given.
+    """Reads the settings files and the environment for a workspace. A fault in a file is in ``faults``; a wrong
+    argument or variable is a UsageError.
 
-    What is wrong with a file is in the faults; what is wrong with an argument or a variable is a UsageError. ``trust``
-    trusts the folder this once, as it is. ``managed`` is for tests: no variable and no file says where it is.
+    root              the workspace: the current folder unless given
+    mode              the permission mode, in place of the one in the files
+    allow, ask, deny  further rules
+    settings          one more settings file, above the others
+    trust             trusts the folder this once, as it is
+    environ, home     in place of the process's own
+    managed           the file of the administrator: for tests alone, no variable and no file names it
     """
     environment = os.environ if environ is None else environ
     place = _workspace(root)

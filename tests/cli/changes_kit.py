@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import as_host
+from callgate.assembly.options import as_host
 from callgate.changes.history_host import HistoryHost
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run
+from callgate.policy.checks import standard_checks
 from callgate.testing import Latch, PlainTool, settle
 from callgate.words.calls import Result, Status
 from callgate.words.events import ContextUpdated, MessageAdded, Noted
@@ -157,7 +159,7 @@ async def test_a_cycle_across_messages_is_put_to_the_person() -> None:
 
 @pytest.mark.spec("EXE-26")
 async def test_where_nobody_is_there_a_loop_is_refused_saying_what_repeats() -> None:
-    desks = await messages(DecisionGate(attended=False), "A", "A", "A")
+    desks = await messages(CheckGate(standard_checks(), attended=False), "A", "A", "A")
     result = desks[2].result("c2")
     assert result.code == "denied"
     assert "third time" in result.text
@@ -188,7 +190,7 @@ async def test_the_guard_counts_right_although_a_hook_takes_its_time() -> None:
     async def slow(_case: Case) -> None:
         await asyncio.sleep(0)
 
-    desk = Desk(saying("A", "a", DOING), gate=DecisionGate((Check("hook", slow), *default_checks())))
+    desk = Desk(saying("A", "a", DOING), gate=DecisionGate((Check("hook", slow), *standard_checks())))
     await desk.begin(call("1", "A"), call("2", "A"), call("3", "A"))
     assert [question.call_id for question in desk.executor.questions] == ["3"]
     await desk.executor.discard()

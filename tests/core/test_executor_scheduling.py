@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import settings_from_environment
+from callgate.assembly.options import as_settings
 from callgate.core.executor import CallExecutor
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
@@ -168,8 +168,8 @@ async def test_each_executor_has_its_own_slots() -> None:
 @pytest.mark.spec("EXE-3")
 def test_the_environment_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALLGATE_MAX_CONCURRENCY", "3")
-    assert settings_from_environment(None).max_concurrency == 3
-    assert settings_from_environment(ExecutorSettings(max_concurrency=7)).max_concurrency == 7
+    assert as_settings(None).max_concurrency == 3
+    assert as_settings(ExecutorSettings(max_concurrency=7)).max_concurrency == 7
 
 
 @pytest.mark.spec("EXE-3")
@@ -177,7 +177,7 @@ def test_the_environment_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_limit_that_is_no_number_is_the_users_error(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setenv("CALLGATE_MAX_CONCURRENCY", wrong)
     with pytest.raises(UsageError, match="CALLGATE_MAX_CONCURRENCY"):
-        settings_from_environment(None)
+        as_settings(None)
 
 
 # ---- locks of the host (EXE-4) ----------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Hooked
+from callgate.policy.checks import standard_checks
 from callgate.policy.loop_guard import loop_guard
 from callgate.testing import MemoryHost, PlainTool, run_virtual
 from callgate.tools.tool import schema_tool
@@ -42,7 +44,7 @@ def case_of(
     )
 
 
-def judged(gate: DecisionGate, case: Case) -> Decision:
+def judged(gate: CheckGate, case: Case) -> Decision:
     verdict = gate.judge(case)
 
     async def wait(pending: Awaitable[Decision]) -> Decision:
@@ -332,7 +334,7 @@ def test_the_guard_says_what_repeats() -> None:
 @pytest.mark.parametrize(("attended", "decision"), [(True, Ask), (False, Deny)])
 def test_a_loop_is_put_to_the_person_and_refused_where_there_is_none(attended: bool, decision: type) -> None:
     case = case_of(traits=Traits(effects="none"), recent=trail("a", "a"), command="a")
-    assert isinstance(judged(DecisionGate(attended=attended), case), decision)
+    assert isinstance(judged(CheckGate(standard_checks(), attended=attended), case), decision)
 
 
 @pytest.mark.spec("EXE-26")

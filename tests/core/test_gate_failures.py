@@ -7,6 +7,7 @@ import pytest
 
 from callgate import Session
 from callgate.assembly import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Hooked
 from callgate.core.record import MemoryJournal
@@ -35,7 +36,7 @@ def broken_choices(case: Case) -> tuple[Choice, ...]:
 
 @pytest.mark.spec("EXE-24")
 async def test_a_gate_that_cannot_say_what_always_means_does_not_hang_the_call() -> None:
-    desk = Desk(PlainTool("do", traits=FREE), gate=DecisionGate([Check("ask", asking)], choices=broken_choices))
+    desk = Desk(PlainTool("do", traits=FREE), gate=CheckGate([Check("ask", asking)], choices=broken_choices))
     desk.add(call("c1", "do"))
     desk.executor.close()
     try:
@@ -51,7 +52,7 @@ async def test_a_gate_that_fails_after_the_hooks_for_a_question_does_not_hang_th
     async def nobody(case: Case, ask: Ask) -> None:
         await asyncio.sleep(0)
 
-    gate = DecisionGate([Check("ask", asking)], choices=broken_choices, requested=nobody)
+    gate = CheckGate([Check("ask", asking)], choices=broken_choices, requested=nobody)
     desk = Desk(PlainTool("do", traits=FREE), gate=gate)
     desk.add(call("c1", "do"))
     desk.executor.close()

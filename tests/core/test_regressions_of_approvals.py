@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check
+from callgate.policy.checks import standard_checks
 from callgate.testing import Recorder, settle
 from callgate.words.decisions import Allow, ApprovalPolicy, Deny, Pattern
 from callgate.words.events import ModeSet, QuestionAnswered
@@ -40,7 +41,7 @@ async def test_a_check_that_raises_is_no_pass_even_in_bypass_mode() -> None:
     def broken(_case: Case) -> Allow:
         raise RuntimeError("cannot parse")
 
-    desk = Desk(saying("Do", "did", MUTATING), gate=DecisionGate((Check("rule", broken), *default_checks())))
+    desk = Desk(saying("Do", "did", MUTATING), gate=DecisionGate((Check("rule", broken), *standard_checks())))
     desk.record.write(ModeSet(0.0, "bypass"))
     assert codes(await desk.finish(call("a", "Do"))) == {"a": "denied"}
 

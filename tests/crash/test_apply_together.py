@@ -31,7 +31,8 @@ from typing import Any, Literal
 
 import pytest
 
-from callgate import DecisionGate, Executor, Prompt, Session, Store, tool
+from callgate import DecisionGate, Prompt, Session, Store, tool
+from callgate.assembly import Executor
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.core.ports import Case, Check, Host, Run

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from callgate import Answer, Confirmation, Prompt, QuestionAsked, Session
+from callgate import Answer, Prompt, QuestionAsked, Session
 from callgate.core.ports import Model, Run
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
+from callgate.words.decisions import Confirmation
 from callgate.words.events import Event
 from callgate.words.messages import CallPart, Message, ResultPart
 from callgate.words.traits import Traits, reads, writes

@@ -135,8 +135,9 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
             folder.mkdir(parents=True, mode=0o700)
             (folder / f"{'0' * 32}.json").write_text("{}")
             for _ in range(2):
-                vars(session)["_mailbox"]._look()
-                await asyncio.wait((vars(vars(session)["_mailbox"])["_task"],))
+                mailbox: Any = session.router.mailbox
+                mailbox._look()
+                await asyncio.wait((mailbox._task,))
 
     asyncio.run(asyncio.wait_for(main(), 20))
     assert [event for event in of(told, Noted) if "is no answer" in event.text]

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from callgate import Executor, Run, Session, Store, ToolCall, ToolCallRunner, shared, tool, writes
+from callgate import Run, Session, Store, ToolCall, ToolCallRunner, shared, tool, writes
+from callgate.assembly import Executor
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.errors import UsageError
 

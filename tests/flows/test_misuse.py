@@ -13,9 +13,7 @@ from callgate import (
     CallgateError,
     ChangeSet,
     Check,
-    Confirmation,
     DecisionGate,
-    Executor,
     FileChange,
     Prompt,
     QuestionAsked,
@@ -26,10 +24,11 @@ from callgate import (
     tool,
     writes,
 )
+from callgate.assembly import Executor
 from callgate.core.runner import RunOutcome
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
-from callgate.words.decisions import ApprovalPolicy
+from callgate.words.decisions import ApprovalPolicy, Confirmation
 from callgate.words.errors import UsageError
 from callgate.words.events import InputRefused, PromptQueued, RunEnded
 from callgate.words.inputs import SetMode

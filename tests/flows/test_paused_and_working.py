@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check, Run
+from callgate.policy.checks import standard_checks
 from callgate.policy.entries import RuleLine
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.words.decisions import Deny, Origin
@@ -51,7 +52,7 @@ async def test_a_paused_session_is_still_paused_once_it_was_compacted() -> None:
     def never(case: Case) -> Deny | None:
         return Deny("rule", "never") if case.name == "write" else None
 
-    gate = DecisionGate([Check("rule", never), *default_checks()])
+    gate = DecisionGate([Check("rule", never), *standard_checks()])
     limits = LoopLimits(denials_in_a_row=1)
     session = Workspace().session(ScriptedModel(WRITES, DONE), gate=gate, limits=limits, summarize=lambda h, w: "short")
     await session.send(Prompt("go"))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check
+from callgate.policy.checks import standard_checks
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Ask, Choice, Deny, Origin, Pattern
@@ -104,7 +105,7 @@ def denied(times: int) -> list[Any]:
 
 @pytest.mark.spec("GATE-10")
 async def test_three_denials_in_a_row_pause_the_agent() -> None:
-    gate = DecisionGate([Check("rule", refusing), *default_checks()])
+    gate = DecisionGate([Check("rule", refusing), *standard_checks()])
     session = Workspace().session(ScriptedModel(*denied(3), turn(say("I stop."))), gate=gate)
     events = await session.send(Prompt("go"))
     (paused,) = told(events, Paused)
@@ -121,7 +122,7 @@ async def test_three_denials_in_a_row_pause_the_agent() -> None:
 
 @pytest.mark.spec("GATE-10")
 async def test_what_a_person_says_to_a_paused_agent_is_the_next_thing_it_hears() -> None:
-    gate = DecisionGate([Check("rule", refusing), *default_checks()])
+    gate = DecisionGate([Check("rule", refusing), *standard_checks()])
     session = Workspace().session(ScriptedModel(*denied(3), turn(say("I read instead."))), gate=gate)
     await session.send(Prompt("go"))
     await session.send(Prompt("Read it instead."))
@@ -131,7 +132,7 @@ async def test_what_a_person_says_to_a_paused_agent_is_the_next_thing_it_hears()
 
 @pytest.mark.spec("GATE-10")
 async def test_a_success_in_between_starts_the_row_anew_and_the_session_counts_on() -> None:
-    gate = DecisionGate([Check("rule", refusing), *default_checks()])
+    gate = DecisionGate([Check("rule", refusing), *standard_checks()])
     both = [turn(call("write", path=f"{n}.py"), call("read", path=f"{n}.py")) for n in range(5)]
     limits = LoopLimits(denials=5)
     session = Workspace().session(ScriptedModel(*both, turn(say("enough"))), gate=gate, limits=limits)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Continue, Prompt, Session
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check
 from callgate.core.record import MemoryJournal
+from callgate.policy.checks import standard_checks
 from callgate.testing import PlainTool, ScriptedModel, call, turn
 from callgate.words.decisions import Ask, Question
 from callgate.words.events import (
@@ -108,7 +109,7 @@ async def test_a_yes_to_what_is_always_asked_about_is_not_asked_for_twice() -> N
         return Ask("guard", "look at it", standing=True) if case.name == "write" else None
 
     def gate() -> DecisionGate:
-        return DecisionGate([Check("guard", guard, again=True), *default_checks()])
+        return DecisionGate([Check("guard", guard, again=True), *standard_checks()])
 
     journal = MemoryJournal()
     session = await asking(journal, call("write", path="a.py"), gate=gate())
@@ -131,7 +132,7 @@ async def test_a_yes_to_one_question_is_no_yes_to_a_danger_that_came_later() -> 
     await session.send(Answer(session.questions[0].yes()), until="idle")
     await session.aclose()
     cut = first(journal.events, CallStarted)
-    gate = DecisionGate([Check("guard", guard, again=True), *default_checks()])
+    gate = DecisionGate([Check("guard", guard, again=True), *standard_checks()])
     space = Workspace()
     resumed = space.session(ScriptedModel(DONE), journal=MemoryJournal(journal.events[:cut]), gate=gate)
     assert [question.by for question in await asked_by(resumed)] == ["hard safety"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from callgate import Answer, Confirmation, Continue, Interrupt, Prompt, QuestionAsked, Steer
+from callgate import Answer, Continue, Interrupt, Prompt, QuestionAsked, Steer
 from callgate.core.record import MemoryJournal
 from callgate.testing import (
     GatedModel,
@@ -22,6 +22,7 @@ from callgate.testing import (
     think,
     turn,
 )
+from callgate.words.decisions import Confirmation
 from callgate.words.errors import ModelError, StateError
 from callgate.words.events import (
     CallSettled,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Answer, Confirmation, Continue, Prompt, QuestionAsked, Session
+from callgate import Answer, Continue, Prompt, QuestionAsked, Session
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.transcript.answers import AnswerRefused
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
-from callgate.words.decisions import Question
+from callgate.words.decisions import Confirmation, Question
 from callgate.words.events import Event, InputRefused, QuestionAnswered
 from tests.flows.kit import Workspace
 from tests.transcript.asking import on_record

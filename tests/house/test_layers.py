@@ -17,8 +17,9 @@ ROOMS = {
     "host": ROOM,
     "providers": ROOM,
     "tools": (*ROOM, "changes", "host", "policy"),
-    # A person's resolve runs through an executor of its own, and plan approval reads the mode of the record.
-    "staging": (*ROOM, "core.executor", "core.ledger", "core.record", "changes", "host", "tools"),
+    # A person's resolve runs through an executor of its own, with the equipment of the session's turns, and plan
+    # approval reads the mode of the record.
+    "staging": (*ROOM, "core.executor", "core.ledger", "core.record", "core.turn", "changes", "host", "tools"),
     "search": (*ROOM, "tools"),
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.formats.jsonable import from_json, to_json
+from callgate.policy.checks import standard_checks
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import Result, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
@@ -89,7 +90,7 @@ class World:
             PlainTool(name, self._body, traits=self._traits(name), preview=self._preview if name == "Edit" else None)
             for name in EFFECTS
         ]
-        gate = DecisionGate([Check("wish", self._judge), *default_checks()])
+        gate = DecisionGate([Check("wish", self._judge), *standard_checks()])
         settings = ExecutorSettings(max_concurrency=self.cap)
         return BatchRunner(PlainToolbox(*tools), gate, host=self.host, settings=settings, on_event=self._hear)
 

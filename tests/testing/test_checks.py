@@ -7,9 +7,11 @@ from typing import Any, cast
 import pytest
 
 from callgate.assembly import DecisionGate
+from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Target, Unknown
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
+from callgate.policy.checks import standard_checks
 from callgate.testing import (
     MemoryHost,
     PlainTool,
@@ -217,7 +219,10 @@ def test_a_gate_that_raises_is_found() -> None:
 
     broken(check_gate(Broken), "judge.. must not raise")
     wide = (Choice("everything"),)
-    broken(check_gate(lambda: DecisionGate(choices=lambda case: wide)), "narrowest choice is exactly these arguments")
+    broken(
+        check_gate(lambda: CheckGate(standard_checks(), choices=lambda case: wide)),
+        "narrowest choice is exactly these arguments",
+    )
 
 
 def test_a_journal_that_forgets_is_found() -> None:

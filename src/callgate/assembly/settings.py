@@ -16,63 +16,61 @@ from callgate.policy.hooks.runners import Function
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.session.hooks import SessionHooks, agent_of
 from callgate.session.remembered import RememberedAnswers
-from callgate.session.tree import TreeNode
 from callgate.words.events import Noted
 
 
-class SettingsParts:
-    """``functions`` are Python hooks by the names in the settings, ``checks`` the caller's own for the gate."""
+def parts_of(
+    config: Config,
+    host: Host,
+    journal: Journal,
+    record: Record,
+    path: tuple[str, ...],
+    agent: str,
+    functions: Mapping[str, Function] | None,
+    checks: Sequence[Check],
+) -> tuple[CheckGate, SessionHooks | None, RememberedAnswers]:
+    """``path`` leads to a nested session of the type ``agent``; it is empty for a root. ``functions`` are Python hooks
+    by the names in the settings, ``checks`` the caller's own for the gate."""
+    clock = host.clock
 
-    def __init__(
-        self,
-        config: Config,
-        host: Host,
-        journal: Journal,
-        record: Record,
-        node: TreeNode,
-        functions: Mapping[str, Function] | None,
-        checks: Sequence[Check],
-    ) -> None:
-        clock = host.clock
-        hooks = Hooks(
-            config.hooks,
-            root=config.root,
-            covers=self._covers,
-            clock=clock,
-            report=record.write,
-            session=journal.session,
-            transcript="" if journal.path is None else str(journal.path),
-            functions=functions,
-            trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
-        )
-        rulebook = Rulebook.of(
+    def covers(rule: str, case: Case) -> bool:
+        return judge.concerns(rule, case)
+
+    hooks = Hooks(
+        config.hooks,
+        root=config.root,
+        covers=covers,
+        clock=clock,
+        report=record.write,
+        session=journal.session,
+        transcript="" if journal.path is None else str(journal.path),
+        functions=functions,
+        trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
+    )
+    judge = Judge(
+        Rulebook.of(
             config.rules,
             root=host.place(".").resolved,
             home=str(config.home),
             now=clock.now(),
             faults=(*config.faults, *hooks.faults, *_bad_conditions(config)),
         )
-        self._judge = judge = Judge(rulebook)
-        self.gate = CheckGate(
-            standard_checks(rulebook, hooks=hooks.before, own=checks),
-            after=(hooks.after,) if config.hooks else (),
-            requested=hooks.asked if config.hooks else None,
-            remembered=judge.remembered,
-            choices=choices_for,
-        )
-        self.remembered = RememberedAnswers(
-            config.memory(), lambda text: record.write(Noted(clock.now(), text, "warning"))
-        )
-        notify = config.questions.notify
-        self.session_hooks = None
-        if config.hooks or notify is not None:
-            root, agent = str(config.root), agent_of(node, record) if node.nested else None
-            self.session_hooks = SessionHooks(
-                hooks, root=root, clock=clock, report=record.write, notify=notify, agent=agent
-            )
-
-    def _covers(self, rule: str, case: Case) -> bool:
-        return self._judge.concerns(rule, case)
+    )
+    gate = CheckGate(
+        standard_checks(judge.rulebook, hooks=hooks.before, own=checks),
+        after=(hooks.after,) if config.hooks else (),
+        requested=hooks.asked if config.hooks else None,
+        remembered=judge.remembered,
+        choices=choices_for,
+    )
+    remembered = RememberedAnswers(config.memory(), lambda text: record.write(Noted(clock.now(), text, "warning")))
+    notify = config.questions.notify
+    if not config.hooks and notify is None:
+        return gate, None, remembered
+    told = agent_of(agent, path, record) if path else None
+    root = str(config.root)
+    session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=notify, agent=told)
+    return gate, session_hooks, remembered
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

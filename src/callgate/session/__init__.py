@@ -7,7 +7,8 @@ workspace_changes  recovery after a crash, and undo
 hooks              hooks for everything but calls
 remembered         answers that are remembered beyond the session
 mailbox            answers that other programs leave
-tree               sessions inside sessions
-status, view       status and state as properties
+questions          questions and answers of sessions inside sessions
+view               the state as properties
+tasks              tasks that no caller waits for
 parts              the collaborators that a session is given
 """

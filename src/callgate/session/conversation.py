@@ -7,45 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
-from callgate.session.mailbox import AnswerMailbox
-from callgate.session.parts import Parts
+from callgate.session.parts import SessionParts
+from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
-from callgate.session.tree import TreeNode
 from callgate.session.view import SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
-from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
+from callgate.words import inputs
+from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Event, InputRefused, ModelSet, Noted, PolicyAdded, QuestionAsked, SessionStatus
-from callgate.words.inputs import (
-    Answer,
-    Branch,
-    Close,
-    Compact,
-    Continue,
-    EditPrompt,
-    Input,
-    Interrupt,
-    Prompt,
-    Resolve,
-    Rewind,
-    SetMode,
-    SetModel,
-    SetTags,
-    SetTitle,
-    Snip,
-    Steer,
-    Trim,
-    Undo,
-    WithdrawPrompt,
-)
+from callgate.words.events import Event, InputRefused, ModelSet, SessionStatus
+from callgate.words.inputs import Input, Prompt
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -62,7 +40,7 @@ class Conversation(SessionView):
     It works on without a reader of its events; several doors may listen and send at once.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SessionParts) -> None:
         self._record = parts.equipment.record
         self.host = parts.equipment.host
         self.deps = parts.equipment.deps
@@ -72,23 +50,16 @@ class Conversation(SessionView):
         self._models = parts.models
         self._hooks = parts.hooks
         self._remembered = parts.remembered
-        self._node = parts.node
-        self._mailbox = AnswerMailbox(
-            parts.journal, self.host.clock, take=self._take_left, waits=self._waits, report=self._warn
-        )
-        leaving = partial(parts.staging.stack.clear, "the conversation went on from another place")
-        self._history = HistoryEdits(parts, leaving)
-        self._changes = WorkspaceChanges(self.host, self._record, self._now, parts.staging.stack)
-        self._work = Work(parts, self._history, self._changes)
-        self._end_task: asyncio.Task[None] | None = None
-        self._discard_pending = False  # when it is closed
-        self._attending = False
-        self._sync = SyncLoop()
         if self._remembered is not None:
             self._remembered.apply_to(self._ledger)
-        self._node.join(self)
-        if self._node.nested or self._remembered is not None or self._journal.session:
-            self.attend()
+        self._history = HistoryEdits(parts)
+        self._changes = WorkspaceChanges(self.host, self._record, parts.staging.stack)
+        self._work = Work(parts, self._history, self._changes)
+        self.router = QuestionRouter(parts, self._work)
+        """Reached by the sessions inside this one."""
+        self._end_task: asyncio.Task[None] | None = None
+        self._discard_pending = False  # when it is closed
+        self._sync = SyncLoop()
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,11 +91,7 @@ class Conversation(SessionView):
     @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of those inside it."""
-        return (*self._own_questions, *self._node.questions)
-
-    @property
-    def _own_questions(self) -> tuple[Question, ...]:
-        return () if self._work.executor is None else self._work.executor.questions
+        return self.router.open
 
     @property
     def pending(self) -> tuple[Staged, ...]:
@@ -209,32 +176,33 @@ class Conversation(SessionView):
         match sent:
             case Prompt():
                 self._work.prompt(sent.parts)
-            case EditPrompt() | WithdrawPrompt():
+            case inputs.EditPrompt() | inputs.WithdrawPrompt():
                 return self._work.change_waiting(sent)
-            case Continue():
-                if self.status != "paused" and (self._work.busy or not self._ledger.continues):
-                    return "nothing was left unfinished"
-                self._work.go_on()
-            case Steer():
+            case inputs.Continue():
+                return self._work.go_on()
+            case inputs.Steer():
                 return self._take(Prompt(sent.text)) if self._work.loop is None else self._work.loop.steer(sent.text)
-            case Interrupt():
+            case inputs.Interrupt():
                 return self._interrupt(sent.reason or "Interrupted by the user.")
-            case Answer():
-                return self.take_answer(sent.confirmation)
-            case SetModel():
+            case inputs.Answer():
+                return self.router.answer(sent.confirmation)
+            case inputs.SetModel():
                 return self._set_model(sent.model)
-            case SetMode() | SetTitle() | SetTags() | Snip() | Trim():
+            case inputs.SetMode() | inputs.SetTitle() | inputs.SetTags() | inputs.Snip() | inputs.Trim():
                 return self._history.settle(sent)
-            case Rewind() | Branch():
+            case inputs.Rewind() | inputs.Branch():
                 return self._work.run_between(name, self._history.move(sent))
-            case Compact():
+            case inputs.Compact():
                 return self._work.run_between(name, self._history.compact(sent))
-            case Undo():
+            case inputs.Undo():
                 return self._work.run_between(name, self._changes.undo(sent))
-            case Resolve():
-                return self._resolve(sent)
-            case Close():
-                return self._close(sent)
+            case inputs.Resolve():
+                resolving = self._staging.people.resolve(sent, self._changes.recover)
+                return (self._work.run_beside if self._work.busy else self._work.run_between)(name, resolving)
+            case inputs.Close():
+                self._work.set_status("working")
+                self._discard_pending = sent.pending == "discard"
+                self._begin_to_end()
         return None
 
     def _interrupt(self, because: str) -> str | None:
@@ -248,14 +216,6 @@ class Conversation(SessionView):
         loop.interrupt(because)
         return None
 
-    def _resolve(self, sent: Resolve) -> str | None:
-        """Between two turns, or beside the one under way."""
-        work = self._staging.people.resolve(sent, self._changes.recover)
-        if not self._work.busy:
-            return self._work.run_between("Resolve", work)
-        self._work.run_beside("Resolve", work)
-        return None
-
     def _set_model(self, name: str) -> str | None:
         model = self._models.get(name)
         if model is None:
@@ -264,87 +224,23 @@ class Conversation(SessionView):
         self._work.use_model(model)
         return None
 
-    # ---- answers ------------------------------------------------------------------------------------------------
-
-    @property
-    def node(self) -> TreeNode:
-        """For a session that works inside a call of this one."""
-        return self._node
+    # ---- for sessions inside this one ---------------------------------------------------------------------------
 
     def running_call(self) -> tuple[str, ...]:
         """The lineage of the call in whose task this is called, or of the only one that runs. A session made there
         takes it, so that it never waits for locks that the call around it holds."""
-        executor = None if self._work.loop is None else self._work.loop.executor
+        executor = self._work.executor
         return () if executor is None else executor.lineage_of(asyncio.current_task())
 
-    def hooks_for(self, node: TreeNode, record: Record) -> SessionHooks | None:
+    def hooks_for(self, label: str, path: tuple[str, ...], record: Record) -> SessionHooks | None:
         """This session's hooks for one inside it that has none of its own."""
         if self._hooks is None:
             return None
         from callgate.session.hooks import agent_of  # loaded already, with the hooks
 
-        return self._hooks.for_agent(agent_of(node, record), record.write)
-
-    def take_answer(self, confirmation: Confirmation) -> str | None:
-        """Acts on an answer to a question of this session, or of one inside it; gives the reason if it cannot."""
-        if confirmation.path != self._node.path:
-            return self._node.answer(confirmation)
-        executor = self._work.executor
-        refusal = "no question is open" if executor is None else executor.answer(confirmation)
-        if refusal is None:
-            self._work.set_status("working")  # until the turn says that it waits again
-        return refusal
-
-    def adopt(self, policy: ApprovalPolicy) -> None:
-        """Takes over an answer that was remembered by a session inside this one, or around it."""
-        if policy not in self._ledger.policies and not self._work.closing:
-            self._record.write(PolicyAdded(self._now(), policy))
-            if self._work.executor is not None and self._work.executor.reconsider():
-                self._work.set_status("working")
-
-    def relay(self, event: Event) -> None:
-        """Publishes a question that was asked by a session further below."""
-        self._record.relay(event)
-
-    def attend(self) -> None:
-        """Starts listening to questions and answers, for other sessions, hooks and other programs."""
-        if not self._attending:
-            self._attending = True
-            self._record.listen(self._hear)
-
-    def _hear(self, event: Event) -> None:
-        self._node.hear(event)
-        if isinstance(event, QuestionAsked) and event.question.path == self._node.path:
-            self._mailbox.open()
-            if self._hooks is not None:
-                self._hooks.asked(event.question)
-        elif isinstance(event, PolicyAdded) and event.policy.scope != "session" and self._remembered is not None:
-            self._remembered.keep(event.policy)
-
-    def _take_left(self, confirmation: Confirmation) -> bool:
-        """Acts on an answer that another program left. False: its question is not open yet, so the answer stays."""
-        if confirmation.call_id not in {question.call_id for question in self._own_questions}:
-            return False
-        refusal = self.take_answer(confirmation)
-        if refusal is not None:
-            self._warn(f"the answer of {confirmation.by} was not taken: {refusal}", confirmation.call_id)
-        return True
-
-    def _waits(self) -> bool:
-        return bool(self._own_questions)
-
-    def _warn(self, text: str, call_id: str | None = None) -> None:
-        self._record.write(Noted(self._now(), text, "warning", call_id))
+        return self._hooks.for_agent(agent_of(label, path, record), record.write)
 
     # ---- the end ------------------------------------------------------------------------------------------------
-
-    def _close(self, sent: Close) -> str | None:
-        if sent.pending not in ("keep", "discard"):
-            return f"pending is keep or discard, not {sent.pending!r}"
-        self._work.set_status("working")
-        self._discard_pending = sent.pending == "discard"
-        self._begin_to_end()
-        return None
 
     async def aclose(self) -> None:
         """Stops the work under way, waits for its end, and closes. A session that is kept goes on from there another
@@ -354,13 +250,13 @@ class Conversation(SessionView):
     def _begin_to_end(self) -> asyncio.Task[None]:
         if self._end_task is None:
             self._end_task = asyncio.get_running_loop().create_task(self._end())
-            # A caller of aclose and a reader of events get its exception; after Close alone nobody waits for it.
+            # A caller of aclose and a reader of events get its exception; after Close alone no caller waits for it.
             self._end_task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return self._end_task
 
     async def _end(self) -> None:
         self._work.closing = True
-        await self._mailbox.aclose()
+        await self.router.mailbox.aclose()
         if self._hooks is not None:
             self._hooks.interrupt()
         self._staging.people.interrupt(_CLOSED)
@@ -371,7 +267,7 @@ class Conversation(SessionView):
             await self._hooks.ended("closed")
         if self._remembered is not None:
             await self._remembered.written()
-        self._node.leave()
+        self.router.leave()
         self.deliver()
         try:
             await self._journal.aclose()

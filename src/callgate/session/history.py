@@ -4,24 +4,22 @@
 # pyright: reportUnnecessaryIsInstance=false
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from inspect import isawaitable
 
 from callgate.core.ledger import Ledger
-from callgate.session.parts import Parts
+from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.errors import in_words
 from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
 from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
-from callgate.words.modes import MODES
 from callgate.words.plain import plain_json
 
 
 class HistoryEdits:
-    """Each edit gives None, or the reason why it was not done. ``leaving`` is awaited before the conversation goes on
-    from another place."""
+    """Each edit gives None, or the reason why it was not done."""
 
-    def __init__(self, parts: Parts, leaving: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, parts: SessionParts) -> None:
         self._record = parts.equipment.record
         self._now = parts.equipment.host.clock.now
         self._journal = parts.journal
@@ -29,7 +27,6 @@ class HistoryEdits:
         self._remembered = parts.remembered
         self._summarize = parts.summarize
         self._hooks = parts.hooks
-        self._leaving = leaving
         self._staging = parts.staging
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
@@ -53,14 +50,10 @@ class HistoryEdits:
         """Edits that take no time and may be done while a turn is under way."""
         match sent:
             case SetMode():
-                if sent.mode not in tuple(MODES):
-                    return f"there is no mode {sent.mode!r}; there are {', '.join(MODES)}"
                 self._record.write(ModeSet(self._now(), sent.mode))
             case SetTitle():
                 self._record.write(MetadataSet(self._now(), "title", sent.title.strip() or None))
             case SetTags():
-                if isinstance(sent.tags, str):
-                    return "tags are a tuple of texts"
                 self._record.write(MetadataSet(self._now(), "tags", list(sent.tags) or None))
             case Snip():
                 return self._snip(sent.message_ids)
@@ -97,7 +90,7 @@ class HistoryEdits:
             return f"{message.id} holds results: a call and its result go together, so name the message before it"
         if isinstance(sent, Branch) and message.calls:
             return f"{message.id} has calls: a call and its result go together, so name the message with the results"
-        await self._leaving()
+        await self._staging.stack.clear("the conversation went on from another place")
         kind = Rewound if isinstance(sent, Rewind) else Branched
         self._record.write(kind(self._now(), message.id, self._ledger.counted))
         self._moved = True

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from callgate.core.ports import Clock
@@ -13,7 +14,7 @@ from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
 from callgate.policy.hooks.protocol import AGENT_EVENTS
 from callgate.session.run import last_answer
-from callgate.session.tree import TreeNode
+from callgate.session.tasks import TaskSet
 from callgate.words.decisions import Question
 from callgate.words.errors import in_words
 from callgate.words.events import Noted
@@ -36,8 +37,8 @@ class Agent:
     borrowed: bool = False
 
 
-def agent_of(node: TreeNode, record: Record) -> Agent:
-    return Agent(node.label, node.path, lambda: last_answer(record.ledger.messages))
+def agent_of(kind: str, path: tuple[str, ...], record: Record) -> Agent:
+    return Agent(kind, path, lambda: last_answer(record.ledger.messages))
 
 
 class SessionHooks:
@@ -64,7 +65,7 @@ class SessionHooks:
         self._notify = notify
         self._started = False
         self._context: tuple[str, ...] = ()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._given_up: asyncio.Future[None] | None = None
 
     def for_agent(self, agent: Agent, report: Callable[[Noted], None]) -> "SessionHooks":
@@ -97,10 +98,7 @@ class SessionHooks:
             self._given_up = None
             if not asked.done():
                 asked.cancel()
-                self._go(self._ends(asked))
-
-    async def _ends(self, asked: asyncio.Task[Outcome]) -> None:
-        await asyncio.wait((asked,))
+                self._go(asyncio.wait((asked,)))
 
     async def started(self, *, resumed: bool) -> str | None:
         """Runs SessionStart before the first work. Gives the reason if a hook does not let the session start."""
@@ -170,29 +168,21 @@ class SessionHooks:
             self._go(self._hooks.happened("SubagentStop", stop_hook_active=False, **told))
         if not self._borrowed:
             self._go(self._hooks.happened("SessionEnd", reason=reason))
-        over = asyncio.get_running_loop().create_future()
-
-        def end() -> None:
-            over.cancel()
-
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         timers = (
             self._clock.call_later(_LAST_WORDS, self._give_up),
-            self._clock.call_later(_LAST_WORDS + _GRACE, end),
+            self._clock.call_later(_LAST_WORDS + _GRACE, partial(over.set_result, None)),
         )
-        while self._tasks and not over.done():
-            await asyncio.wait((*self._tasks, over), return_when=asyncio.FIRST_COMPLETED)
+        await self._tasks.finished(over)
         for timer in timers:
             timer.cancel()
 
     def _give_up(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         self._report(Noted(self._clock.now(), f"hooks took longer than {_LAST_WORDS:g} s and were ended", "warning"))
 
     def _go(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(self._do(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._do(work))
 
     async def _do(self, work: Coroutine[Any, Any, object]) -> None:
         try:

@@ -1,12 +1,12 @@
 """Answers that are remembered beyond a session: read before each prompt, written when a person gives one."""
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 
 from callgate.core.ledger import Ledger
 from callgate.host.threads import in_thread
 from callgate.policy.memory import Memory
+from callgate.session.tasks import TaskSet
 from callgate.words.decisions import ApprovalPolicy
 from callgate.words.errors import in_words
 
@@ -18,7 +18,7 @@ class RememberedAnswers:
     def __init__(self, memory: Memory | None, warn: Callable[[str], None]) -> None:
         self._memory = memory
         self._warn = warn
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writing = TaskSet()
         self._unwritten: tuple[ApprovalPolicy, ...] = ()
         self._known: tuple[ApprovalPolicy, ...] = () if memory is None else memory.in_force()
 
@@ -37,14 +37,11 @@ class RememberedAnswers:
         """Writes an answer to its file, in a thread."""
         self._known = (*self._known, policy)
         if self._memory is not None:
-            task = asyncio.get_running_loop().create_task(self._write(self._memory, policy))
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
+            self._writing.start(self._write(self._memory, policy))
 
     async def written(self) -> None:
         """Waits until every answer is in its file, or could not be written."""
-        while self._writing:
-            await asyncio.wait(tuple(self._writing))
+        await self._writing.finished()
 
     async def _write(self, memory: Memory, policy: ApprovalPolicy) -> None:
         try:

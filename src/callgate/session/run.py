@@ -1,19 +1,23 @@
 """One run of a session from an input to its end: the result as a value, typed if a type is given; for async and for
 plain code."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from callgate.core.reply import Reply
 from callgate.tools.output import Misfit, OutputType, output_type
 from callgate.words.decisions import Question
 from callgate.words.endings import RunReason
 from callgate.words.errors import UsageError
-from callgate.words.events import InputRefused, RunEnded, SessionStatus
+from callgate.words.events import InputRefused, RunEnded
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Text
+
+if TYPE_CHECKING:
+    from callgate.session.conversation import Conversation
 
 T = TypeVar("T")
 
@@ -37,17 +41,7 @@ class RunResult(Generic[T]):
         return self.reason == "done" and not self.error
 
 
-class _Session(Protocol):
-    @property
-    def status(self) -> SessionStatus: ...
-    @property
-    def questions(self) -> tuple[Question, ...]: ...
-    @property
-    def messages(self) -> tuple[Message, ...]: ...
-    def send(self, sent: Input | str) -> Reply: ...
-
-
-async def run(session: _Session, sent: Input | str, kind: Any) -> RunResult[Any]:
+async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[Any]:
     """Sends the input and waits for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
     output = output_type(kind)
     sent = Prompt(sent) if isinstance(sent, str) else sent
@@ -65,7 +59,7 @@ async def run(session: _Session, sent: Input | str, kind: Any) -> RunResult[Any]
     return _with_output(result, output, found)
 
 
-async def _run_once(session: _Session, sent: Input) -> RunResult[Any]:
+async def _run_once(session: Conversation, sent: Input) -> RunResult[Any]:
     events = await session.send(sent)
     if session.status == "waiting_confirmation":
         questions = session.questions

@@ -10,8 +10,8 @@ from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
 from callgate.core.ports import Model
 from callgate.session.history import HistoryEdits
-from callgate.session.parts import Parts
-from callgate.session.status import StatusTracker
+from callgate.session.parts import SessionParts
+from callgate.session.tasks import TaskSet
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
@@ -20,10 +20,11 @@ from callgate.words.messages import Part
 
 
 class Work:
-    """Runs one task at a time: the loop, or an edit between turns. ``loop`` is the one under way; ``closing`` is set
-    when no further work may begin; ``failure`` is the exception that ended the last work."""
+    """Runs one task at a time: the loop, or an edit between turns; ``status`` is that of the session. ``loop`` is the
+    one under way; ``closing`` is set when no further work may begin; ``failure`` is the exception that ended the last
+    work."""
 
-    def __init__(self, parts: Parts, history: HistoryEdits, changes: WorkspaceChanges) -> None:
+    def __init__(self, parts: SessionParts, history: HistoryEdits, changes: WorkspaceChanges) -> None:
         self._equipment = parts.equipment
         self._record = parts.equipment.record
         self._now = parts.equipment.host.clock.now
@@ -33,7 +34,9 @@ class Work:
         self._notes = parts.notes
         self._history = history
         self._changes = changes
-        self._status = StatusTracker(self._at_rest(), lambda now: self._record.tell(StatusChanged(self._now(), now)))
+        self._beside = TaskSet(lambda: self.set_status(self._own_status))
+        self.status: SessionStatus = self._at_rest()
+        self._own_status: SessionStatus = self.status
         self._prompt: tuple[Part, ...] | None = None  # sent while there was no work, so it does not wait
         self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
         self._continues = False  # a person said that a paused agent may go on
@@ -41,11 +44,14 @@ class Work:
         self.loop: Loop | None = None
         self.closing = False
         self.failure: Exception | None = None
-        self.set_status = self._status.set
 
-    @property
-    def status(self) -> SessionStatus:
-        return self._status.status
+    def set_status(self, status: SessionStatus) -> None:
+        """Tells of a change. While tasks run beside the turn the status is ``working``."""
+        self._own_status = status
+        shown: SessionStatus = "working" if self._beside and status != "closed" else status
+        if shown != self.status:
+            self.status = shown
+            self._record.tell(StatusChanged(self._now(), shown))
 
     @property
     def executor(self) -> CallExecutor | None:
@@ -80,10 +86,13 @@ class Work:
             self._record.write(PromptDequeued(self._now(), sent.id, "withdrawn"))
         return None
 
-    def go_on(self) -> None:
-        """Continues a run that was left unfinished or paused."""
+    def go_on(self) -> str | None:
+        """Continues a run that was left unfinished or paused; gives the reason if there is none."""
+        if self.status != "paused" and (self._task is not None or not self._ledger.continues):
+            return "nothing was left unfinished"
         self._continues = self._delivers = True
         self._start()
+        return None
 
     def use_model(self, model: Model) -> None:
         self._equipment = replace(self._equipment, model=model)
@@ -101,8 +110,9 @@ class Work:
         return None
 
     def run_beside(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
-        """Runs the work while a turn is under way."""
-        self._status.run_beside(self._do(name, work))
+        """Runs the work while a turn is under way. It is never refused."""
+        self._beside.start(self._do(name, work))
+        self.set_status(self._own_status)
 
     async def ended(self, because: str) -> None:
         """Stops what is under way and waits for its end. In a session that is kept, a turn is left open on record."""
@@ -113,7 +123,7 @@ class Work:
                 end = self.loop.leave if self._equipment.resumable else self.loop.interrupt
                 end(because)
             await asyncio.wait((self._task,))
-        await self._status.finished()
+        await self._beside.finished()
 
     async def _do_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> None:
         try:

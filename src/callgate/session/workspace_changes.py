@@ -1,6 +1,5 @@
 """Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO, kept_changes
@@ -20,12 +19,12 @@ _NOT_KEPT = "the changes of this session are not kept: it has no journal, or a h
 
 
 class WorkspaceChanges:
-    """``now`` gives the time for the events it writes; ``stack`` holds the pending actions."""
+    """``stack`` holds the pending actions."""
 
-    def __init__(self, host: Host, record: Record, now: Callable[[], float], stack: Stack) -> None:
+    def __init__(self, host: Host, record: Record, stack: Stack) -> None:
         self._host = kept_changes(host)
         self._record = record
-        self._now = now
+        self._now = host.clock.now
         self._stack = stack
         self._said: set[str] = set()
         self._untold: list[tuple[Kept, list[str]]] | None = None

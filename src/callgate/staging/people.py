@@ -1,16 +1,14 @@
 """Resolutions by people: each runs through an executor of its own, whose questions are answered with yes."""
 
-# An input comes from outside and may not keep to its type.
-# pyright: reportUnnecessaryIsInstance=false
-
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Gate, Host
+from callgate.core.ports import Case, Gate
 from callgate.core.record import MemoryJournal, Record
+from callgate.core.turn import Equipment
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack
 from callgate.staging.state import State
@@ -18,7 +16,6 @@ from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Ask
 from callgate.words.inputs import Resolve
-from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import MODES
 from callgate.words.pending import RESOLVE, ResolveAction, Staged
 
@@ -36,22 +33,13 @@ class People:
 
     def __init__(
         self,
+        equipment: Equipment,
         stack: Stack,
         state: State,
-        *,
-        host: Host,
-        gate: Gate,
-        record: Record,
-        settings: ExecutorSettings,
-        lineage: tuple[str, ...],
     ) -> None:
+        self._equipment = equipment
         self._stack = stack
         self._state = state
-        self._host = host
-        self._gate = gate
-        self._record = record
-        self._settings = settings
-        self._lineage = lineage
         self._works: set[_Work] = set()
 
     def resolve(self, sent: Resolve, ready: Callable[[], Awaitable[None]]) -> Coroutine[Any, Any, str | None]:
@@ -88,9 +76,7 @@ class People:
 
     def _meant(self, sent: Resolve) -> Staged | str:
         """The action, or why it cannot be resolved."""
-        if sent.action not in get_args(ResolveAction):
-            return f"there is no action {sent.action!r}; there are {' and '.join(get_args(ResolveAction))}"
-        if not isinstance(sent.reason, str) or not sent.reason.strip():
+        if not sent.reason.strip():
             return "the reason must not be blank: say why"
         staged = self._state.newest if sent.id is None else self._stack.get(sent.id)
         if staged is None:
@@ -103,16 +89,17 @@ class People:
         return staged
 
     async def _run(self, staged: Staged, call: ToolCall, action: ResolveAction, work: _Work) -> Result:
-        mode = self._record.ledger.mode
-        ledger = Ledger(mode="default" if MODES[mode].never_asks else mode)  # the person is there to be asked
-        ledger.policies = self._record.ledger.policies
+        equipment, session = self._equipment, self._equipment.record.ledger
+        # The person is there to be asked.
+        ledger = Ledger(mode="default" if MODES[session.mode].never_asks else session.mode)
+        ledger.policies = session.policies
         executor = CallExecutor(
             Toolbox(bound(self._stack, staged, action, by="person")),
-            cast(Gate, _WithoutRequests(self._gate)),
-            host=self._host,
+            cast(Gate, _WithoutRequests(equipment.gate)),
+            host=equipment.host,
             record=Record(MemoryJournal(), ledger),
-            settings=replace(self._settings, patience=None),
-            lineage=(*self._lineage, f"p{staged.number}"),
+            settings=replace(equipment.settings, patience=None),
+            lineage=(*equipment.lineage, f"p{staged.number}"),
         )
         work.executor = executor
         async with executor:

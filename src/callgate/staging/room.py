@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from callgate.core.ports import Gate, Host, Reminder, Toolbox
-from callgate.core.record import Record
+from callgate.core.ports import Reminder
+from callgate.core.turn import Equipment
 from callgate.staging import reminders
 from callgate.staging.people import People
 from callgate.staging.stack import Stack
@@ -12,7 +12,6 @@ from callgate.staging.state import WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.words.calls import Result
 from callgate.words.events import Noted, TurnEnded
-from callgate.words.limits import ExecutorSettings
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits
@@ -23,37 +22,32 @@ MOST_FORCED = 3
 
 class Room:
     """``state`` has folded the record so far and is shown every event of it from now on. ``handlers`` stand before plan
-    approval. ``follow`` folds a log anew. ``toolbox`` is the session's own with ``resolve``; ``people`` performs the
-    resolutions of persons."""
+    approval. ``follow`` folds a log anew. ``toolbox`` is that of the equipment with ``resolve``; ``people`` performs
+    the resolutions of persons."""
 
     def __init__(
         self,
-        box: Toolbox,
+        equipment: Equipment,
         state: State,
-        *,
-        host: Host,
-        gate: Gate,
-        record: Record,
-        settings: ExecutorSettings,
-        lineage: tuple[str, ...],
         handlers: Iterable[StandingHandler] = (),
     ) -> None:
+        host, record = equipment.host, equipment.record
         self._state = state
         self.follow = state.follow
         self._record = record
         self._clock = host.clock
         given = tuple(handlers)
         planning = PlanMode(record, host.clock.now)
-        self.stack = Stack(host, state, record, grace=settings.grace)
+        self.stack = Stack(host, state, record, grace=equipment.settings.grace)
         self.toolbox = StagingToolbox(
-            box,
+            equipment.toolbox,
             self.stack,
             state,
             standing=[Standing(each, self._stands) for each in (*given, plan_approval(planning))],
             planning=planning,
             offers=bool(given),
         )
-        self.people = People(self.stack, state, host=host, gate=gate, record=record, settings=settings, lineage=lineage)
+        self.people = People(equipment, self.stack, state)
 
     # ---- the port -----------------------------------------------------------------------------------------------
 

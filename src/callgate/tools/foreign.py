@@ -9,8 +9,9 @@ from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 
 def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[..., Any]:
-    """Makes a tool of a LangChain tool (``BaseTool``): name, description and schema are its own, the traits those given
-    here. A sync tool runs in a worker thread, an async one on the loop; its ``ToolException`` is the call's failure.
+    """Makes a tool of a LangChain tool (``BaseTool``): name, description and schema are its own, the traits come from
+    ``options``, as for ``callgate.tool``. A sync tool runs in a worker thread, an async one on the loop; its
+    ``ToolException`` is the call's failure.
 
         Session(model, [from_langchain(search, effects="none")])
     """

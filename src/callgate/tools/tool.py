@@ -166,7 +166,9 @@ def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
     The name is the function's and the description its docstring, unless given. Parameters may have any type that
     pydantic has a JSON schema for; one annotated ``Run`` gets the Run and is not in the schema. A plain function runs
     in a worker thread, an async one on the loop, and a generator of either kind streams (see ``calling``).
-    A trait is a value or a function of the arguments: ``locks=lambda a: writes(a.path)``.
+    ``options`` are ``name``, ``description``, ``aliases``, ``preview``, ``stages`` and the traits (``effects``,
+    ``locks``, ``timeout`` …; the guide "Tools" has the table). A trait is a value or a function of the arguments:
+    ``locks=lambda a: writes(a.path)``.
     """
     if fn is None:
 
@@ -184,9 +186,13 @@ def schema_tool(
     fn: Callable[..., Any],
     **options: Unpack[CommonOptions],
 ) -> FunctionTool[..., Any]:
-    """Make a tool of a ready JSON Schema. ``fn`` gets all arguments as one dict of its own, and a Run if it wants it.
+    """Make a tool of a ready JSON Schema.
 
-    For functions of the arguments every property of the schema has a value: its ``default``, else None.
+    name, description  as the model is told them
+    parameters         the JSON Schema of the arguments, an object
+    fn                 gets all arguments as one dict of its own, and a Run if it has a parameter annotated so
+    options            the traits, as for ``tool``. For functions of the arguments every property of the schema has a
+                       value: its ``default``, else None
     """
     check_name(name)
     _refuse_unknown(name, options, CommonOptions.__optional_keys__)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 class Store:
     """Sessions on disk. ``workspace`` is their project (the current folder unless given), ``data`` their folder.
+    ``masker`` hides secrets in what is stored, in place of the one with the standard patterns.
 
     Everything here blocks while it reads and writes, so the methods for a program with a loop are async.
     """

@@ -86,6 +86,8 @@ class Ask:
 
 @noun
 class Deny:
+    """``by`` names the check or the hook, ``reason`` is told to the model. ``stop`` ends the run too."""
+
     by: str
     reason: str = ""
     code: Literal["denied", "blocked_by_hook"] = "denied"

@@ -148,6 +148,8 @@ class CallDecided:
 
 @noun
 class QuestionAsked:
+    """A person has to answer ``question`` before its call can go on."""
+
     at: float
     question: Question
 

@@ -60,6 +60,8 @@ class Continue:
 
 @noun
 class Answer:
+    """Answers an open question: ``Answer(question.yes())``."""
+
     confirmation: Confirmation
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from callgate import ChangeSet, Executor, FileChange, Prompt, Session, ToolCall, tool
+from callgate import ChangeSet, FileChange, Prompt, Session, ToolCall, tool
+from callgate.assembly import Executor
 from callgate.changes.history_host import HistoryHost
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.plan import plan_tools

@@ -109,7 +109,7 @@ async def test_the_model_is_told_also_when_the_history_is_summed_up_before(bench
     [
         pytest.param(Resolve("apply", "  \n"), "the reason must not be blank", id="blank reason"),
         pytest.param(Resolve("discard", ""), "the reason must not be blank", id="empty reason"),
-        pytest.param(Resolve("aply", "yes"), "there is no action 'aply'", id="no such word"),  # type: ignore[arg-type]
+        pytest.param(Resolve("aply", "yes"), "action: 'aply' is none of 'apply', 'discard'", id="no such word"),  # type: ignore[arg-type]
         pytest.param(Resolve("apply", "yes", id="nope"), "there is no pending action 'nope'", id="no such id"),
     ],
 )

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, Session, tool
-from callgate.assembly import DecisionGate, default_checks
+from callgate.assembly import DecisionGate
 from callgate.core.ports import Case, Check
+from callgate.policy.checks import standard_checks
 from callgate.testing import call, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Deny, Question
@@ -211,7 +212,7 @@ def test_a_deny_on_the_source_tool_that_comes_after_the_staging_stops_the_apply(
         return Deny("rule", "not any more") if case.name == "Stager" and case.traits.effects != "none" else None
 
     async def main() -> None:
-        gate = DecisionGate([Check("rule", rule), *default_checks()])
+        gate = DecisionGate([Check("rule", rule), *standard_checks()])
         options: dict[str, Any] = {"gate": gate, "root": bench.root, "mode": "bypass"}
         told = await bench.run(turn(stages("act")), turn(apply()), **options)
         assert judged[:2] == [("Stager", "none"), ("Stager", "mutating")]

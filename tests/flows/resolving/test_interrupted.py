@@ -201,14 +201,14 @@ def test_an_interrupt_while_changes_are_written_sees_them_through(
 
     async def main() -> None:
         loop, inside, let_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-        commit = replacement.Replacement.commit
+        commit = replacement.FileReplacement.commit
 
-        def slowly(self: replacement.Replacement) -> None:
+        def slowly(self: replacement.FileReplacement) -> None:
             loop.call_soon_threadsafe(inside.set)
             let_go.wait()
             commit(self)
 
-        monkeypatch.setattr(replacement.Replacement, "commit", slowly)
+        monkeypatch.setattr(replacement.FileReplacement, "commit", slowly)
         options: dict[str, Any] = {}
         if kept:
             options["journal"] = await Store(bench.root, bench.folder / "data").create()
@@ -234,14 +234,14 @@ def test_an_interrupt_while_changes_do_not_fit_leaves_them_pending(
 
     async def main() -> None:
         loop, inside, let_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-        difference = replacement.Replacement.difference
+        difference = replacement.FileReplacement.difference
 
-        def slowly(self: replacement.Replacement) -> str | None:
+        def slowly(self: replacement.FileReplacement) -> str | None:
             loop.call_soon_threadsafe(inside.set)
             let_go.wait()
             return difference(self)
 
-        monkeypatch.setattr(replacement.Replacement, "difference", slowly)
+        monkeypatch.setattr(replacement.FileReplacement, "difference", slowly)
         async with bench.open(turn(stages("rename")), turn(apply())) as session:
             reply = session.send(Prompt("go"))
             await inside.wait()

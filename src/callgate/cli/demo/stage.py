@@ -8,11 +8,12 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from callgate import Answer, Confirmation, Event, Session
+from callgate import Answer, Event, Session
 from callgate.cli.demo.record import Claim, Record
 from callgate.cli.demo.shop import Shop, end, files_now
 from callgate.cli.demo.view import View
 from callgate.formats.jsonable import from_json
+from callgate.words.decisions import Confirmation
 from callgate.words.events import TurnEnded
 from callgate.words.inputs import Input
 

@@ -1,0 +1,109 @@
+"""Questions and answers between the sessions of a tree, the doors at its root, and other programs."""
+
+from __future__ import annotations
+
+from callgate.session.mailbox import AnswerMailbox
+from callgate.session.parts import SessionParts
+from callgate.session.work import Work
+from callgate.words.decisions import ApprovalPolicy, Confirmation, Question
+from callgate.words.events import Event, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
+
+
+class QuestionRouter:
+    """One session's node in the tree of nested sessions. Questions go up to the root, answers go down to the session
+    that asked, answers to remember go to every session. ``path`` has the labels from the root to here."""
+
+    def __init__(self, parts: SessionParts, work: Work) -> None:
+        self.path = parts.equipment.path
+        self._record = parts.equipment.record
+        self._now = parts.equipment.host.clock.now
+        self._work = work
+        self._hooks = parts.hooks
+        self._remembered = parts.remembered
+        self._parent = parts.parent
+        self._children: dict[str, QuestionRouter] = {}
+        self._listening = False
+        self.mailbox = AnswerMailbox(
+            parts.journal,
+            parts.equipment.host.clock,
+            take=self._take_left,
+            waits=lambda: bool(self._own),
+            report=self._warn,
+        )
+        if self._parent is not None:
+            self._parent._children[self.path[-1]] = self
+            self._parent._listen()
+        if self._parent is not None or self._remembered is not None or parts.journal.session:
+            self._listen()
+
+    def path_for(self, label: str) -> tuple[str, ...]:
+        """The path of a new session below this one: its label gets a number if another one has it."""
+        free, n = label, 1
+        while free in self._children:
+            n += 1
+            free = f"{label}-{n}"
+        return (*self.path, free)
+
+    def leave(self) -> None:
+        if self._parent is not None:
+            self._parent._children.pop(self.path[-1], None)
+
+    @property
+    def _own(self) -> tuple[Question, ...]:
+        return () if self._work.executor is None else self._work.executor.questions
+
+    @property
+    def open(self) -> tuple[Question, ...]:
+        """The open questions of this session and of those below it."""
+        below = (question for child in self._children.values() for question in child.open)
+        return (*self._own, *below)
+
+    def answer(self, confirmation: Confirmation) -> str | None:
+        """Acts on an answer to a question of this session, or of one below; gives the reason if it cannot."""
+        if confirmation.path != self.path:
+            below = confirmation.path[: len(self.path)] == self.path
+            child = self._children.get(confirmation.path[len(self.path)]) if below else None
+            where = " / ".join(confirmation.path)
+            return f"no agent {where} is at work here" if child is None else child.answer(confirmation)
+        executor = self._work.executor
+        refusal = "no question is open" if executor is None else executor.answer(confirmation)
+        if refusal is None:
+            self._work.set_status("working")  # until the turn says that it waits again
+        return refusal
+
+    def _listen(self) -> None:
+        if not self._listening:
+            self._listening = True
+            self._record.listen(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, QuestionAsked | QuestionAnswered) and self._parent is not None:
+            self._parent._record.relay(event)
+        if isinstance(event, QuestionAsked) and event.question.path == self.path:
+            self.mailbox.open()
+            if self._hooks is not None:
+                self._hooks.asked(event.question)
+        elif isinstance(event, PolicyAdded):
+            for router in (*self._children.values(), *(() if self._parent is None else (self._parent,))):
+                router._adopt(event.policy)
+            if event.policy.scope != "session" and self._remembered is not None:
+                self._remembered.keep(event.policy)
+
+    def _adopt(self, policy: ApprovalPolicy) -> None:
+        """Takes over an answer that was remembered by a session next to this one in the tree."""
+        if policy not in self._record.ledger.policies and not self._work.closing:
+            self._record.write(PolicyAdded(self._now(), policy))
+            if self._work.executor is not None and self._work.executor.reconsider():
+                self._work.set_status("working")
+
+    def _take_left(self, confirmation: Confirmation) -> bool:
+        """Acts on an answer that another program left. False: its question is not open yet, so the answer stays."""
+        if confirmation.call_id not in {question.call_id for question in self._own}:
+            return False
+        refusal = self.answer(confirmation)
+        if refusal is not None:
+            self._warn(f"the answer of {confirmation.by} was not taken: {refusal}", confirmation.call_id)
+        return True
+
+    def _warn(self, text: str, call_id: str | None = None) -> None:
+        self._record.write(Noted(self._now(), text, "warning", call_id))

@@ -1,0 +1,36 @@
+"""Tasks of a session that no caller waits for one by one."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from callgate.tools.staging import outside_calls
+
+
+class TaskSet:
+    """Holds the tasks until they end, so that none is lost; ``done`` is called after each. They belong to no call."""
+
+    def __init__(self, done: Callable[[], None] = lambda: None) -> None:
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._call_done = done
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work, context=outside_calls())
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def finished(self, *until: asyncio.Future[Any]) -> None:
+        """Waits until no task is left, or one of ``until`` is done."""
+        while self._tasks and not any(each.done() for each in until):
+            await asyncio.wait((*self._tasks, *until), return_when=asyncio.FIRST_COMPLETED)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        self._call_done()
