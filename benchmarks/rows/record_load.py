@@ -16,12 +16,8 @@ from callgate.transcript.loader import load
 from callgate.transcript.lock import open_log
 from callgate.transcript.masking import Masker
 from callgate.transcript.reader import Reader, raw_lines
-from callgate.transcript.recent import recent_messages
 
 LIMIT = 1.5
-SCREEN_LIMIT = 300.0
-SCREEN = 50
-"""Messages that a door shows first."""
 
 
 def rows(size: Size) -> list[Row]:
@@ -32,7 +28,6 @@ def rows(size: Size) -> list[Row]:
         fd = open_log(log, os.O_RDONLY)
         try:
             found = interleaved(_measures(fd, log, amount.turns), amount.rounds)
-            screens = [_screen_milliseconds(fd, log) for _ in range(amount.rounds)]
         finally:
             os.close(fd)
     # The best of each: work that is the same every time is only ever slowed down by others.
@@ -46,7 +41,6 @@ def rows(size: Size) -> list[Row]:
     return [
         row("load", f"load and resume {entries}: CPU, against parsing alone", "parse", LIMIT),
         row("load_json", "  against json.loads alone", "json"),
-        Row("load_screen", f"  its last {SCREEN} messages: wall", "ms", min(screens), limit=SCREEN_LIMIT),
     ]
 
 
@@ -84,12 +78,3 @@ def _timed(work: Callable[[], Read], expected: int) -> Measure:
         return took
 
     return measure
-
-
-def _screen_milliseconds(fd: int, log: Path) -> float:
-    before = time.perf_counter()
-    found = recent_messages(fd, log, SCREEN)
-    took = (time.perf_counter() - before) * 1e3
-    if not found or found[-1].role != "tool":
-        raise RuntimeError("the last message is not the one that was written last")
-    return took

@@ -29,7 +29,7 @@ def die_at(name: str) -> None:
     real: Callable[..., Any] = getattr(os, name)
 
     def deadly(*args: Any, **kwargs: Any) -> Any:
-        if name == "link":
+        if name == "rename":
             real(*args, **kwargs)
         os.kill(os.getpid(), SIGKILL)
 

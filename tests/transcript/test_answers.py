@@ -1,15 +1,17 @@
 """Answers that one program leaves for another: one file a question, whole, exclusive, and gone when it has served."""
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Iterator
 from json import dumps, loads
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import pytest
 
+from callgate.host.files import make_folders
 from callgate.transcript.answers import (
     LARGEST,
     AnswerRefused,
@@ -59,7 +61,7 @@ def decided_again(path: str = "a.py") -> CallDecided:
     return CallDecided(AT, "c1", Ask("default"), question(path=path).arguments_hash)
 
 
-def _full(*args: object) -> int:
+def _full(*args: object, **kwargs: object) -> None:
     raise OSError(28, "No space left on device")
 
 
@@ -196,41 +198,10 @@ def test_other_files_in_the_folder_are_nobodys_business(tmp_path: Path) -> None:
     assert files(log) == ["notes.txt"]
 
 
-# ---- without hard links -------------------------------------------------------------------------------------------
-
-
-def test_a_file_system_without_hard_links_is_as_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, log = keep(tmp_path)
-    asked = asked_in(store, log)
-    monkeypatch.setattr(os, "link", _no_links)
-    leave_answer(log, asked, question().yes(by="Ann"))
-    with pytest.raises(AnswerRefused, match="yes, by Ann"):
-        leave_answer(log, asked, YES)
-    assert files(log) == [f"{asked.key}.json"]
-    assert [each.confirmation.by for each in waiting_answers(log).answers] == ["Ann"]
-
-
-def _no_links(*args: object) -> None:
-    raise PermissionError(1, "Operation not permitted")
-
-
-def test_a_link_of_which_the_word_got_lost_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, log = keep(tmp_path)
-    asked, link = asked_in(store, log), os.link
-
-    def over_a_network(one: Path, other: Path) -> None:
-        link(one, other)
-        link(one, other)
-
-    monkeypatch.setattr(os, "link", over_a_network)
-    assert leave_answer(log, asked, YES).is_there
-    assert files(log) == [f"{asked.key}.json"]
-
-
 def test_a_full_disk_leaves_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, log = keep(tmp_path)
     asked = asked_in(store, log)
-    monkeypatch.setattr(os, "link", _full)
+    monkeypatch.setattr(os, "rename", _full)
     with pytest.raises(JournalError, match=r"the answer cannot be left in .*: No space left on device"):
         leave_answer(log, asked, YES)
     assert files(log) == []
@@ -241,34 +212,45 @@ def test_a_full_disk_leaves_no_answer(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_program_that_died_after_naming_its_answer_has_answered(tmp_path: Path, other: Program) -> None:
     store, log = keep(tmp_path)
-    other.ask(do="die at", what="link")
+    other.ask(do="die at", what="rename")
+    other.tell(do="answer", log=str(log), call_id="c1", hashed=question().arguments_hash, by="Ann")
+    other.wait()
+    assert files(log) == [f"{asked_in(store, log).key}.json"]
+    with pytest.raises(AnswerRefused, match="yes, by Ann"):
+        store.answer(log, YES)
+
+
+@pytest.mark.parametrize("then", ["opened", "answered"])
+def test_what_a_killed_program_left_unfinished_goes_when_the_session_is(
+    then: str, tmp_path: Path, other: Program
+) -> None:
+    store, log = keep(tmp_path)
+    make_folders(answers_folder(log), 0o700)
+    other.ask(do="die at", what="fsync")
     other.tell(do="answer", log=str(log), call_id="c1", hashed=question().arguments_hash, by="Ann")
     other.wait()
     key = asked_in(store, log).key
-    assert sorted(Path(name).suffix for name in files(log)) == [".json", ".tmp"]
-    with pytest.raises(AnswerRefused, match="yes, by Ann"):
-        store.answer(log, YES)
-    tidy_answers(log, {key})
-    assert files(log) == [f"{key}.json"]
+    assert files(log) == [f"{key}.tmp"]
+    if then == "opened":
+        tidy_answers(log, {key})
+        assert files(log) == []
+    else:
+        leave_answer(log, asked_in(store, log), YES)
+        assert files(log) == [f"{key}.json"]
 
 
-def test_what_was_never_finished_goes_once_it_is_old(tmp_path: Path) -> None:
+def test_what_another_program_is_writing_stays(tmp_path: Path) -> None:
     log, asked = left_in(tmp_path)
-    draft = answers_folder(log) / f"{asked.key}.1.{'0' * 16}.tmp"
+    draft = answers_folder(log) / f"{asked.key}.tmp"
     draft.write_text("{")
-    tidy_answers(log, {asked.key})
-    assert draft.name in files(log)
-    os.utime(draft, (AT, AT))
-    tidy_answers(log, {asked.key})
-    assert files(log) == [f"{asked.key}.json"]
-
-
-def test_what_a_killed_program_never_finished_goes_at_once(tmp_path: Path) -> None:
-    log, asked = left_in(tmp_path)
-    draft = answers_folder(log) / f"{asked.key}.999999999.{'0' * 16}.tmp"
-    draft.write_text("{")
-    tidy_answers(log, {asked.key})
-    assert files(log) == [f"{asked.key}.json"]
+    folder = os.open(answers_folder(log), os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    tidying = Thread(target=tidy_answers, args=(log, {asked.key}))
+    tidying.start()
+    draft.rename(answers_folder(log) / "finished")
+    os.close(folder)
+    tidying.join()
+    assert files(log) == [f"{asked.key}.json", "finished"]
 
 
 def test_only_our_own_answer_is_taken_back(tmp_path: Path) -> None:

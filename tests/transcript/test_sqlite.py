@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -135,8 +135,7 @@ def test_a_write_that_fails_is_tried_again_and_nothing_is_lost(tmp_path: Path) -
         await journal.after(0)
         with sqlite3.connect(path, timeout=0) as other, pytest.raises(sqlite3.OperationalError):
             other.execute("SELECT * FROM events").fetchall()  # the lock is held
-        connection = journal._database._connection  # pyright: ignore[reportPrivateUsage]
-        assert connection is not None
+        connection = cast(Any, journal)._lines._connection
         connection.execute("PRAGMA max_page_count = 3")
         journal.append(Noted(2.0, "x" * 100_000))
         waiting = journal.barrier()

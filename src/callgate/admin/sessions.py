@@ -21,16 +21,15 @@ from callgate._version import __version__
 from callgate.core.ledger import Ledger
 from callgate.host.files import write_new
 from callgate.staging.state import State
-from callgate.transcript.audit import AuditRow, as_csv, as_json, as_table, audit_rows
+from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
 from callgate.transcript.catalogue import Listed, listed
-from callgate.transcript.entries import all_entries, lines_are_missing
+from callgate.transcript.entries import all_entries
 from callgate.transcript.find import LATEST
 from callgate.transcript.gc import Cleaned, Removed, collect, remove_session, remove_unused
 from callgate.transcript.journal import write_log
 from callgate.transcript.loader import load
 from callgate.transcript.lock import Holder, holder_of, open_log, read_holder
 from callgate.transcript.reader import Damage, raw_lines
-from callgate.transcript.recent import recent
 from callgate.transcript.share.claude import looks_like_claude, read_claude
 from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
 from callgate.transcript.share.plain import pretty_json
@@ -38,7 +37,7 @@ from callgate.transcript.share.stories import CallStory
 from callgate.transcript.share.unfinished import Draft, open_questions, unfinished
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary, prompt_of
-from callgate.transcript.verify import Fault, Verified, verify
+from callgate.transcript.verify import LogFault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
 from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, Noted, PromptQueued, SessionOpened
@@ -53,9 +52,9 @@ __all__ = [
     "Cleaned",
     "Damage",
     "Draft",
-    "Fault",
     "Holder",
     "Listed",
+    "LogFault",
     "Mark",
     "Removed",
     "Said",
@@ -65,9 +64,9 @@ __all__ = [
     "Verified",
     "as_csv",
     "as_json",
-    "as_table",
     "moment",
     "pretty_json",
+    "utc",
     "write_file",
 ]
 
@@ -219,28 +218,21 @@ class Archive:
     def show(self, which: str | None, tail: int | None = None) -> Shown:
         """The live part of a session, or its last messages (results belong to the message with their calls)."""
         log = self.find(which)
-        missing = False
         with _opened(log, which) as fd:
             _refuse_other(fd, log)
-            if tail is None:
-                missing = lines_are_missing(fd)
-                loaded = load(fd, log)
-                events, about, damages = tuple(loaded.events), loaded.about, tuple(loaded.damages)
-                unknown = loaded.unknown
-            else:
-                end = recent(fd, log, tail, lambda message: message.role != "tool")
-                events, about, damages, unknown = end.events, end.about, end.damages, 0
-        questions, draft = open_questions(events), unfinished(log, events)
+            missing = verify(fd).missing
+            loaded = load(fd, log)
+        events = tuple(loaded.events)
         return Shown(
             session=log.stem,
             named=_named(which, log),
-            about=about,
-            events=events,
-            damages=damages,
-            unknown=unknown,
-            questions=questions,
+            about=loaded.about,
+            events=events if tail is None else _last(events, tail),
+            damages=tuple(loaded.damages),
+            unknown=loaded.unknown,
+            questions=open_questions(events),
             missing=missing,
-            draft=draft,
+            draft=unfinished(log, events),
             pending=tuple(State(events).actions.values()),
             waiting=tuple(Ledger(events).waiting.values()),
         )
@@ -366,6 +358,14 @@ class Archive:
             raise _unreadable(log, error) from error
 
 
+def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
+    """The end with the last ``count`` messages. The facts of a message stand before it, so all after the message before
+    are taken; results belong to the message with their calls."""
+    said = [at for at, event in enumerate(events) if isinstance(event, MessageAdded) and event.message.role != "tool"]
+    before = said[-count - 1] if count < len(said) else -1
+    return tuple(events[before + 1 :])
+
+
 def write_file(path: Path, data: bytes, *, replace: bool) -> None:
     """For its owner alone. A file that exists is replaced as a whole, or not at all: FileExistsError."""
     if not replace or not os.path.lexists(path):
@@ -384,7 +384,7 @@ def _verified(log: Path) -> tuple[Path, Verified]:
     except (OSError, JournalError) as error:
         why = str(error) if isinstance(error, JournalError) else str(error.strerror or error)
         return log, Verified(
-            session=log.stem, lines=0, head="", faults=(Fault(0, None, 0, f"unreadable: {why}"),), size=0
+            session=log.stem, lines=0, head="", faults=(LogFault(0, None, 0, f"unreadable: {why}"),), size=0
         )
 
 

@@ -1,23 +1,24 @@
 """Answers that other programs leave for the one that has the session open: a file for each question.
 
 ``<session id>/answers/<key>.json`` appears whole or not at all, and once: while it exists, any other answer is refused.
-Only its owner can read it. It holds the answer exactly, secrets included, so it is removed as soon as the answer is on
-record. It is read only if it is a regular file of the same user that no other user can write to.
+It is written under a lock on the folder, which the system releases when its holder dies: what is unfinished there while
+the lock is free was left behind by a program that was killed. Only its owner can read it. It holds the answer exactly,
+secrets included, so it is removed as soon as the answer is on record. It is read only if it is a regular file of the
+same user that no other user can write to.
 """
 
 import os
 import re
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
-from errno import EMLINK, ENOSYS, ENOTSUP, EOPNOTSUPP, EPERM
+from errno import EPERM
 from json import dumps, loads
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from time import time
 from typing import Any, NoReturn
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.host.files import is_running, make_folders, sync_folder, write_new
+from callgate.host.files import make_folders, sync_folder, write_new
 from callgate.transcript.asked import Asked, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
@@ -34,9 +35,7 @@ LARGEST = 4 << 20
 
 _VERSION = 1
 _ANSWER = re.compile(r"[0-9a-f]{32}\.json")
-_DRAFT = re.compile(r"[0-9a-f]{32}\.\d+\.[0-9a-f]{16}\.tmp")
-_IN_THE_MAKING = 60.0  # seconds: an older draft is one whose program died
-_NO_LINKS = (EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP, EMLINK)
+_UNFINISHED = re.compile(r"[0-9a-f]{32}[0-9a-f.]*\.tmp")
 _OTHERS_MAY_WRITE = 0o022
 
 
@@ -100,30 +99,42 @@ def answers_folder(log: Path) -> Path:
 def leave_answer(log: Path, asked: Asked, confirmation: Confirmation) -> Left:
     """Leave an answer, synced to disk. AnswerRefused, with its author, when there is one."""
     data = _written(asked, confirmation)
-    folder = answers_folder(log)
+    place = answers_folder(log)
+    name, draft = f"{asked.key}.json", f"{asked.key}.tmp"
     try:
-        _make(folder)
-        draft = folder / f"{asked.key}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
-        write_new(draft, data, 0o600)
-        try:
-            left = Left(folder / f"{asked.key}.json", data)
-            if not _publish(draft, left.path):
-                first = read_answer(log, asked.key)
+        make_folders(place, 0o700)
+        with _opened(place) as folder, _alone(folder):
+            first = _first(folder, name)
+            if first is not None:
                 raise AnswerRefused(f"call {confirmation.call_id} was answered already{told(first)}", first)
-        finally:
-            with suppress(OSError):
-                draft.unlink()
-        sync_folder(folder)
+            _drop_unfinished(folder)
+            write_new(draft, data, 0o600, dir_fd=folder)
+            try:
+                os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                _drop_unfinished(folder)
+                raise
+            sync_folder(place)
     except OSError as error:
-        raise JournalError(f"the answer cannot be left in {folder}: {error.strerror or error}") from error
-    return left
+        raise JournalError(f"the answer cannot be left in {place}: {error.strerror or error}") from error
+    return Left(place / name, data)
 
 
-def _make(folder: Path) -> None:
-    """OSError also when it is there and not ours."""
-    make_folders(folder, 0o700)
-    with _opened(folder):
-        pass
+def _first(folder: int, name: str) -> Confirmation | None:
+    """The answer that has this name; a file that is none is set aside."""
+    try:
+        return _read(folder, name)
+    except FileNotFoundError:
+        return None
+    except _Unusable:
+        os.rename(name, f"{name}.bad", src_dir_fd=folder, dst_dir_fd=folder)
+        return None
+
+
+def _drop_unfinished(folder: int) -> None:
+    for name in _names(folder, _UNFINISHED):
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
 
 
 def told(first: Confirmation | None) -> str:
@@ -147,32 +158,6 @@ def _written(asked: Asked, confirmation: Confirmation) -> bytes:
     return data
 
 
-def _publish(draft: Path, final: Path) -> bool:
-    """Give the finished file its name. False when a usable answer has it."""
-    while True:
-        try:
-            _link(draft, final)
-            return True
-        except FileExistsError:
-            if os.stat(draft).st_nlink > 1:  # it did work: only the word of it got lost, as on a network
-                return True
-            with _opened(final.parent) as folder:
-                if not _set_aside(folder, final.name):
-                    return False
-
-
-def _link(draft: Path, final: Path) -> None:
-    try:
-        os.link(draft, final)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        with _opened(final.parent) as folder, _alone(folder):
-            if os.path.lexists(final):
-                raise FileExistsError(final) from None
-            os.rename(draft, final)
-
-
 # ---- finding them -------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +174,8 @@ def waiting_answers(log: Path) -> Found:
                 except FileNotFoundError:  # taken back
                     continue
                 except (OSError, _Unusable) as error:
-                    _set_aside(folder, name)
+                    with suppress(OSError), _alone(folder):
+                        _first(folder, name)
                     faults.append(f"{place / name} is no answer and was left out: {_why(error)}")
     except FileNotFoundError:
         pass
@@ -221,13 +207,8 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
             if name[:32] not in keys:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=folder)
-        for name in _names(folder, _DRAFT):
-            with suppress(OSError):
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                # With a second name it is published, and its program died before it could remove this one.
-                dead = not is_running(name.split(".")[1]) or time() - status.st_mtime > _IN_THE_MAKING
-                if status.st_nlink > 1 or dead:
-                    os.unlink(name, dir_fd=folder)
+        with _alone(folder):
+            _drop_unfinished(folder)
 
 
 @contextmanager
@@ -288,19 +269,6 @@ def _confirmation(name: str, data: bytes) -> Confirmation:
     if not fits:
         raise _Unusable("it was left for another question")
     return answer
-
-
-def _set_aside(folder: int, name: str) -> bool:
-    """Give an unusable file another name, so that the question can be answered. False for one that is not."""
-    with suppress(OSError), _alone(folder):  # nobody else sets aside what took its place meanwhile
-        try:
-            _read(folder, name)
-        except _Unusable:
-            os.rename(name, f"{name}.bad", src_dir_fd=folder, dst_dir_fd=folder)
-            return True
-        except FileNotFoundError:
-            return True
-    return False
 
 
 @contextmanager

@@ -6,7 +6,7 @@ A new session has no file before its first message: who opens the program and le
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,10 +28,10 @@ from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.reader import Damage
 from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
-from callgate.transcript.writer import Writer
+from callgate.transcript.writer import WrittenJournal
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Branched, Compacted, Durable, MessageAdded, PromptQueued, Rewound
+from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
 from callgate.words.messages import Message
 
 if TYPE_CHECKING:
@@ -43,31 +43,28 @@ _INDEX_EVERY = 4 << 20
 _MOVES = (Rewound, Branched)
 
 
-class DiskJournal:
+class DiskJournal(WrittenJournal):
     """A session on disk, open for writing. Made by a Store."""
 
     def __init__(self, log: Path, masker: Masker, *, loaded: Loaded | None = None, fd: int = -1) -> None:
-        self.path = log
-        self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
         self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
-        self._draft = ("", ()) if loaded is None else read_draft(log)
         self._questions = Questions(self._events or ())
+        self._log = _Lines(log, masker, loaded, fd, self._questions)
+        super().__init__(
+            log,
+            self._log,
+            exists=loaded is not None,
+            number=0 if loaded is None else loaded.n,
+            draft=("", ()) if loaded is None else read_draft(log),
+        )
+        self.damages: tuple[Damage, ...] = () if loaded is None else tuple(loaded.damages)
         self._waiting: tuple[Waiting, ...] = ()  # answers that other programs left, as last seen
         self._faults: dict[str, bool] = {}  # what was found instead of an answer, and whether that was told
-        self._lines = _Lines(log, masker, loaded, fd, self._questions)
-        self._writer = Writer(self._lines, name=log.stem)
         self._moved = False  # where the leaf is now has to be found out
-        self._held: list[Durable] | None = None if loaded is not None else []  # before the first message
-        self._closed = False
-        self.number = 0 if loaded is None else loaded.n
         self.notes: tuple[str, ...] = ()
         """Notes for a person who resumes the session."""
         if loaded is not None and loaded.unknown:
             self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
-
-    @property
-    def session(self) -> str:
-        return self.path.stem
 
     @property
     def folder(self) -> Path:
@@ -75,34 +72,18 @@ class DiskJournal:
         return self.path.with_suffix("")
 
     def clean(self, value: T, /) -> T:
-        return self._lines.masker.noun(value)
+        return self._log.masker.noun(value)
 
     @property
     def about(self) -> Summary:
-        return self._lines.tally.summary()
+        return self._log.tally.summary()
 
     def append(self, event: Durable) -> None:
-        if self._closed:
-            raise StateError(f"the journal of session {self.session} is closed")
         if self._moved and isinstance(event, MessageAdded):
             raise StateError("after a move, what is live has to be read before anything is said")
+        super().append(event)
         self._moved = self._moved or isinstance(event, _MOVES)
         self._questions.fold(event)
-        self.number += 1
-        if self._held is None:
-            self._writer.append(event)
-            return
-        self._held.append(event)
-        if isinstance(event, MessageAdded | PromptQueued):
-            held, self._held = self._held, None
-            for each in held:
-                self._writer.append(each)
-
-    def barrier(self) -> Awaitable[None] | None:
-        return self._writer.barrier()
-
-    def room(self) -> Awaitable[None] | None:
-        return self._writer.room()
 
     def read(self) -> Iterable[Durable]:
         """The events that were live when it was opened. Only once: they are not kept for a second Session."""
@@ -112,32 +93,18 @@ class DiskJournal:
         events, self._events = self._events, None
         return events
 
-    def draft(self, message_id: str, text: Drafted) -> None:
-        if self._held is None and not self._closed:
-            self._lines.draft = (message_id, text)
-            self._writer.nudge()
-
-    def drafted(self, message_id: str) -> Drafted:
-        found, text = self._draft
-        return text if found == message_id else ()
-
     async def live(self) -> Sequence[Durable]:
         if self._held is not None:
             return tuple(self._held)
-        events = await self._writer.call(self._lines.read_live)
+        events = await self._writer.call(self._log.read_live)
         self._moved = False
         self._questions.restart(events)
         return events
 
-    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        if self._held is not None:
-            return list(enumerate(self._held[number:], number + 1))
-        return await self._writer.call(partial(self._lines.after, number))
-
     async def recall(self, message_id: str) -> Message | None:
         if self._held is not None:
             return None
-        return await self._writer.call(partial(self._lines.recall, message_id))
+        return await self._writer.call(partial(self._log.recall, message_id))
 
     async def answers(self) -> Sequence[Confirmation]:
         """Answers of other programs to questions that are open now. Each is repeated until it is on record, or
@@ -168,26 +135,6 @@ class DiskJournal:
         self._waiting = tuple(each for each in self._waiting if each.key not in keys)
         return self._writer.call(partial(forget_answers, self.path, keys))
 
-    async def flush(self) -> None:
-        """Everything that was appended is in the file; at once if it is closed."""
-        waiting = None if self._closed or self._held is not None else self._writer.barrier()
-        if waiting is not None:
-            await waiting
-
-    async def aclose(self) -> None:
-        """Write everything and let go of the lock. JournalError when that was not possible."""
-        if self._closed:
-            return
-        self._closed = True
-        failure = await in_thread(self._finish)
-        if failure is not None:
-            raise failure
-
-    def _finish(self) -> Exception | None:
-        failure = self._writer.finish()
-        self._lines.close()
-        return failure
-
 
 class _Lines:
     """The log as the writing thread knows it."""
@@ -209,7 +156,7 @@ class _Lines:
         self._moved = False  # the chain may not know where the leaf is, and the tally counts what is dead
         self._boundary = False
         self.masker = masker
-        self.draft: tuple[str, Drafted] | None = None  # the newest that is not written yet; the loop puts it here
+        self.draft: tuple[str, Drafted] | None = None
         self._drafted = loaded is not None and draft_path(log).exists()
         self._draft_over = False
 

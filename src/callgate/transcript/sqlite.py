@@ -6,7 +6,7 @@ SQLite's exclusive lock until it is closed or the process ends, so that a sessio
 
 import os
 import sqlite3
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from errno import EIO, ENOSPC
 from functools import partial
@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from callgate.core.chain import live_events
-from callgate.core.ports import Drafted, Maybe
+from callgate.core.ports import Drafted
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
-from callgate.transcript.writer import Writer
-from callgate.words.decisions import Confirmation
-from callgate.words.errors import JournalError, SessionLocked, StateError, UsageError
-from callgate.words.events import Durable, MessageAdded, PromptQueued
+from callgate.transcript.writer import WrittenJournal
+from callgate.words.errors import JournalError, SessionLocked, UsageError
+from callgate.words.events import Durable, MessageAdded
 from callgate.words.messages import Message
 from callgate.words.plain import plain_json
 
@@ -38,19 +37,13 @@ COMMIT;
 """
 
 
-class SqliteJournal:
+class SqliteJournal(WrittenJournal):
     """A session in a database, which is made with the first message. The name of the file without its suffix is the
     session's id. Give it to a Session, which masks secrets before they come here."""
 
     def __init__(self, database: "_Database", events: Sequence[Durable], draft: tuple[str, Drafted]) -> None:
-        self.path = database.path
-        self.number = len(events)
+        super().__init__(database.path, database, exists=database.exists, number=len(events), draft=draft)
         self._events = events
-        self._draft = draft
-        self._database = database
-        self._writer = Writer(database, name=self.session)
-        self._held: list[Durable] | None = None if database.exists else []  # before the first message
-        self._closed = False
 
     @classmethod
     async def open(cls, path: str | PathLike[str]) -> "SqliteJournal":
@@ -73,69 +66,15 @@ class SqliteJournal:
                 raise JournalError(f"{path} cannot be read as a session: {error}") from error
             raise
 
-    @property
-    def session(self) -> str:
-        return self.path.stem
-
-    def append(self, event: Durable) -> None:
-        if self._closed:
-            raise StateError(f"the journal of session {self.session} is closed")
-        self.number += 1
-        if self._held is None:
-            self._writer.append(event)
-            return
-        self._held.append(event)
-        if isinstance(event, MessageAdded | PromptQueued):
-            held, self._held = self._held, None
-            for each in held:
-                self._writer.append(each)
-
-    def barrier(self) -> Awaitable[None] | None:
-        return self._writer.barrier()
-
-    def room(self) -> Awaitable[None] | None:
-        return self._writer.room()
-
     def read(self) -> Iterable[Durable]:
         return live_events(self._events)
-
-    def draft(self, message_id: str, text: Drafted) -> None:
-        if self._held is None and not self._closed:
-            self._database.drafting = (message_id, text)
-            self._writer.nudge()
-
-    def drafted(self, message_id: str) -> Drafted:
-        return self._draft[1] if self._draft[0] == message_id else ()
 
     async def live(self) -> Sequence[Durable]:
         return live_events(event for _, event in await self.after(0))
 
-    async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
-        if self._held is not None:
-            return list(enumerate(self._held[number:], number + 1))
-        return await self._writer.call(partial(self._database.after, number))
-
     async def recall(self, message_id: str) -> Message | None:
         said = (event.message for _, event in await self.after(0) if isinstance(event, MessageAdded))
         return next((message for message in said if message.id == message_id), None)
-
-    async def answers(self) -> Sequence[Confirmation]:
-        return ()
-
-    def answer_faults(self) -> Sequence[str]:
-        return ()
-
-    def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
-        return None
-
-    async def aclose(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        failure = await in_thread(self._writer.finish)
-        self._database.close()
-        if failure is not None:
-            raise failure
 
 
 class _Database:
@@ -145,7 +84,7 @@ class _Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.exists = False
-        self.drafting: tuple[str, Drafted] | None = None  # the newest that is not written yet
+        self.draft: tuple[str, Drafted] | None = None
         self.end = self._safe = 0  # bytes given, bytes committed
         self._connection: sqlite3.Connection | None = None
         self._pending: list[bytes] = []
@@ -233,7 +172,7 @@ class _Database:
         return ("", ()) if found is None else (found[0], tuple((calls, text) for calls, text in loads(found[1])))
 
     def aside(self) -> None:
-        draft, self.drafting = self.drafting, None
+        draft, self.draft = self.draft, None
         if draft is not None and self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.execute("INSERT OR REPLACE INTO draft VALUES (1, ?, ?)", (draft[0], dumps(draft[1])))

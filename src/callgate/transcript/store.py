@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from callgate._version import __version__
 from callgate.core.ledger import Ledger
+from callgate.core.ports import Journal
 from callgate.host.threads import in_thread
 from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
 from callgate.transcript.answers import tidy_answers
@@ -77,11 +78,13 @@ class Store:
         """
         return await in_thread(partial(self._open, which))
 
-    async def fork(self, which: str | DiskJournal = LATEST) -> DiskJournal:
+    async def fork(self, which: str | Journal = LATEST) -> DiskJournal:
         """A new session that begins with the live history of another one, which is only read. One that is open in this
         program is named by its journal, so that nothing of it is still on its way."""
-        if isinstance(which, DiskJournal):
-            await which.flush()
+        if not isinstance(which, str):
+            waiting = which.barrier()
+            if waiting is not None:
+                await waiting
             which = which.session
         return await in_thread(lambda: self._open(self.copy(self.read(which))))
 

@@ -2,11 +2,12 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
-from callgate.admin.sessions import Archive, TakenIn, as_csv, as_json, as_table
+from callgate.admin.sessions import Archive, AuditRow, TakenIn, as_csv, as_json, utc
 from callgate.cli.session.output import columns, counted, hand_over, out, put, say
-from callgate.cli.terminal import Span
+from callgate.cli.terminal import Safe, Span, clip, fit, safe, width
 
 _SHOWN = 10
 
@@ -63,7 +64,7 @@ def audit(options: Namespace) -> int:
     elif options.format == "csv":
         text = as_csv(audited.rows)
     else:
-        text = as_table(audited.rows, columns(sys.stdout))
+        text = audit_table(audited.rows, columns(sys.stdout))
     hand_over(text, options.output, force=options.force)
     if audited.faults:
         sys.stdout.flush()
@@ -72,3 +73,22 @@ def audit(options: Namespace) -> int:
             f"something may be missing here; `callgate session verify {audited.named}` says where"
         )
     return 1 if audited.faults else 0
+
+
+_AUDIT = {"time": 20, "tool": 24, "decision": 8, "by": 24, "outcome": 16, "answer": 10, "origin": 40, "reason": 1000}
+"""The columns of a table and the most room each takes; the other formats have all fields."""
+
+
+def audit_table(rows: Sequence[AuditRow], room: int) -> str:
+    """A line for each row, cut to so many columns."""
+    if not rows:
+        return "Nothing was decided yet.\n"
+    cells = [tuple(_AUDIT), *map(_audit_cells, rows)]
+    longest = (max(width(safe(cell)) for cell in column) for column in zip(*cells, strict=True))
+    widths = [*map(min, _AUDIT.values(), longest)]
+    lines = (Safe("  ".join(map(fit, each, widths)).rstrip()) for each in cells)
+    return "".join(f"{clip(line, room)}\n" for line in lines)
+
+
+def _audit_cells(row: AuditRow) -> tuple[str, ...]:
+    return utc(row.at), row.tool, row.decision, row.by, row.outcome, row.question, row.origin, row.reason

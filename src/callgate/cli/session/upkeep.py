@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from callgate.admin.sessions import Archive, Cleaned, Fault, Holder, Removed, Verified, moment
+from callgate.admin.sessions import Archive, Cleaned, Holder, LogFault, Removed, Verified, moment
 from callgate.cli.session.output import counted, out, put, put_json, size_in_words
 from callgate.cli.terminal import Line, Span
 from callgate.formats.jsonable import to_json
@@ -59,7 +59,7 @@ def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterato
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 
 
-def _fault(fault: Fault, log: Path) -> Iterator[Line]:
+def _fault(fault: LogFault, log: Path) -> Iterator[Line]:
     if not fault.line:
         yield (Span(f"  {fault.what}"),)
         return
