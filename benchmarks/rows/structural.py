@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
 from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.terms import Limits, Op
+from callgate.tools.structural.terms import Op, ScanLimits
 
 FILES = 3_000
 LIMIT = 2.5
@@ -97,7 +97,7 @@ def write(root: Path, many: int) -> None:
 
 def ours(root: Path, many: int) -> float:
     before = _cpu()
-    made = asyncio.run(rewrite(root, [OP], limits=Limits(matches=100 * many)))
+    made = asyncio.run(rewrite(root, [OP], limits=ScanLimits(matches=100 * many)))
     taken = _cpu() - before
     if len(made.changes.files) != many or made.changes.count != 10 * many:
         raise RuntimeError(f"{made.changes.count} replacements in {len(made.changes.files)} files")

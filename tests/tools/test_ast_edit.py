@@ -17,7 +17,7 @@ from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.tools.builtin.ast_grep import ast_grep
 from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
 from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.terms import Limits, Op
+from callgate.tools.structural.terms import Op, ScanLimits
 from callgate.tools.toolbox import Toolbox
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -283,7 +283,7 @@ def test_of_many_overlaps_the_first_are_named_and_the_rest_counted(work: Workspa
 def test_what_is_staged_is_what_the_engine_made(work: Workspace) -> None:
     work.write({"a.py": "log(1)\r\nlog(2)", "b.js": "\ufefflog('ä')\n", "c.py": "log(size(1))\n"})
     ops = [Op(**LOG), Op(**SIZE)]
-    made = asyncio.run(rewrite(work.root, ops, limits=Limits()))
+    made = asyncio.run(rewrite(work.root, ops, limits=ScanLimits()))
     result = work.call(LOG, SIZE)
     assert work.staged == made.changes
     (action,) = work.stack.pushed

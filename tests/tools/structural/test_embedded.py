@@ -6,7 +6,7 @@ import pytest
 
 from callgate.tools.structural.rewrite import rewrite
 from callgate.tools.structural.search import search
-from callgate.tools.structural.terms import Op, Where
+from callgate.tools.structural.terms import Op, ScanScope
 from callgate.words.errors import ToolFailure
 from tests.tools.structural import engine
 from tests.tools.structural.test_search import write
@@ -41,7 +41,7 @@ PAGE = """<!DOCTYPE html>
 )
 async def test_what_is_found_in_a_page(tmp_path: Path, pattern: str, language: str | None) -> None:
     write(tmp_path, {"page.html": PAGE, "x.js": "log(9)\n"})
-    found = await search(tmp_path, pattern, Where(language=language))
+    found = await search(tmp_path, pattern, ScanScope(language=language))
     theirs = engine.matches(tmp_path, pattern, language)
     assert [(each.path, each.line - 1, each.column - 1, each.text) for each in found.matches] == [
         (each["file"], each["range"]["start"]["line"], each["range"]["start"]["column"], each["text"])
@@ -52,12 +52,12 @@ async def test_what_is_found_in_a_page(tmp_path: Path, pattern: str, language: s
 async def test_a_pattern_must_be_one_in_the_language_that_was_asked_for(tmp_path: Path) -> None:
     write(tmp_path, {"page.html": PAGE})
     with pytest.raises(ToolFailure, match="is none in javascript"):
-        await search(tmp_path, "a { $$$A }", Where(language="javascript"))
+        await search(tmp_path, "a { $$$A }", ScanScope(language="javascript"))
 
 
 async def test_what_is_rewritten_in_a_page(tmp_path: Path) -> None:
     write(tmp_path, {"page.html": PAGE})
-    made = await rewrite(tmp_path, [Op("log($A)", "note(\n  $A\n)")], Where(["page.html"], "js"))
+    made = await rewrite(tmp_path, [Op("log($A)", "note(\n  $A\n)")], ScanScope(["page.html"], "js"))
     (change,) = made.changes.files
     assert change.after == engine.rewritten(tmp_path, "log($A)", "note(\n  $A\n)", "js")["page.html"]
 

@@ -8,13 +8,13 @@ import pytest
 
 from callgate.tools.structural.rewrite import rewrite
 from callgate.tools.structural.search import search
-from callgate.tools.structural.terms import Limits, Op
+from callgate.tools.structural.terms import Op, ScanLimits
 from tests.tools.structural import engine
 
 pytestmark = pytest.mark.slow
 
 PACKAGES = ("asyncio", "collections", "concurrent", "email", "http", "importlib", "json", "logging", "unittest", "xml")
-ALL = Limits(matches=10**6, file_bytes=10**7, characters=10**6)
+ALL = ScanLimits(matches=10**6, file_bytes=10**7, characters=10**6)
 PYTHON = [
     ("self.$A = $B", "self.$A: Any = $B"),
     ("if $C: $$$BODY", "while $C:\n    $$$BODY"),

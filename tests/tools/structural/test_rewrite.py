@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
 from callgate.tools.structural.examine import ScanRequest, examine
-from callgate.tools.structural.files import File
+from callgate.tools.structural.files import SourceFile
 from callgate.tools.structural.languages import language_of
 from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.terms import Cut, Limits, Op, Replacement
+from callgate.tools.structural.terms import CodeReplacement, Cut, Op, ScanLimits
 from callgate.words.errors import ToolFailure
 from tests.tools.structural.test_search import write
 
@@ -31,10 +31,8 @@ async def test_a_preview_shows_each_replacement_and_writes_nothing(tmp_path: Pat
         b"note(1)\nx = note(2)\n",
     )
     (file,) = made.rewritten
-    assert (file.language, file.count) == ("python", 2)
-    assert file.replacements[1] == Replacement(
-        line=2, column=5, end_line=2, end_column=11, before="log(2)", after="note(2)", op=0
-    )
+    assert file.count == 2
+    assert file.replacements[1] == CodeReplacement(2, 5, before="log(2)", after="note(2)")
     assert made.files == 2
     assert (tmp_path / "a.py").read_bytes() == b"log(1)\nx = log(2)\n"
 
@@ -71,7 +69,7 @@ def test_what_a_parser_makes_up_is_a_syntax_error_too(tmp_path: Path, name: str,
     write(tmp_path, {name: text})
     language = language_of(name)
     assert language is not None
-    looked = examine(ScanRequest(str(tmp_path), Limits(), ops=(OP,)), File(name, language.name, 0))
+    looked = examine(ScanRequest(str(tmp_path), ScanLimits(), ops=(OP,)), SourceFile(name, language.name, 0))
     assert looked.skipped is not None
     assert looked.skipped.kind == "syntax"
 
@@ -94,7 +92,9 @@ def test_what_is_empty_in_good_code_is_no_syntax_error(tmp_path: Path, name: str
     language = language_of(name)
     assert language is not None
     assert (
-        examine(ScanRequest(str(tmp_path), Limits(), ops=(Op("x1", "y"),)), File(name, language.name, 0)).skipped
+        examine(
+            ScanRequest(str(tmp_path), ScanLimits(), ops=(Op("x1", "y"),)), SourceFile(name, language.name, 0)
+        ).skipped
         is None
     )
 
@@ -131,7 +131,7 @@ async def test_replacements_beside_each_other_do_not_overlap(tmp_path: Path) -> 
 
 async def test_the_limit_cuts_between_files(tmp_path: Path) -> None:
     write(tmp_path, {f"f{n}.py": "log(1)\nlog(2)\n" for n in range(4)})
-    made = await rewrite(tmp_path, [OP], limits=Limits(matches=5, files=3))
+    made = await rewrite(tmp_path, [OP], limits=ScanLimits(matches=5, files=3))
     assert [change.path for change in made.changes.files] == ["f0.py", "f1.py"]
     assert made.changes.count == 4
     assert made.cuts == (Cut("files", "f3.py", 1), Cut("matches", "f2.py", 2))
@@ -139,7 +139,7 @@ async def test_the_limit_cuts_between_files(tmp_path: Path) -> None:
 
 async def test_the_limit_cuts_at_the_same_file_however_the_work_is_shared(tmp_path: Path) -> None:
     write(tmp_path, {f"f{n:03}.py": "log(1)\n" for n in range(300)})
-    made = await rewrite(tmp_path, [OP], limits=Limits(matches=100))
+    made = await rewrite(tmp_path, [OP], limits=ScanLimits(matches=100))
     assert [change.path for change in made.changes.files] == [f"f{n:03}.py" for n in range(100)]
     assert made.cuts == (Cut("matches", "f100.py", 200),)
 
@@ -181,7 +181,7 @@ def program(blocks: list[list[str]]) -> str:
 def examined(folder: Path, text: str, ops: tuple[Op, ...], **more: Any) -> Any:
     file = folder / "p.py"
     file.write_text(text, encoding="utf-8")
-    return examine(ScanRequest(str(folder), Limits(), ops=ops, **more), File("p.py", "python", 0))
+    return examine(ScanRequest(str(folder), ScanLimits(), ops=ops, **more), SourceFile("p.py", "python", 0))
 
 
 @pytest.mark.parametrize(

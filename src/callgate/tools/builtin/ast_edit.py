@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.staging import stage
-from callgate.tools.structural.terms import STANDARD, Limits, Op, Where
+from callgate.tools.structural.terms import STANDARD, Op, ScanLimits, ScanScope
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.traits import reads
@@ -55,8 +55,8 @@ def ast_edit() -> FunctionTool[..., Any]:
         from callgate.tools.structural.rewrite import rewrite
 
         wanted = [Op(each.pattern, each.rewrite) for each in ops]
-        where = Where(tuple(paths or ()), language, glob)
-        limits = Limits(files=max_files, matches=max_matches)
+        where = ScanScope(tuple(paths or ()), language, glob)
+        limits = ScanLimits(files=max_files, matches=max_matches)
         made = await rewrite(run.host.normal("."), wanted, where, limits, partial(_tell, run))
         # The diff of many files takes its time, and must not take the event loop's.
         result = await in_thread(partial(edit_result, made, run.host.normal(".")), threads=threads_of(run.host))

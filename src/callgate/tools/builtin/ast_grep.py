@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from callgate.core.ports import Run
-from callgate.tools.structural.terms import Limits, Where
+from callgate.tools.structural.terms import ScanLimits, ScanScope
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.traits import reads
@@ -41,8 +41,8 @@ def ast_grep() -> FunctionTool[..., Any]:
         from callgate.tools.structural.search import search
 
         progress = partial(_tell, run)
-        where = Where(tuple(paths or ()), language, glob)
-        found = await search(run.host.normal("."), pattern, where, Limits(matches=max_matches), progress)
+        where = ScanScope(tuple(paths or ()), language, glob)
+        found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), progress)
         return search_result(found)
 
     described = files("callgate.tools.builtin").joinpath("ast_grep.md").read_text(encoding="utf-8").strip()

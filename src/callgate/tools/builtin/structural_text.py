@@ -7,15 +7,15 @@ from callgate.changes.diff import quoted
 from callgate.changes.summary import display, summary
 from callgate.tools.structural.terms import (
     STANDARD,
+    CodeReplacement,
     Cut,
-    Found,
     Match,
     Overlap,
-    Replacement,
     Rewritten,
     RewrittenFile,
+    SearchResult,
     SkipKind,
-    Skips,
+    SkippedFiles,
 )
 from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
@@ -62,7 +62,7 @@ def _not_looked_at(cut: Cut) -> str:
     return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
 
 
-def _left_out(skips: Skips, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
+def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
     """A line for each kind, with the first files by name; those with syntax errors with the place of the error."""
     for kind, words in _SAID.items():
         count = skips.counts.get(kind, 0)
@@ -77,12 +77,12 @@ def _left_out(skips: Skips, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
 # ---- AstGrep ------------------------------------------------------------------------------------------------------
 
 
-def search_result(found: Found) -> Result:
+def search_result(found: SearchResult) -> Result:
     details = {"matches": found.count, "files": found.files, "files_matched": found.files_matched}
     return Result((Text("\n".join(_search_lines(found))),), display=(_display(found),), details=details)
 
 
-def _search_lines(found: Found) -> Iterator[str]:
+def _search_lines(found: SearchResult) -> Iterator[str]:
     for match in found.matches:
         yield from _shown(match)
     matched = f"{_many(found.count, 'match', 'matches')} in {_many(found.files_matched, 'file', 'files')}"
@@ -103,7 +103,7 @@ def _shown(match: Match) -> Iterator[str]:
     yield from (f"    {line}" for line in rest)
 
 
-def _display(found: Found) -> Display:
+def _display(found: SearchResult) -> Display:
     rows = [[f"{match.path}:{match.line}", match.text.partition("\n")[0]] for match in found.matches]
     return Display("table", {"columns": ["where", "match"], "rows": rows}, _many(found.count, "match", "matches"))
 
@@ -178,7 +178,7 @@ def _with_room(rewritten: Sequence[RewrittenFile]) -> Iterator[tuple[RewrittenFi
         yield file, blocks
 
 
-def _block(each: Replacement) -> str:
+def _block(each: CodeReplacement) -> str:
     place = f"  {each.line}:{each.column}:"
     if each.after and "\n" not in each.before + each.after:
         return f"{place} {_narrow(each.before)} → {_narrow(each.after)}"
@@ -197,7 +197,7 @@ def _overlap(overlap: Overlap) -> str:
     return f"Overlap in {quoted(overlap.path)}, {pair}: {fate}."
 
 
-def _site(each: Replacement) -> str:
+def _site(each: CodeReplacement) -> str:
     first, cut, _ = each.before.partition("\n")
     return f"{each.line}:{each.column} {_narrow(first)}{' …' if cut else ''} (op {each.op + 1})"
 

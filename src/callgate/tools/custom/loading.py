@@ -57,7 +57,7 @@ async def load_tools(
     skipped = list(found.skipped)
     if installed is not None:
         points, brought_along = await in_thread(partial(entry_points_of, installed))
-        work += [(point.file, "installed", partial(load_entry_point, point, api)) for point in points]
+        work.extend((point.file, "installed", partial(load_entry_point, point, api)) for point in points)
         skipped += brought_along
     tools: list[CustomTool] = []
     problems = list(found.problems)

@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING
 
 from callgate.host.beneath import open_beneath
 from callgate.tools.structural.embedded import HOST, embedded
-from callgate.tools.structural.files import File
-from callgate.tools.structural.source import Edit, Source, apart, span
-from callgate.tools.structural.templates import Template, parse_template, variables_of
-from callgate.tools.structural.terms import NAMED, Limits, Match, Op, Overlap, Replacement, SkipKind, Skipped
+from callgate.tools.structural.files import SourceFile
+from callgate.tools.structural.source import SourceText, TextEdit, apart, span
+from callgate.tools.structural.templates import Template, parse_template
+from callgate.tools.structural.terms import (
+    NAMED,
+    CodeReplacement,
+    Match,
+    Op,
+    Overlap,
+    ScanLimits,
+    SkipKind,
+    SkippedFile,
+)
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ class ScanRequest:
     the one that was asked for; HTML may be looked at for the scripts in it alone."""
 
     root: str
-    limits: Limits
+    limits: ScanLimits
     pattern: str = ""
     ops: tuple[Op, ...] = ()
     language: str | None = None
@@ -43,10 +52,10 @@ class FileResult:
 
     path: str
     language: str
-    skipped: Skipped | None = None
+    skipped: SkippedFile | None = None
     count: int = 0
     matches: tuple[Match, ...] = ()
-    replacements: tuple[Replacement, ...] = ()
+    replacements: tuple[CodeReplacement, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     overlap_count: int = 0
     before: bytes | None = None
@@ -74,10 +83,10 @@ class _Refused(Exception):
         self.kind: SkipKind = kind
 
 
-def examine(asked: ScanRequest, file: File) -> FileResult:
+def examine(request: ScanRequest, file: SourceFile) -> FileResult:
     """Never raises, but for what ends the program itself."""
     try:
-        return _examine(asked, file)
+        return _examine(request, file)
     except _Refused as refused:
         return left_out(file, refused.kind, str(refused))
     except (KeyboardInterrupt, SystemExit):
@@ -86,32 +95,32 @@ def examine(asked: ScanRequest, file: File) -> FileResult:
         return left_out(file, "crashed", f"the engine cannot cope with it: {str(error).partition(chr(10))[0]}")
 
 
-def left_out(file: File, kind: SkipKind, reason: str) -> FileResult:
-    return FileResult(file.path, file.language, Skipped(file.path, kind, reason))
+def left_out(file: SourceFile, kind: SkipKind, reason: str) -> FileResult:
+    return FileResult(file.path, file.language, SkippedFile(file.path, kind, reason))
 
 
-def _examine(asked: ScanRequest, file: File) -> FileResult:
-    data = _read(asked, file)
+def _examine(request: ScanRequest, file: SourceFile) -> FileResult:
+    data = _read(request, file)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _Refused("encoding", f"is not UTF-8, from byte {error.start + 1} on") from None
     root = _tree(text, file.language)
-    source = Source(file.path, text, asked.limits.characters)
-    parts = _parts(asked, file, root, text)
-    if not asked.ops:
-        return _searched(asked, file, source, parts)
+    source = SourceText(file.path, text, request.limits.characters)
+    parts = _parts(request, file, root, text)
+    if not request.ops:
+        return _searched(request, file, source, parts)
     _refuse_flawed(root, file.language, source)
-    return _rewritten(asked, file, source, parts, data)
+    return _rewritten(request, file, source, parts, data)
 
 
-def _read(asked: ScanRequest, file: File) -> bytes:
-    most = asked.limits.file_bytes
+def _read(request: ScanRequest, file: SourceFile) -> bytes:
+    most = request.limits.file_bytes
     too_big = _Refused("size", f"has more than {most} bytes")
     if file.size > most:
         raise too_big
     try:
-        with open(open_beneath(asked.root, file.path, os.O_RDONLY, links="refuse"), "rb") as opened:
+        with open(open_beneath(request.root, file.path, os.O_RDONLY, links="refuse"), "rb") as opened:
             data = opened.read(most + 1)
     except OSError as error:
         raise _Refused("link" if error.errno == errno.ELOOP else "unreadable", error.strerror or str(error)) from None
@@ -126,17 +135,17 @@ def _tree(text: str, language: str) -> "SgNode":
     return SgRoot(text, language).root()
 
 
-def _parts(asked: ScanRequest, file: File, root: "SgNode", text: str) -> list[_Part]:
+def _parts(request: ScanRequest, file: SourceFile, root: "SgNode", text: str) -> list[_Part]:
     """The file, and what is inside it in other languages, as far as it is asked for."""
     parts = [_Part(file.language, root, sure=True)]
     if file.language == HOST:
         inside = embedded(root, text)
-        parts += [_Part(name, _tree(inner, name), sure=asked.language == name) for name, inner in inside]
-        parts = [part for part in parts if asked.language in (None, part.language)]
+        parts += [_Part(name, _tree(inner, name), sure=request.language == name) for name, inner in inside]
+        parts = [part for part in parts if request.language in (None, part.language)]
     return parts
 
 
-def _refuse_flawed(root: "SgNode", language: str, source: Source) -> None:
+def _refuse_flawed(root: "SgNode", language: str, source: SourceText) -> None:
     flaw = _flaw(root)
     if flaw is not None:
         line, column = source.spot(span(flaw)[0])
@@ -184,20 +193,21 @@ def _flaws(pattern: str, language: str) -> tuple[str, ...]:
     return () if _flaw(named) is None else (f"The pattern {pattern!r} does not parse as {language}",)
 
 
-def _searched(asked: ScanRequest, file: File, source: Source, parts: Sequence[_Part]) -> FileResult:
-    nodes = [node for part in parts for node in _all(part, asked.pattern)]
+def _searched(request: ScanRequest, file: SourceFile, source: SourceText, parts: Sequence[_Part]) -> FileResult:
+    nodes = [node for part in parts for node in _all(part, request.pattern)]
     if len(parts) > 1:
         nodes.sort(key=lambda node: (span(node)[0], -span(node)[1]))
-    variables = variables_of(asked.pattern)
-    kept = tuple(source.match(node, variables) for node in nodes[: asked.limits.matches])
-    flaws = () if nodes else _flaws(asked.pattern, file.language)
+    kept = tuple(map(source.match, nodes[: request.limits.matches]))
+    flaws = () if nodes else _flaws(request.pattern, file.language)
     return FileResult(file.path, file.language, count=len(nodes), matches=kept, flaws=flaws)
 
 
-def _rewritten(asked: ScanRequest, file: File, source: Source, parts: Sequence[_Part], data: bytes) -> FileResult:
-    edits: list[Edit] = []
+def _rewritten(
+    request: ScanRequest, file: SourceFile, source: SourceText, parts: Sequence[_Part], data: bytes
+) -> FileResult:
+    edits: list[TextEdit] = []
     flaws: list[str] = []
-    for number, op in enumerate(asked.ops):
+    for number, op in enumerate(request.ops):
         template, found = _template(op), len(edits)
         for part in parts:
             nodes = _all(part, op.pattern)
@@ -215,7 +225,7 @@ def _rewritten(asked: ScanRequest, file: File, source: Source, parts: Sequence[_
         file.path,
         file.language,
         count=len(made),
-        replacements=tuple(map(source.replacement, made[: asked.limits.matches])),
+        replacements=tuple(map(source.replacement, made[: request.limits.matches])),
         overlaps=overlaps,
         overlap_count=len(pairs),
         before=data,

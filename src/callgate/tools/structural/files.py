@@ -1,29 +1,29 @@
 """The walk: which files are looked at, in an order that is always the same.
 
 As ast-grep's command line walks: what begins with a dot is left out, links are not followed, and ``.gitignore`` and
-``.ignore`` are heeded, whether there is a repository or not. Besides, ``node_modules`` is left out. A file or folder
+``.ignore`` are obeyed, whether there is a repository or not. Besides, ``node_modules`` is left out. A file or folder
 that is named is looked at whatever they say about it; what is beneath such a folder is not.
 """
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from callgate.host.paths import Resolver
 from callgate.tools.structural.embedded import GUESTS, HOST
 from callgate.tools.structural.ignore import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
 from callgate.tools.structural.languages import Language, language_of
-from callgate.tools.structural.terms import Skipped
+from callgate.tools.structural.terms import SkippedFile
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
-_GIT, _OWN = ".gitignore", ".ignore"
+_IGNORE = (".gitignore", ".ignore")
 _NEVER = frozenset(("node_modules",))
 _MOST_IGNORE_BYTES = 1_000_000
 
 
 @noun
-class File:
+class SourceFile:
     """``path`` is relative to the root, with ``/`` between its parts; ``language`` is the engine's name for it."""
 
     path: str
@@ -33,20 +33,12 @@ class File:
 
 @noun
 class Walked:
-    files: tuple[File, ...]
-    skipped: tuple[Skipped, ...]
+    files: tuple[SourceFile, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
-@noun
-class _Heeded:
-    """The ignore rules from the outermost folder to this one; ``own`` goes before ``git``."""
-
-    git: tuple[IgnoreFile, ...] = ()
-    own: tuple[IgnoreFile, ...] = ()
-
-    def verdict(self, path: str, *, folder: bool) -> bool | None:
-        found = verdict(self.own, path, folder=folder)
-        return verdict(self.git, path, folder=folder) if found is None else found
+IgnoreFiles = tuple[IgnoreFile, ...]
+"""From the outermost folder to the innermost; in one folder ``.ignore`` goes before ``.gitignore``."""
 
 
 def walk(
@@ -82,8 +74,8 @@ class _Walker:
         self._language = language
         self._glob = glob
         self._stopped = stopped
-        self.files: dict[str, File] = {}
-        self.skipped: dict[str, Skipped] = {}
+        self.files: dict[str, SourceFile] = {}
+        self.skipped: dict[str, SkippedFile] = {}
 
     def take(self, path: str) -> None:
         found = self._resolver.walk(path)
@@ -108,46 +100,46 @@ class _Walker:
         """One that was named: its language is the given one whatever its ending is."""
         if language is None:
             reason = "its ending is that of no known language; say which it is in"
-            self.skipped[path] = Skipped(path, "language", reason)
+            self.skipped[path] = SkippedFile(path, "language", reason)
         elif self._fits(path):
-            self.files[path] = File(path, language.name, size)
+            self.files[path] = SourceFile(path, language.name, size)
 
     def _descend(self, top: str) -> None:
-        todo = [(top, self._heeded_above(top))]
+        todo = [(top, self._ignored_above(top))]
         while todo and not self._stopped():
-            folder, heeded = todo.pop()
-            todo += self._list(folder, self._with(heeded, folder))
+            folder, ignored = todo.pop()
+            todo += self._list(folder, self._with(ignored, folder))
 
-    def _list(self, folder: str, heeded: _Heeded) -> list[tuple[str, _Heeded]]:
+    def _list(self, folder: str, ignored: IgnoreFiles) -> list[tuple[str, IgnoreFiles]]:
         """Take the files of a folder; its folders are still to be walked."""
-        folders: list[tuple[str, _Heeded]] = []
+        folders: list[tuple[str, IgnoreFiles]] = []
         try:
             entries = list(os.scandir(os.path.join(self._root, folder)))
         except OSError as error:
-            self.skipped[folder + "/"] = Skipped(folder + "/", "unreadable", error.strerror or str(error))
+            self.skipped[folder + "/"] = SkippedFile(folder + "/", "unreadable", error.strerror or str(error))
             return folders
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if self._kept(path, entry.name, heeded, folder=True):
-                        folders.append((path, heeded))
+                    if self._kept(path, entry.name, ignored, folder=True):
+                        folders.append((path, ignored))
                 else:
-                    self._consider(entry, path, heeded)
+                    self._consider(entry, path, ignored)
             except OSError as error:
-                self.skipped[path] = Skipped(path, "unreadable", error.strerror or str(error))
+                self.skipped[path] = SkippedFile(path, "unreadable", error.strerror or str(error))
         return folders
 
-    def _consider(self, entry: os.DirEntry[str], path: str, heeded: _Heeded) -> None:
+    def _consider(self, entry: os.DirEntry[str], path: str, ignored: IgnoreFiles) -> None:
         language = language_of(entry.name)
         if language is None or not self._wants(language):
             return
-        if not self._fits(path) or not self._kept(path, entry.name, heeded, folder=False):
+        if not self._fits(path) or not self._kept(path, entry.name, ignored, folder=False):
             return
         if entry.is_symlink():
-            self.skipped[path] = Skipped(path, "link", "is a symbolic link; name what it leads to")
+            self.skipped[path] = SkippedFile(path, "link", "is a symbolic link; name what it leads to")
         elif entry.is_file(follow_symlinks=False):
-            self.files[path] = File(path, language.name, entry.stat(follow_symlinks=False).st_size)
+            self.files[path] = SourceFile(path, language.name, entry.stat(follow_symlinks=False).st_size)
 
     def _wants(self, language: Language | None) -> bool:
         """Scripts are looked for in HTML too."""
@@ -155,14 +147,14 @@ class _Walker:
         inside = wanted is not None and language is not None and language.name == HOST and wanted.name in GUESTS
         return wanted is None or language == wanted or inside
 
-    def _kept(self, path: str, name: str, heeded: _Heeded, *, folder: bool) -> bool:
-        said = heeded.verdict(path, folder=folder)
+    def _kept(self, path: str, name: str, ignored: IgnoreFiles, *, folder: bool) -> bool:
+        said = verdict(ignored, path, folder=folder)
         if said is None and name.startswith("."):
             return False
         if said or (folder and name in _NEVER and said is None):
             reason = "is left out by an ignore file" if said else "holds what others wrote"
             shown = path + "/" if folder else path
-            self.skipped[shown] = Skipped(shown, "ignored", reason)
+            self.skipped[shown] = SkippedFile(shown, "ignored", reason)
             return False
         return True
 
@@ -172,42 +164,37 @@ class _Walker:
         if glob is None:
             return True
         parts = path.split("/")
-        above = any(glob.regex.match("/".join(parts[:depth])) for depth in range(1, len(parts)))
-        return (above or (not glob.folders and glob.regex.match(path) is not None)) == glob.excludes
+        above = any(glob.matches("/".join(parts[:depth])) for depth in range(1, len(parts)))
+        return (above or (not glob.folders and glob.matches(path))) == glob.excludes
 
-    def _heeded_above(self, folder: str) -> _Heeded:
-        """The ignore rules of the folders above: those beneath the root, and those of the repository around it."""
-        heeded = self._outside()
+    def _ignored_above(self, folder: str) -> IgnoreFiles:
+        """The ignore files of the folders above: those beneath the root, and those of the repository around it."""
+        found = self._outside()
         parts = folder.split("/") if folder else []
         for depth in range(len(parts)):
-            heeded = self._with(heeded, "/".join(parts[:depth]))
-        return heeded
+            found = self._with(found, "/".join(parts[:depth]))
+        return found
 
-    def _outside(self) -> _Heeded:
-        above, lead, found = self._root, "", list[tuple[str, str]]()
+    def _outside(self) -> IgnoreFiles:
+        above, lead = self._root, ""
+        found: list[IgnoreFile] = []
         while not os.path.lexists(os.path.join(above, ".git")):
             above, name = os.path.split(above)
             if not name:
-                return _Heeded()
+                return ()
             lead = f"{name}/{lead}"
-            found.append((above, lead))
+            found = [*_ignore_files(above, lead=lead), *found]
         exclude = _read(os.path.join(above, ".git", "info", "exclude"))
-        git = [parse_ignore(exclude, lead=lead)] if exclude else []
-        own: list[IgnoreFile] = []
-        for outer, down in reversed(found):
-            git += [parse_ignore(text, lead=down) for text in (_read(os.path.join(outer, _GIT)),) if text]
-            own += [parse_ignore(text, lead=down) for text in (_read(os.path.join(outer, _OWN)),) if text]
-        return _Heeded(tuple(git), tuple(own))
+        return (parse_ignore(exclude, lead=lead), *found)
 
-    def _with(self, heeded: _Heeded, folder: str) -> _Heeded:
-        git = _read(os.path.join(self._root, folder, _GIT))
-        own = _read(os.path.join(self._root, folder, _OWN))
-        if not git and not own:
-            return heeded
-        return _Heeded(
-            (*heeded.git, parse_ignore(git, folder)) if git else heeded.git,
-            (*heeded.own, parse_ignore(own, folder)) if own else heeded.own,
-        )
+    def _with(self, ignored: IgnoreFiles, folder: str) -> IgnoreFiles:
+        return (*ignored, *_ignore_files(os.path.join(self._root, folder), folder))
+
+
+def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[IgnoreFile]:
+    for name in _IGNORE:
+        if text := _read(os.path.join(path, name)):
+            yield parse_ignore(text, folder, lead)
 
 
 def _read(path: str) -> str:

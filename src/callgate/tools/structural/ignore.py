@@ -9,19 +9,38 @@ from collections.abc import Iterable, Sequence
 
 from callgate.words.noun import noun
 
-_END = r"(?=/|\Z)"
-_ANY_FOLDERS = r"(?:[^/]+/)*?"
-_CLASS = re.compile(r"\[([!^]?)(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
+_TOKEN = re.compile(r"\\(?P<plain>.)|(?P<stars>\*+)|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]|.", re.DOTALL)
+_IN_SET = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
+
+AnyFolders = None
+"""Stands for ``**``: any number of folders."""
 
 
 @noun
 class Glob:
     """One pattern: ``excludes`` unless it begins with ``!``; ``folders``: it matches folders alone."""
 
-    text: str
-    regex: re.Pattern[str]
+    segments: tuple[re.Pattern[str] | None, ...]
     excludes: bool
     folders: bool
+
+    def matches(self, path: str) -> bool:
+        """Tries the segments in order; after a mismatch the last ``**`` takes one folder more."""
+        parts = path.split("/")
+        at = done = 0
+        again: tuple[int, int] | None = None
+        while done < len(parts):
+            segment = self.segments[at] if at < len(self.segments) else False
+            if segment is AnyFolders:
+                at, again = at + 1, (at + 1, done + 1)
+            elif segment and segment.match(parts[done]):
+                at, done = at + 1, done + 1
+            elif again is not None:
+                at, done = again
+                again = (at, done + 1)
+            else:
+                return False
+        return at == len(self.segments)
 
 
 @noun
@@ -33,21 +52,15 @@ class IgnoreFile:
     globs: tuple[Glob, ...]
     lead: str = ""
 
-    def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """True leaves it out, False keeps it, None says nothing. ``path`` is relative to the root."""
-        inner = path[len(self.folder) + 1 :] if self.folder else self.lead + path
-        for glob in reversed(self.globs):
-            if (folder or not glob.folders) and glob.regex.match(inner):
-                return glob.excludes
-        return None
-
 
 def verdict(files: Sequence[IgnoreFile], path: str, *, folder: bool) -> bool | None:
-    """That of the innermost file that says anything; ``files`` are from the outermost on."""
+    """True leaves a path out, False keeps it, None says nothing. The last line of the innermost file that matches
+    decides; ``files`` are from the outermost on, and ``path`` is relative to the root."""
     for file in reversed(files):
-        found = file.verdict(path, folder=folder)
-        if found is not None:
-            return found
+        inner = path[len(file.folder) + 1 :] if file.folder else file.lead + path
+        for glob in reversed(file.globs):
+            if (folder or not glob.folders) and glob.matches(inner):
+                return glob.excludes
     return None
 
 
@@ -58,22 +71,25 @@ def parse_ignore(text: str, folder: str = "", lead: str = "") -> IgnoreFile:
 
 def parse_glob(line: str) -> Glob | None:
     """None when there is nothing in it, or nothing that could match."""
-    whole = line
     excludes = not line.startswith("!")
-    if not excludes:
-        line = line[1:]
+    line = line if excludes else line[1:]
     folders = line.endswith("/") and not line.endswith("\\/")
     line = line.removesuffix("/") if folders else line
-    anchored = "/" in line
-    segments = line.removeprefix("/").split("/")
-    if "" in segments:  # no path has two slashes in a row
+    names = line.removeprefix("/").split("/")
+    if "" in names:  # no path has two slashes in a row
         return None
-    if not anchored:
-        segments.insert(0, "**")
+    if "/" not in line:
+        names.insert(0, "**")
+    if _is_any(names[-1]):
+        names.append("*")  # everything beneath what comes before
     try:
-        return Glob(whole, re.compile(_regex(segments), re.DOTALL), excludes, folders)
+        return Glob(tuple(AnyFolders if _is_any(name) else _segment(name) for name in names), excludes, folders)
     except (ValueError, re.error):
         return None
+
+
+def _is_any(name: str) -> bool:
+    return len(name) > 1 and not name.strip("*")  # to git more stars are the same
 
 
 def _globs(lines: Iterable[str]) -> Iterable[Glob]:
@@ -92,73 +108,28 @@ def _without_blanks(line: str) -> str:
     return line[: len(bare) + 1] if escaped else bare
 
 
-def _regex(segments: Sequence[str]) -> str:
-    """The runs between ``**`` (to git more stars are the same), each at its first fit; the last one ends where the path
-    ends."""
-    runs: list[list[str]] = [[]]
-    for segment in segments:
-        if len(segment) < 2 or segment.strip("*"):
-            runs[-1].append(_segment(segment))
-        elif runs[-1] or len(runs) == 1:
-            runs.append([])
-    below = not runs[-1]  # it ends in **: everything beneath what comes before
-    if below:
-        runs.pop()
-    first, *others = ["/".join(run) for run in runs]
-    parts = [first]
-    if others:
-        parts.append("/" if first else "")
-        # An inner run must end before a slash; only the last one may have to try again, to reach the end.
-        parts += [f"(?>{_ANY_FOLDERS}{run}/)" for run in others[:-1]]
-        parts.append(f"{_ANY_FOLDERS}{others[-1]}")
-    if below:
-        return "".join(parts) + (r"/.+\Z" if first or others else r".+\Z")
-    return "".join(parts) + r"\Z"
-
-
-def _segment(text: str) -> str:
+def _segment(text: str) -> re.Pattern[str]:
     """One name: the pieces between its stars, each at its first fit, the last one at the end."""
     pieces = [""]
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if character == "*":
+    for found in _TOKEN.finditer(text):
+        if found["stars"]:
             pieces.append("")
-            at += 1
-        elif character == "?":
-            pieces[-1] += "[^/]"
-            at += 1
-        elif character == "[":
-            found = _CLASS.match(text, at)
-            if found is None:
-                raise ValueError("[ is not closed")
-            pieces[-1] += _class(found[1], found[2])
-            at = found.end()
+        elif found["set"] is not None:
+            pieces[-1] += _set(found["not"], found["set"])
+        elif found[0] in ("[", "\\"):
+            raise ValueError("[ is not closed, or \\ stands before nothing")
         else:
-            if character == "\\":
-                at += 1
-                if at == len(text):
-                    raise ValueError("\\ stands before nothing")
-            pieces[-1] += re.escape(text[at])
-            at += 1
+            pieces[-1] += "." if found[0] == "?" else re.escape(found["plain"] or found[0])
     first, *others = pieces
-    if not others:
-        return first + _END
-    inner = "".join(f"(?>[^/]*?{piece})" for piece in others[:-1] if piece)
-    return f"{first}{inner}(?>[^/]*?{others[-1]}{_END})"
+    inner = "".join(f"(?>.*?{piece})" for piece in others[:-1])
+    last = f".*?{others[-1]}" if others else ""
+    return re.compile(rf"{first}{inner}{last}\Z", re.DOTALL)
 
 
-def _class(negated: str, inside: str) -> str:
-    """A class of git in the spelling of ``re``; never a slash."""
-    parts: list[str] = []
-    characters = [(found[0][-1], found[0].startswith("\\")) for found in re.finditer(r"\\.|.", inside, re.DOTALL)]
-    at = 0
-    while at < len(characters):
-        low = characters[at][0]
-        if at + 2 < len(characters) and characters[at + 1] == ("-", False):
-            parts.append(f"{re.escape(low)}-{re.escape(characters[at + 2][0])}")
-            at += 3
-        else:
-            parts.append(re.escape(low))
-            at += 1
-    return f"(?!/)[{'^' if negated else ''}{''.join(parts)}]"
+def _set(negated: str, inside: str) -> str:
+    """A set of characters of git in the spelling of ``re``."""
+    parts = (
+        re.escape(found["low"]) + (f"-{re.escape(found['high'])}" if found["high"] else "")
+        for found in _IN_SET.finditer(inside)
+    )
+    return f"[{'^' if negated else ''}{''.join(parts)}]"

@@ -11,12 +11,13 @@ from callgate.tools.structural.terms import (
     NAMED,
     STANDARD,
     Cut,
-    Limits,
     Op,
     Progress,
     Rewritten,
     RewrittenFile,
-    Where,
+    ScanLimits,
+    ScanScope,
+    silent,
 )
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -27,9 +28,9 @@ _LABEL = 80
 async def rewrite(
     root: str | Path,
     ops: Sequence[Op],
-    where: Where = EVERYWHERE,
-    limits: Limits = STANDARD,
-    progress: Progress | None = None,
+    where: ScanScope = EVERYWHERE,
+    limits: ScanLimits = STANDARD,
+    progress: Progress = silent,
 ) -> Rewritten:
     """The bytes that applying would write: all ops are matched against the files as they are now.
 
@@ -45,7 +46,7 @@ async def rewrite(
     overlaps = tuple(overlap for each in seen.looked for overlap in each.overlaps)
     return Rewritten(
         changes=ChangeSet(_label(ops), files, "AstEdit", count=count),
-        rewritten=tuple(RewrittenFile(each.path, each.language, each.replacements, each.count) for each in staged),
+        rewritten=tuple(RewrittenFile(each.path, each.replacements, each.count) for each in staged),
         files=seen.files,
         skipped=seen.skipped,
         overlaps=overlaps[:NAMED],

@@ -12,7 +12,7 @@ from callgate.tools.structural.examine import FileResult, ScanRequest
 from callgate.tools.structural.files import Walked, walk
 from callgate.tools.structural.languages import Language, language_named
 from callgate.tools.structural.pool import examine_all
-from callgate.tools.structural.terms import NAMED, Cut, Progress, SkipKind, Skipped, Skips, Where
+from callgate.tools.structural.terms import NAMED, Cut, Progress, ScanScope, SkipKind, SkippedFile, SkippedFiles
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -22,7 +22,7 @@ class Scan:
     """The results of all files in order, the skipped ones, and where the limit of files ended it."""
 
     looked: tuple[FileResult, ...]
-    skipped: Skips
+    skipped: SkippedFiles
     cuts: tuple[Cut, ...]
     hints: tuple[str, ...]
 
@@ -31,7 +31,7 @@ class Scan:
         return sum(each.skipped is None for each in self.looked)
 
 
-async def scan(asked: ScanRequest, where: Where, progress: Progress | None) -> Scan:
+async def scan(asked: ScanRequest, where: ScanScope, progress: Progress) -> Scan:
     """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at."""
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)
@@ -47,7 +47,7 @@ async def scan(asked: ScanRequest, where: Where, progress: Progress | None) -> S
     return Scan(tuple(looked), _skips((*walked.skipped, *skipped)), cuts, _hints(looked))
 
 
-async def _walked(root: str, where: Where, language: Language | None) -> Walked:
+async def _walked(root: str, where: ScanScope, language: Language | None) -> Walked:
     stop, task = Event(), current_task()
     cancels = task.cancelling() if task else 0
     walked = await in_thread(partial(walk, root, where.paths, language, where.glob, stop.is_set), on_cancel=stop.set)
@@ -56,14 +56,14 @@ async def _walked(root: str, where: Where, language: Language | None) -> Walked:
     return walked
 
 
-def _skips(skipped: Iterable[Skipped]) -> Skips:
+def _skips(skipped: Iterable[SkippedFile]) -> SkippedFiles:
     counts: Counter[SkipKind] = Counter()
-    named: list[Skipped] = []
+    named: list[SkippedFile] = []
     for each in skipped:
         counts[each.kind] += 1
         if counts[each.kind] <= NAMED:
             named.append(each)
-    return Skips(dict(counts), tuple(named))
+    return SkippedFiles(dict(counts), tuple(named))
 
 
 def _hints(looked: Sequence[FileResult]) -> tuple[str, ...]:

@@ -4,17 +4,27 @@ from pathlib import Path
 
 from callgate.tools.structural.examine import ScanRequest
 from callgate.tools.structural.scan import scan
-from callgate.tools.structural.terms import EVERYWHERE, STANDARD, Cut, Found, Limits, Match, Progress, Where
+from callgate.tools.structural.terms import (
+    EVERYWHERE,
+    STANDARD,
+    Cut,
+    Match,
+    Progress,
+    ScanLimits,
+    ScanScope,
+    SearchResult,
+    silent,
+)
 from callgate.words.errors import ToolFailure
 
 
 async def search(
     root: str | Path,
     pattern: str,
-    where: Where = EVERYWHERE,
-    limits: Limits = STANDARD,
-    progress: Progress | None = None,
-) -> Found:
+    where: ScanScope = EVERYWHERE,
+    limits: ScanLimits = STANDARD,
+    progress: Progress = silent,
+) -> SearchResult:
     """Every match, in the order of the files and of their text. Files with syntax errors are searched as far as they
     parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""
     if not pattern.strip():
@@ -32,4 +42,12 @@ async def search(
     more = count - len(matches)
     cuts = (*seen.cuts, Cut("matches", at, more)) if more else seen.cuts
     hints = () if count else seen.hints
-    return Found(tuple(matches), count, seen.files, matched, seen.skipped, cuts, hints)
+    return SearchResult(
+        matches=tuple(matches),
+        count=count,
+        files=seen.files,
+        files_matched=matched,
+        skipped=seen.skipped,
+        cuts=cuts,
+        hints=hints,
+    )

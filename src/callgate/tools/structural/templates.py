@@ -18,7 +18,7 @@ _IN_REWRITE = re.compile(r"\$\$\$([A-Z0-9_]+)|\$\$?([A-Z0-9_]+)")
 _LOOK_BACK = 512  # bytes; a match further into its line than this has no indentation
 
 VariableKind = Literal["one", "many"]
-Where = Callable[[str, VariableKind], tuple[int, int] | None]
+Captures = Callable[[str, VariableKind], tuple[int, int] | None]
 """Gives the place of a metavariable in the source; None if it has none."""
 
 
@@ -36,11 +36,11 @@ class Template:
     fragments: tuple[str, ...]
     variables: tuple[_Variable, ...]
 
-    def fill(self, source: str, start: int, where: Where) -> str:
+    def fill(self, source: str, start: int, captures: Captures) -> str:
         """The replacement of a match that begins at ``start``."""
         parts = [self.fragments[0]]
         for variable, fragment in zip(self.variables, self.fragments[1:], strict=True):
-            span = where(variable.name, variable.kind)
+            span = captures(variable.name, variable.kind)
             if span is not None:
                 parts.append(_moved(source, span, variable.indent))
             parts.append(fragment)

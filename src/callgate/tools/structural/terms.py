@@ -7,7 +7,12 @@ from callgate.words.changes import ChangeSet
 from callgate.words.noun import noun
 
 Progress = Callable[[int, int], None]
-"""Told how many files are done, of how many. Called on the event loop's thread."""
+"""Told how many files are done, of how many. Called from several threads."""
+
+
+def silent(done: int, total: int) -> None:
+    """The Progress that says nothing."""
+
 
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
 
@@ -16,7 +21,7 @@ NAMED = 20
 
 
 @noun
-class Limits:
+class ScanLimits:
     """``files`` that are looked at; ``matches`` that come back; ``file_bytes`` of a file; ``characters`` that are shown
     of a match; ``file_seconds`` that a file may take."""
 
@@ -27,11 +32,11 @@ class Limits:
     file_seconds: float = 10.0
 
 
-STANDARD = Limits()
+STANDARD = ScanLimits()
 
 
 @noun
-class Where:
+class ScanScope:
     """The files to examine: those at ``paths`` or beneath them (all beneath the root if there are none), in one
     ``language``, and fitted by a ``glob`` of the kind that ``.gitignore`` has."""
 
@@ -40,7 +45,7 @@ class Where:
     glob: str | None = None
 
 
-EVERYWHERE = Where()
+EVERYWHERE = ScanScope()
 
 
 @noun
@@ -53,26 +58,18 @@ class Op:
 
 @noun
 class Match:
-    """``captured`` are the metavariables by name, without their ``$``; of ``$$$ARGS`` the source from its first node to
-    its last."""
-
     path: str
     line: int
     column: int
-    end_line: int
-    end_column: int
     text: str
-    captured: Mapping[str, str]
 
 
 @noun
-class Replacement:
+class CodeReplacement:
     """``op`` is the number of the op, from 0."""
 
     line: int
     column: int
-    end_line: int
-    end_column: int
     before: str
     after: str
     op: int = 0
@@ -83,13 +80,13 @@ class Overlap:
     """Two replacements that want the same text; ``held``: nothing is changed in this file because of it."""
 
     path: str
-    first: Replacement
-    second: Replacement
+    first: CodeReplacement
+    second: CodeReplacement
     held: bool
 
 
 @noun
-class Skipped:
+class SkippedFile:
     """A file, or with a slash at its end a folder, that was not looked into, and why."""
 
     path: str
@@ -98,11 +95,11 @@ class Skipped:
 
 
 @noun
-class Skips:
+class SkippedFiles:
     """Everything that was left out: how many of each kind, and the first of them by name."""
 
     counts: Mapping[SkipKind, int]
-    named: tuple[Skipped, ...]
+    named: tuple[SkippedFile, ...]
 
 
 @noun
@@ -115,7 +112,7 @@ class Cut:
 
 
 @noun
-class Found:
+class SearchResult:
     """``count`` are all matches, those that ``cuts`` left out too; ``files`` those looked at; ``hints`` say what is
     strange about the pattern."""
 
@@ -123,7 +120,7 @@ class Found:
     count: int
     files: int
     files_matched: int
-    skipped: Skips
+    skipped: SkippedFiles
     cuts: tuple[Cut, ...] = ()
     hints: tuple[str, ...] = ()
 
@@ -131,8 +128,7 @@ class Found:
 @noun
 class RewrittenFile:
     path: str
-    language: str
-    replacements: tuple[Replacement, ...]
+    replacements: tuple[CodeReplacement, ...]
     count: int
 
 
@@ -144,7 +140,7 @@ class Rewritten:
     changes: ChangeSet
     rewritten: tuple[RewrittenFile, ...]
     files: int
-    skipped: Skips
+    skipped: SkippedFiles
     overlaps: tuple[Overlap, ...] = ()
     overlap_count: int = 0
     cuts: tuple[Cut, ...] = ()

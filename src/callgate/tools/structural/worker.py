@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from callgate.tools.structural.examine import ScanRequest, examine
-from callgate.tools.structural.files import File
+from callgate.tools.structural.files import SourceFile
 
 _LENGTH = struct.Struct(">Q")
 
@@ -28,7 +28,7 @@ def serve() -> None:
     taken, given = sys.stdin.buffer, sys.stdout.buffer
     asked: ScanRequest | None = receive(taken)
     while asked is not None:
-        batch: Sequence[File] | None = receive(taken)
+        batch: Sequence[SourceFile] | None = receive(taken)
         if batch is None:
             return
         send(given, [examine(asked, file) for file in batch])
