@@ -68,7 +68,7 @@ class Workspace:
         rules = {effect: tuple(filter(None, listed)) for effect, listed in rules_of(row).items()}
         call = CallToJudge(
             "Bash",
-            {"command": row["command"]},
+            row.get("arguments") or {"command": row["command"]},
             rules["allow"],
             rules["ask"],
             rules["deny"],
