@@ -1,7 +1,7 @@
 """Short ways to put a question to the shell part of the gate."""
 
 from callgate.shell.analysis import analyse
-from callgate.shell.grants import Granted, Refused, grant
+from callgate.shell.grants import Granted, NotGranted, grant
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.reach import reaches
 
@@ -11,7 +11,7 @@ def nowhere(path: str) -> bool:
     return False
 
 
-def judged(rules: str, command: str) -> Granted | Refused:
+def judged(rules: str, command: str) -> Granted | NotGranted:
     """The rules, with `` | `` between them, on the allow side of a command."""
     return grant(analyse(command), [parse_pattern(rule) for rule in rules.split(" | ")])
 

@@ -1,11 +1,11 @@
-"""Where a command runs after ``cd``, and which moves are none."""
+"""PossibleFolders a command runs after ``cd``, and which moves are none."""
 
 import pytest
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
-from callgate.shell.folders import Where, below, whereabouts
-from callgate.shell.grants import Files, Granted, Refused, grant, here_by_spelling
+from callgate.shell.folders import PossibleFolders, below, folders_of
+from callgate.shell.grants import Files, Granted, NotGranted, grant, here_by_spelling
 from callgate.shell.patterns import parse_pattern
 from tests.shell.shell_kit import granted
 
@@ -47,33 +47,33 @@ from tests.shell.shell_kit import granted
     ],
 )
 def test_the_folders_are_those_it_may_be_in(command: str, folders: list[str]) -> None:
-    assert whereabouts(analyse(command))[-1] == Where(tuple(folders))
+    assert folders_of(analyse(command))[-1] == PossibleFolders(tuple(folders))
 
 
 @pytest.mark.parametrize("command", ["cd - && x", "cd -; x", "pushd +1 && x", "cd -P && x"])
 def test_where_a_move_leads_is_not_always_known(command: str) -> None:
-    assert whereabouts(analyse(command))[-1].lost
+    assert folders_of(analyse(command))[-1].lost
 
 
 def test_what_the_shell_fills_in_may_lead_anywhere_and_the_old_folder_counts() -> None:
-    assert whereabouts(analyse('cd "$x" && y'))[-1].here == ("", "\0")
+    assert folders_of(analyse('cd "$x" && y'))[-1].here == ("", "\0")
 
 
 def test_a_text_that_was_not_read_to_its_end_says_nothing_about_the_order() -> None:
     script = Script((Simple((Word("cd"), Word("a"))), Simple((Word("x"),))), ("&&",))
-    assert whereabouts(Analysis("", script))[-1] == Where(("a",))
-    assert whereabouts(Analysis("", script, "a reason", whole=False))[-1] == Where(("", "a"))
-    assert whereabouts(Analysis("", Script((*script.commands, Simple(())), ("&&",))))[1] == Where(("", "a"))
-    assert whereabouts(Analysis("", Script((Simple(()),)))) == [Where()]
+    assert folders_of(Analysis("", script))[-1] == PossibleFolders(("a",))
+    assert folders_of(Analysis("", script, "a reason", whole=False))[-1] == PossibleFolders(("", "a"))
+    assert folders_of(Analysis("", Script((*script.commands, Simple(())), ("&&",))))[1] == PossibleFolders(("", "a"))
+    assert folders_of(Analysis("", Script((Simple(()),)))) == [PossibleFolders()]
 
 
 def test_of_too_many_folders_the_first_and_the_latest_count() -> None:
-    few = whereabouts(analyse("cd a; cd b; cd c; x"))[-1]
+    few = folders_of(analyse("cd a; cd b; cd c; x"))[-1]
     assert (len(few.here), few.lost) == (8, False)
-    many = whereabouts(analyse("cd a; cd b; cd c; cd /d; x"))[-1]
+    many = folders_of(analyse("cd a; cd b; cd c; cd /d; x"))[-1]
     assert many.lost
     assert many.here == ("", "b", "a/b", "c", "a/c", "b/c", "a/b/c", "/d")
-    assert whereabouts(analyse("cd a; cd b; cd c; cd d; y; x"))[-1].lost
+    assert folders_of(analyse("cd a; cd b; cd c; cd d; y; x"))[-1].lost
 
 
 def test_a_path_with_a_tilde_is_not_below_a_folder() -> None:
@@ -131,7 +131,7 @@ def in_workspace(path: str) -> bool:
 def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
     command = analyse("cd /ws/a && git -C .. status")
     answer = grant(command, [parse_pattern("git:*")], Files(may_read=lambda path: True, stays=in_workspace))
-    assert answer == Refused("it changes the folder and then runs git", by=0)
+    assert answer == NotGranted("it changes the folder and then runs git", by=0)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
 )
 def test_a_program_that_works_in_another_folder_is_granted_with_it(rule: str, command: str) -> None:
     patterns = [parse_pattern(rule)]
-    assert isinstance(grant(analyse(command), patterns), Refused)
+    assert isinstance(grant(analyse(command), patterns), NotGranted)
     inside = grant(analyse(command), patterns, Files(stays=lambda path: path in ("", "a")))
     assert isinstance(inside, Granted)
     assert isinstance(grant(analyse(command), [parse_pattern(command)]), Granted)
@@ -160,4 +160,4 @@ def test_a_program_that_works_in_another_folder_is_granted_with_it(rule: str, co
 @pytest.mark.parametrize(("letters", "lost"), [(200, False), (201, True)])
 def test_a_folder_whose_name_takes_long_to_read_is_not_followed(letters: int, lost: bool) -> None:
     folder = "a" * letters
-    assert whereabouts(analyse(f"cd {folder}; x"))[1] == Where(("",) if lost else ("", folder), lost)
+    assert folders_of(analyse(f"cd {folder}; x"))[1] == PossibleFolders(("",) if lost else ("", folder), lost)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
-from callgate.shell.grants import Files, Granted, Refused, grant, within_by_spelling
+from callgate.shell.grants import Files, Granted, NotGranted, grant, within_by_spelling
 from callgate.shell.patterns import parse_pattern
 from tests.shell.shell_kit import granted, judged
 
@@ -25,7 +25,7 @@ def made(*commands: Simple, expands: bool = False) -> Analysis:
 
 def why(rules: str, command: str) -> str:
     answer = judged(rules, command)
-    assert isinstance(answer, Refused), answer
+    assert isinstance(answer, NotGranted), answer
     return answer.why
 
 
@@ -38,7 +38,7 @@ def test_every_simple_command_needs_a_rule_unless_it_needs_none_alone() -> None:
     assert why("ls:*", "ls | tee out") == "no rule covers tee"
     assert why("npm test:*", "npm test | cat /etc/passwd") == "cat: /etc/passwd is outside"
     assert why("npm test:*", "npm test && git status") == "no rule covers git"
-    assert judged("npm test:*", "ls") == Refused("no rule covers it")
+    assert judged("npm test:*", "ls") == NotGranted("no rule covers it")
     assert not granted("ls:*", "(ls; pwn)")
     assert not granted("ls:*", "ls\npwn")
     assert not granted("ls:*", "ls & pwn")
@@ -61,26 +61,26 @@ def test_what_cannot_be_read_is_never_granted() -> None:
     assert why("echo:*", "echo 'x") != ""
     assert why("echo:*", "echo $(ls)")
     broken = Analysis("ls", Script((Simple(words("ls")),)), "a reason")
-    assert grant(broken, [parse_pattern("ls")]) == Refused("a reason")
+    assert grant(broken, [parse_pattern("ls")]) == NotGranted("a reason")
 
 
 def test_an_expansion_is_not_granted_even_where_both_readers_take_it() -> None:
-    assert grant(made(Simple(words("ls")), expands=True), [parse_pattern("ls")]) == Refused(
+    assert grant(made(Simple(words("ls")), expands=True), [parse_pattern("ls")]) == NotGranted(
         "an expansion is not known before it runs"
     )
     hidden = Simple((Word("ls"), Word(None, "$x")))
-    assert grant(made(hidden), [parse_pattern("ls:*")]) == Refused("an expansion is not known before it runs")
+    assert grant(made(hidden), [parse_pattern("ls:*")]) == NotGranted("an expansion is not known before it runs")
 
 
 def test_nothing_is_no_command() -> None:
-    assert grant(made(), [parse_pattern("ls")]) == Refused("there is no command in it")
+    assert grant(made(), [parse_pattern("ls")]) == NotGranted("there is no command in it")
     assert not granted("ls", "# ls")
 
 
 @pytest.mark.parametrize("within", ["function", "substitution", "control"])
 def test_commands_inside_other_forms_are_not_granted(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
-    assert grant(made(simple), [parse_pattern("ls")]) == Refused("a command inside another form")
+    assert grant(made(simple), [parse_pattern("ls")]) == NotGranted("a command inside another form")
 
 
 @pytest.mark.parametrize("within", ["plain", "pipe", "subshell", "group", "background"])
@@ -100,7 +100,7 @@ def test_commands_in_pipes_and_groups_are(within: str) -> None:
 )
 def test_the_program_is_a_plain_name(program: Word) -> None:
     answer = grant(made(Simple((program,))), [parse_pattern("ls:*"), parse_pattern("l'*'"), parse_pattern("~/ls")])
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, NotGranted)
     assert "is not a plain name" in answer.why
 
 
@@ -154,7 +154,7 @@ def test_a_variable_set_from_something_unknown_is_not_safe() -> None:
     for value in (Word(None, "$x"), Word("a", braces=True)):
         simple = Simple(words("ls"), (("LANG", value),))
         answer = grant(made(simple), [parse_pattern("ls")])
-        assert answer == Refused("LANG is set to something that is not known")
+        assert answer == NotGranted("LANG is set to something that is not known")
 
 
 def test_an_assignment_or_a_redirection_alone_is_not_granted() -> None:
@@ -207,12 +207,12 @@ def test_an_edit_rule_opens_a_target() -> None:
         "sort -T x.log a",
         "echo > ~x.log",
     ):
-        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Refused)
+        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), NotGranted)
     assert isinstance(
-        grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), Refused
+        grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), NotGranted
     )
     assert isinstance(
-        grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), Refused
+        grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), NotGranted
     )
 
 
@@ -221,12 +221,12 @@ def test_a_target_that_the_shell_fills_in_is_not_known(mark: str) -> None:
     target = Word("x", "x", **{mark: True})
     simple = Simple(words("echo"), redirects=(Redirect(">", target),))
     answer = grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True))
-    assert answer == Refused("the target x is not known")
+    assert answer == NotGranted("the target x is not known")
 
 
 def test_an_operator_that_nobody_knows_is_refused() -> None:
     simple = Simple(words("echo"), redirects=(Redirect("<&", Word("x")),))
-    assert grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True)) == Refused(
+    assert grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True)) == NotGranted(
         "the redirection <&"
     )
 
@@ -290,7 +290,7 @@ def test_commands_in_each_other_have_an_end() -> None:
 def test_a_command_has_at_most_a_thousand_words() -> None:
     few, many = (made(Simple(words("echo" + " a" * count))) for count in (999, 1000))
     assert grant(few, [parse_pattern("echo:*")]) == Granted((0,))
-    assert grant(many, [parse_pattern("echo:*")]) == Refused("more than 1,000 words")
+    assert grant(many, [parse_pattern("echo:*")]) == NotGranted("more than 1,000 words")
 
 
 @pytest.mark.parametrize("command", ["cd src && ls -la", "cd src; cat a.txt", "(cd src && ls)", "cd a && cd b && ls"])
@@ -363,12 +363,12 @@ def test_an_empty_word_is_no_path() -> None:
 
 def test_whoever_knows_the_folder_may_say_what_is_inside() -> None:
     command = analyse("cat /ws/a.txt")
-    assert isinstance(grant(command, [parse_pattern("cat:*")]), Refused)
+    assert isinstance(grant(command, [parse_pattern("cat:*")]), NotGranted)
     assert isinstance(
         grant(command, [parse_pattern("cat:*")], Files(may_read=lambda path: path.startswith("/ws/"))), Granted
     )
     device = analyse("cat /dev/tcp/h/1 - /dev/null")
-    assert isinstance(grant(device, [parse_pattern("cat:*")], Files(may_read=lambda path: True)), Refused)
+    assert isinstance(grant(device, [parse_pattern("cat:*")], Files(may_read=lambda path: True)), NotGranted)
     assert isinstance(grant(analyse("cat - /dev/null"), [parse_pattern("cat:*")]), Granted)
 
 
@@ -436,11 +436,11 @@ def test_requoting_a_word_never_opens_anything(spoken: list[str], rules: list[st
     plain = grant(analyse(" ".join(spoken)), patterns)
     quoted = " ".join(data.draw(QUOTES).format(word) for word in spoken)
     again = grant(analyse(quoted), patterns)
-    if isinstance(plain, Refused):
-        assert isinstance(again, Refused)
+    if isinstance(plain, NotGranted):
+        assert isinstance(again, NotGranted)
 
 
-@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, Refused(MANY, by=0))])
-def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | Refused) -> None:
+@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, NotGranted(MANY, by=0))])
+def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | NotGranted) -> None:
     command = f"cd a; cd b; cd c; cat {' '.join(['x'] * names)}"
     assert judged("cat:*", command) == answer

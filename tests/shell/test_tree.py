@@ -6,7 +6,18 @@ import pytest
 
 from callgate.shell import tree
 from callgate.shell.command import Redirect, Script, Simple, Unread, Word
-from callgate.shell.tree import MOST_SIGNS, read_tree, salvage
+from callgate.shell.tree import MOST_SIGNS, read_widely
+
+
+def read_tree(text: str) -> Script | Unread:
+    """Every command of a text that the grammar accepts from end to end."""
+    script, unread = read_widely(text)
+    return unread or script
+
+
+def salvage(text: str) -> Script:
+    """The commands that can be made out, even where the text as a whole is not understood."""
+    return read_widely(text)[0]
 
 
 def read(text: str) -> Script:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from callgate.shell.command import Word
+from callgate.shell.command import Word, names
 from callgate.shell.programs.arguments import scan, uses_in
 from callgate.shell.programs.entries import Grammar, Program, options_in
-from callgate.shell.programs.uses import Use, names
+from callgate.shell.programs.uses import Use
 from tests.shell.shell_kit import granted
 
 OPTIONS = "-k= -r=read -o=file -x!run -q --key= --out=file --flag"

@@ -57,7 +57,7 @@ class Grants:
             return self._why_no_place(rule, rule.content)
         if isinstance(rule.content, CommandContent) and self._taken_apart(rule):
             answer = self._granted((rule,))
-            if isinstance(answer, shell.Refused):
+            if isinstance(answer, shell.NotGranted):
                 return answer.why
         elif rule.content is None and self.guarded is not None:
             return f"other rules are about a part of {rule.tool}, and {self.guarded}"
@@ -74,11 +74,11 @@ class Grants:
                 return _too_far(rule, (touch,))
         return None if meant else "the call is not known to touch a file that way"
 
-    def _granted(self, rules: Sequence[Rule]) -> "shell.Granted | shell.Refused | None":
+    def _granted(self, rules: Sequence[Rule]) -> "shell.Granted | shell.NotGranted | None":
         analysis = self.subject.analysis
         refused = self.subject.not_granted or self._folder_closed()
         if refused is not None:
-            return shell.Refused(refused)
+            return shell.NotGranted(refused)
         patterns = [rule.content.pattern for rule in rules if isinstance(rule.content, CommandContent)]
         if analysis is None or not patterns:
             return None

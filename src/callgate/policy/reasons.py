@@ -113,7 +113,7 @@ def _patterns(rules: Sequence[Rule]) -> "list[shell.ShellPattern]":
     return [rule.content.pattern for rule in rules if isinstance(rule.content, CommandContent)]
 
 
-def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) -> "shell.Granted | shell.Refused":
+def _tried(grants: Grants, analysis: "shell.Analysis", rules: Sequence[Rule]) -> "shell.Granted | shell.NotGranted":
     return shell.grant(analysis, _patterns(rules), grants.files)
 
 
@@ -135,7 +135,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     def needed(new: "Sequence[shell.ShellPattern]") -> "list[shell.ShellPattern]":
         """Those of the new patterns that are needed to allow it; none where they do not."""
         answer = shell.grant(analysis, (*have, *new), files)
-        if isinstance(answer, shell.Refused) or (answer.free and grants.swept):
+        if isinstance(answer, shell.NotGranted) or (answer.free and grants.swept):
             return []
         return [new[at - len(have)] for at in answer.used if at >= len(have)]
 
@@ -150,7 +150,7 @@ def _wanted(grants: Grants, analysis: "shell.Analysis") -> list[str]:
     return texts if _all_allow(texts, grants) else []
 
 
-def _exactly(runs: "Sequence[shell.Run]") -> "Iterator[shell.ShellPattern]":
+def _exactly(runs: "Sequence[shell.CommandRun]") -> "Iterator[shell.ShellPattern]":
     for run in runs:
         command = None if any(word.globs for word in run.words) else shell.alone(run)
         if command is not None:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from callgate.shell.filling import filled as filled
     from callgate.shell.grants import Files as Files
     from callgate.shell.grants import Granted as Granted
-    from callgate.shell.grants import Refused as Refused
+    from callgate.shell.grants import NotGranted as NotGranted
     from callgate.shell.grants import grant as grant
     from callgate.shell.patterns import ShellPattern as ShellPattern
     from callgate.shell.patterns import parse_pattern as parse_pattern
     from callgate.shell.prefixes import alone as alone
     from callgate.shell.prefixes import prefix_of as prefix_of
-    from callgate.shell.programs.inner import Run as Run
+    from callgate.shell.programs.inner import CommandRun as CommandRun
     from callgate.shell.programs.inner import inside as inside
     from callgate.shell.reach import Doubt as Doubt
     from callgate.shell.reach import doubt as doubt
@@ -40,10 +40,10 @@ _MODULES = {
     "command": ("Analysis",),
     "effects": ("Touched", "effects_of", "runs_settings", "touched"),
     "filling": ("filled",),
-    "grants": ("Files", "Granted", "Refused", "grant"),
+    "grants": ("Files", "Granted", "NotGranted", "grant"),
     "patterns": ("ShellPattern", "parse_pattern"),
     "prefixes": ("alone", "prefix_of"),
-    "programs.inner": ("Run", "inside"),
+    "programs.inner": ("CommandRun", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),
     "sweeping": ("Sweep", "sweeps"),
 }

@@ -4,6 +4,7 @@ Two readers (tree-sitter, and a strict lexer of our own) share only these nouns 
 must read the same script before a rule may allow anything.
 """
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 from callgate.words.noun import noun
@@ -54,6 +55,19 @@ class Simple:
     within: tuple[Within, ...] = ()
 
 
+@dataclass(slots=True)
+class CommandDraft:
+    """A simple command while a reader puts it together."""
+
+    within: tuple[Within, ...] = ()
+    words: list[Word] = field(default_factory=list[Word])
+    assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
+    redirects: list[Redirect] = field(default_factory=list[Redirect])
+
+    def finished(self) -> Simple:
+        return Simple(tuple(self.words), tuple(self.assignments), tuple(self.redirects), self.within)
+
+
 @noun
 class Script:
     """Every simple command in the order of the text, those in substitutions, bodies and branches included.
@@ -89,3 +103,8 @@ class Analysis:
     script: Script
     fault: str | None = None
     whole: bool = True
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, for a table."""
+    return frozenset(text.split())

@@ -3,12 +3,12 @@
 import re
 from urllib.parse import unquote
 
-from callgate.shell.command import Analysis, Redirect, Word
-from callgate.shell.folders import MOVES, Where, after_move, below, whereabouts
+from callgate.shell.command import Analysis, Redirect, Word, names
+from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
 from callgate.shell.grants import duplicates, safe_assignments
 from callgate.shell.programs.inner import inside
 from callgate.shell.programs.table import program_of, read, step_of
-from callgate.shell.programs.uses import Use, names, pieces, text_of
+from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
@@ -92,10 +92,10 @@ def touched(analysis: Analysis) -> Touched:
     patterns: dict[str, None] = {}
     flat: dict[str, None] = {}
     ways = {"write": writes, "move": removes, "remove": removes}
-    where = whereabouts(analysis)
+    where = folders_of(analysis)
     elsewhere: tuple[str, ...] = ()
     for run in inside(analysis).runs:
-        here = Where((*where[run.step].here, *elsewhere))
+        here = PossibleFolders((*where[run.step].here, *elsewhere))
         for redirect in run.redirects:
             path = text_of(redirect.target)
             if redirect.operator in ("<", "<>"):
@@ -129,7 +129,7 @@ def _plainly_text(text: str) -> bool:
     return "\n" in text or len(text) > _LONGEST_PATH or bool(address)
 
 
-def _note(paths: dict[str, None], path: str, where: Where) -> None:
+def _note(paths: dict[str, None], path: str, where: PossibleFolders) -> None:
     for each in (path, unquote(_FILE.sub("", path))) if _FILE.match(path) else (path,):
         if each and "\0" not in each:
             for folder in where.here:

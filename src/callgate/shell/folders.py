@@ -13,25 +13,25 @@ _LONGEST = 200
 
 
 @noun
-class Where:
+class PossibleFolders:
     """``here`` are the folders a command may be in, counted from the first one. ``lost``: it may be elsewhere, too."""
 
     here: tuple[str, ...] = ("",)
     lost: bool = False
 
 
-_START = Where()
+_START = PossibleFolders()
 
 
-def whereabouts(analysis: Analysis) -> list[Where]:
+def folders_of(analysis: Analysis) -> list[PossibleFolders]:
     """One for every simple command. After ``cd x &&`` only the new folder counts, up to the next other operator."""
     script = analysis.script
     if not any(simple.words and text_of(simple.words[0]) in MOVES for simple in script.commands):
         return [_START] * len(script.commands)
     # With a negation, or redirections of a whole group, it is not plain which command comes after which.
     plain = analysis.whole and "!" not in analysis.text and len(script.operators) == len(script.commands) - 1
-    found: list[Where] = []
-    where, failed = _START, Where(())
+    found: list[PossibleFolders] = []
+    where, failed = _START, PossibleFolders(())
     for number, simple in enumerate(script.commands):
         found.append(where)
         operator = script.operators[number] if number < len(script.operators) else ""
@@ -44,7 +44,7 @@ def whereabouts(analysis: Analysis) -> list[Where]:
             failed = _either(failed, where)
             where = after
         elif operator not in ("|", "|&"):
-            where, failed = _either(after, failed), Where(())
+            where, failed = _either(after, failed), PossibleFolders(())
         else:
             where = after
     return found
@@ -54,11 +54,11 @@ def _known(simple: Simple) -> bool:
     return not any(map(unsure, simple.words))
 
 
-def after_move(where: Where, words: tuple[Word, ...]) -> Where:
+def after_move(where: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolders:
     """The folder that a ``cd`` leads to. The shell takes ``..`` away by the letters, the system by the folders."""
     target = next((text_of(word) for word in words[1:] if text_of(word)[:1] != "-"), "~" if len(words) == 1 else None)
     if target is None or target[:1] == "+":
-        return Where(where.here, lost=True)
+        return PossibleFolders(where.here, lost=True)
     joined = [below(at, target) for at in where.here]
     logical = [normpath(path) for path in joined if ".." in path.split("/") and path[:1] != "~"]
     return _bounded((*joined, *logical), where.lost)
@@ -69,13 +69,13 @@ def below(folder: str, path: str) -> str:
     return path if path[:1] == "~" else join(folder, path)
 
 
-def _either(one: Where, other: Where) -> Where:
+def _either(one: PossibleFolders, other: PossibleFolders) -> PossibleFolders:
     return _bounded((*one.here, *other.here), one.lost or other.lost)
 
 
-def _bounded(folders: tuple[str, ...], lost: bool) -> Where:
+def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
     """The first one and the latest ones, where there are too many; and none that takes long to read."""
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST
-    return Where((*each[:1], *each[1 - _MOST :]) if many else each, lost or many or len(short) < len(folders))
+    return PossibleFolders((*each[:1], *each[1 - _MOST :]) if many else each, lost or many or len(short) < len(folders))

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from callgate.shell.command import Analysis, Redirect, Simple, Word
-from callgate.shell.folders import MOVES, below, whereabouts
+from callgate.shell.command import Analysis, Redirect, Simple, Word, names
+from callgate.shell.folders import MOVES, below, folders_of
 from callgate.shell.patterns import ShellPattern
 from callgate.shell.programs.inner import known_as
 from callgate.shell.programs.table import program_of, read, step_of
-from callgate.shell.programs.uses import Use, names, text_of
+from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
 Permits = Callable[[str], bool]
@@ -32,7 +32,7 @@ class Granted:
 
 
 @noun
-class Refused:
+class NotGranted:
     """``by`` is the index of the pattern whose limits are told, if it is one."""
 
     why: str
@@ -169,41 +169,41 @@ class _Judge:
         return any(self.files.folder(below(folder, path)) for folder in self.here)
 
 
-def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: Files = _BY_SPELLING) -> Granted | Refused:
+def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: Files = _BY_SPELLING) -> Granted | NotGranted:
     """Decides if the patterns cover every simple command, and nothing else happens on the way."""
     if analysis.fault is not None:
-        return Refused(analysis.fault)
+        return NotGranted(analysis.fault)
     if analysis.script.expands:
-        return Refused("an expansion is not known before it runs")
+        return NotGranted("an expansion is not known before it runs")
     if not analysis.script.commands:
-        return Refused("there is no command in it")
+        return NotGranted("there is no command in it")
     rules, answers = tuple(patterns), dict[tuple[tuple[str, ...], str, bool], bool]()
     used: list[int] = []
     free = False
-    for simple, where in zip(analysis.script.commands, whereabouts(analysis), strict=True):
+    for simple, where in zip(analysis.script.commands, folders_of(analysis), strict=True):
         if where.lost:
-            return Refused("the folder it goes to is not known")
+            return NotGranted("the folder it goes to is not known")
         answer = _simple(simple, _Judge(rules, files, answers, where.here))
-        if isinstance(answer, Refused):
+        if isinstance(answer, NotGranted):
             return answer
         free = free or not answer
         used += answer
     if not used:
-        return Refused("no rule covers it")
+        return NotGranted("no rule covers it")
     return Granted(tuple(sorted(set(used))), free)
 
 
-def _simple(simple: Simple, judge: _Judge) -> list[int] | Refused:
+def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
     if not simple.words:
-        return Refused("an assignment or a redirection without a command")
+        return NotGranted("an assignment or a redirection without a command")
     if set(simple.within) & {"function", "substitution", "control"}:
-        return Refused("a command inside another form")
+        return NotGranted("a command inside another form")
     entry = program_of(text_of(simple.words[0]))
     if why := safe_assignments(simple, entry.variables if entry else ""):
-        return Refused(why)
+        return NotGranted(why)
     for redirect in simple.redirects:
         if why := _redirect(redirect, judge):
-            return Refused(why)
+            return NotGranted(why)
     return _cover(simple.words, judge, 0)
 
 
@@ -228,31 +228,31 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
     return None if judge.files.may_write(path) else f"it writes {path}, which no Edit rule covers"
 
 
-def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | Refused:
+def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
     """The patterns that cover one command, none where it needs none, or why no pattern covers it."""
     if depth > _DEEPEST:
-        return Refused("too many commands in each other")
+        return NotGranted("too many commands in each other")
     program = words[0]
     if len(words) > _LONGEST:
-        return Refused(f"more than {_LONGEST:,} words")
+        return NotGranted(f"more than {_LONGEST:,} words")
     if program.value is None or program.globs or program.braces or program.tilde:
-        return Refused(f"the program {program.raw or program.value} is not a plain name")
+        return NotGranted(f"the program {program.raw or program.value} is not a plain name")
     if any(word.value is None for word in words):
-        return Refused("an expansion is not known before it runs")
+        return NotGranted("an expansion is not known before it runs")
     texts = [text_of(word) for word in words]
     act = _Act(words)
-    refusal: Refused | None = None
+    refusal: NotGranted | None = None
     for number, pattern in enumerate(judge.patterns):
         spelled = pattern.spelled(texts)
         if spelled is None or any(words[at].globs for at in spelled):
             continue
         answer = _objections(act, spelled, pattern, judge, depth)
-        if not isinstance(answer, Refused):
+        if not isinstance(answer, NotGranted):
             return [number, *answer]
-        refusal = refusal or (answer if answer.by is not None else Refused(answer.why, number))
+        refusal = refusal or (answer if answer.by is not None else NotGranted(answer.why, number))
     if refusal is None and act.free:
         return _objections(act, frozenset(), None, judge, depth)
-    return refusal or Refused(f"no rule covers {texts[0]}")
+    return refusal or NotGranted(f"no rule covers {texts[0]}")
 
 
 class _Act:
@@ -281,26 +281,26 @@ class _Act:
 
 def _objections(
     act: _Act, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
-) -> list[int] | Refused:
+) -> list[int] | NotGranted:
     """The uses of a command that the pattern that covers its words does not cover; the patterns used for commands
     inside."""
     if len(act.uses) * len(judge.here) > _MOST_LOOKS:
-        return Refused("it names more places than can be looked at")
+        return NotGranted("it names more places than can be looked at")
     used: list[int] = []
     exact = pattern is not None and pattern.kind == "exact"
     for use in act.uses:
         if use.role == "argv" and not use.granted:
             answer = _inside(act, use, spelled, pattern, judge, depth)
-            if isinstance(answer, Refused):
+            if isinstance(answer, NotGranted):
                 return answer
             used += answer
         elif why := _against(use, act.words, spelled, judge, exact=exact):
-            return Refused(f"{act.path}: {why}")
+            return NotGranted(f"{act.path}: {why}")
     if judge.moved and act.name not in MOVES:
         changes = any(use.role in _CHANGES for use in act.uses)
         settings = act.entry is None or act.entry.settings
         if changes or settings or "/" in act.path:
-            return Refused(f"it changes the folder and then runs {act.path}")
+            return NotGranted(f"it changes the folder and then runs {act.path}")
     return used
 
 
@@ -330,19 +330,19 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
 
 def _inside(
     act: _Act, use: Use, spelled: frozenset[int], pattern: ShellPattern | None, judge: _Judge, depth: int
-) -> list[int] | Refused:
+) -> list[int] | NotGranted:
     """A command inside another: the rule writes out its program, or it has a rule of its own."""
     inner = act.words[use.on :]
     exact = pattern is not None and pattern.kind == "exact"
     if not inner:
-        return Refused(use.why)
+        return NotGranted(use.why)
     if all(at in spelled for at in range(use.at, use.on + 1)):
         if act.name in _APPENDING and not _tame(text_of(inner[0])) and not exact:
-            return Refused(f"{act.name} adds words to {text_of(inner[0])} that are not known")
+            return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
         return _objections(_Act(inner), moved, pattern, judge, depth + 1)
     if act.entry is None or not act.entry.through:
-        return Refused(use.why)
+        return NotGranted(use.why)
     return _cover(inner, judge, depth + 1)
 
 

@@ -2,42 +2,20 @@
 
 import re
 
-from callgate.shell.node import Node, text_of
+from callgate.shell.command import names
+from callgate.shell.node import SyntaxNode, text_of
 from callgate.shell.spelling import Piece
 
-PLAIN = frozenset(
-    (
-        "word",
-        "number",
-        "variable_name",
-        "special_variable_name",
-        "test_operator",
-        "brace_expression",
-    )
-)
+PLAIN = names("word number variable_name special_variable_name test_operator brace_expression")
 # Leaves to the grammar, though expansions may be in them.
 PATTERNS = frozenset(("extglob_pattern", "regex"))
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\])')
 ANSI = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|[uU]([0-9a-fA-F]{1,8})|(.))", re.DOTALL)
-NAMED = {
-    "a": "\x07",
-    "b": "\x08",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\x0c",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\x0b",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "?": "?",
-}
+NAMED = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 
 
-def pieces_of(node: Node, source: str) -> list[Piece] | None:
+def pieces_of(node: SyntaxNode, source: str) -> list[Piece] | None:
     """None if an expansion has a part in it."""
     kind = node.type
     text = text_of(node, source)
@@ -60,7 +38,7 @@ def pieces_of(node: Node, source: str) -> list[Piece] | None:
     return None
 
 
-def joined(node: Node, source: str) -> list[Piece] | None:
+def joined(node: SyntaxNode, source: str) -> list[Piece] | None:
     pieces: list[Piece] = []
     at = node.start_byte
     for child in node.children:
@@ -94,7 +72,7 @@ def ansi(escape: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 else escape[0]
 
 
-def assigned_name(node: Node, source: str) -> str:
+def assigned_name(node: SyntaxNode, source: str) -> str:
     """``NAME=`` or ``NAME+=``, as written."""
     name = node.child_by_field_name("name")
     operator = next((child.type for child in node.children if child.type in ("=", "+=")), "=")

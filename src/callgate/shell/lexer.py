@@ -3,11 +3,10 @@
 Forms that bash and zsh take differently are refused too, so that it never matters which of them runs the command.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
 
-from callgate.shell.command import Redirect, Script, Simple, Unread, Within, Word
-from callgate.shell.quotes import Refused
+from callgate.shell.command import CommandDraft, Script, Unread, Within, names
+from callgate.shell.quotes import NotUnderstood
 from callgate.shell.scanner import Scanner
 from callgate.shell.spelling import Doubtful
 
@@ -18,81 +17,35 @@ MOST_WORDS = 1_000
 MOST_REDIRECTS = 200
 
 # Words that begin, join or end something other than a simple command, in bash or in zsh.
-RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "for",
-        "while",
-        "until",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "select",
-        "function",
-        "time",
-        "coproc",
-        "in",
-        "[[",
-        "]]",
-        "{",
-        "}",
-        "!",
-        "repeat",
-        "foreach",
-        "end",
-        "always",
-        "nocorrect",
-        "noglob",
-        "-",
-    ]
+RESERVED = names(
+    """if then elif else fi for while until do done case esac select function time coproc in [[ ]] { } ! repeat foreach
+    end always nocorrect noglob -"""
 )
-DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+DECLARING = names("export declare typeset local readonly alias")
 
 Closer = Literal["", ")", "}"]
 
 
-@dataclass(slots=True)
-class Draft:
-    """A simple command while it is read. The constructs around it are added from the inside out."""
-
-    words: list[Word] = field(default_factory=list[Word])
-    assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
-    redirects: list[Redirect] = field(default_factory=list[Redirect])
-    within: list[Within] = field(default_factory=list[Within])
-
-    def timed(self) -> bool:
-        """True if the only words are ``time`` and its option ``-p``."""
-        return len(self.words) in (1, 2) and [word.value for word in self.words] in (["time"], ["time", "-p"])
-
-    def finished(self) -> Simple:
-        return Simple(tuple(self.words), tuple(self.assignments), tuple(self.redirects), tuple(self.within))
-
-
 def read_strictly(text: str) -> Script | Unread:
     """The commands of a text all of which is understood. Takes time in proportion to the text's length."""
-    reader = Reader(text)
+    reader = StrictReader(text)
     if text[:1] in ("-", "+"):
         return Unread("a command that begins like an option of the shell")
     try:
         reader.sequence("", 0)
-    except (Refused, Doubtful) as refused:
+    except (NotUnderstood, Doubtful) as refused:
         return Unread(str(refused), reader.scan.at)
     if reader.scan.announced:
         return Unread("a here-document without a body", len(text))
     return Script(tuple(draft.finished() for draft in reader.drafts), tuple(reader.operators))
 
 
-class Reader:
+class StrictReader:
     """Reads lists, pipelines and commands, one after the other, into ``drafts`` and ``operators``."""
 
     def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
-        self.drafts: list[Draft] = []
+        self.drafts: list[CommandDraft] = []
         self.operators: list[str] = []
         self.operator = ";"
         self.words = 0
@@ -101,7 +54,7 @@ class Reader:
     def sequence(self, closer: Closer, depth: int) -> None:
         """Everything up to the closer, which is passed; at least one command."""
         if depth > DEEPEST:
-            raise Refused("commands nested too deep")
+            raise NotUnderstood("commands nested too deep")
         started = len(self.drafts)
         while True:
             self.scan.skip_lines()
@@ -112,9 +65,9 @@ class Reader:
             if not self.separated(begun):
                 if self.closes(closer) and closer != "}":
                     break
-                raise Refused("something unexpected after a command")
+                raise NotUnderstood("something unexpected after a command")
         if len(self.drafts) == started:
-            raise Refused("no command")
+            raise NotUnderstood("no command")
 
     def closes(self, closer: Closer) -> bool:
         scan = self.scan
@@ -137,17 +90,17 @@ class Reader:
             return True
         if scan.peek() == ";":
             if scan.peek(1) in (";", "&", "|"):
-                raise Refused("an operator that only belongs into a case")
+                raise NotUnderstood("an operator that only belongs into a case")
             self.operator = ";"
             scan.at += 1
             return True
         if scan.peek() == "&":
             if scan.peek(1) in ("|", "!", "&"):
-                raise Refused("an operator of zsh")
+                raise NotUnderstood("an operator of zsh")
             self.operator = "&"
             scan.at += 1
             for draft in self.drafts[begun:]:
-                draft.within.append("background")
+                draft.within += ("background",)
             return True
         return False
 
@@ -181,14 +134,14 @@ class Reader:
             scan.skip_lines()
         if pipes:
             for draft in self.drafts[begun:]:
-                draft.within.append("pipe")
+                draft.within += ("pipe",)
 
     def command(self, depth: int) -> None:
         scan = self.scan
         first = scan.peek()
         if first == "(":
             if scan.peek(1) == "(":
-                raise Refused("arithmetic")
+                raise NotUnderstood("arithmetic")
             self.compound(")", "subshell", depth)
         elif first == "{" and scan.peek(1) in (" ", "\t", "\n"):
             self.compound("}", "group", depth)
@@ -196,7 +149,7 @@ class Reader:
             draft = self.started()
             self.fill(draft)
             if not (draft.words or draft.assignments or draft.redirects):
-                raise Refused("a command is missing")
+                raise NotUnderstood("a command is missing")
 
     def compound(self, closer: Closer, kind: Within, depth: int) -> None:
         """A subshell or a group. Its redirections become a command of their own, without words, behind the others."""
@@ -204,23 +157,23 @@ class Reader:
         self.scan.at += 1
         self.sequence(closer, depth + 1)
         for draft in self.drafts[begun:]:
-            draft.within.append(kind)
-        outer = Draft()
+            draft.within += (kind,)
+        outer = CommandDraft()
         self.fill(outer)
         if outer.words or outer.assignments:
-            raise Refused("a word behind a compound command")
+            raise NotUnderstood("a word behind a compound command")
         if outer.redirects:
             self.drafts.append(outer)
 
-    def started(self) -> Draft:
+    def started(self) -> CommandDraft:
         if len(self.drafts) == MOST_COMMANDS:
-            raise Refused(f"more than {MOST_COMMANDS} commands")
+            raise NotUnderstood(f"more than {MOST_COMMANDS} commands")
         if self.drafts:
             self.operators.append(self.operator)
-        self.drafts.append(draft := Draft())
+        self.drafts.append(draft := CommandDraft())
         return draft
 
-    def fill(self, draft: Draft) -> None:
+    def fill(self, draft: CommandDraft) -> None:
         """Assignments, words and redirections up to the end of the simple command."""
         scan = self.scan
         while True:
@@ -228,12 +181,12 @@ class Reader:
             if scan.redirect(draft.redirects):
                 self.redirects += 1
                 if self.redirects > MOST_REDIRECTS:
-                    raise Refused(f"more than {MOST_REDIRECTS} redirections")
+                    raise NotUnderstood(f"more than {MOST_REDIRECTS} redirections")
                 continue
-            timed = draft.timed()
+            timed = [word.value for word in draft.words[:3]] in (["time"], ["time", "-p"])
             if scan.ends():
                 if timed:
-                    raise Refused("the word time without a command")
+                    raise NotUnderstood("the word time without a command")
                 return
             if not draft.words and (assigned := scan.assignment()):
                 draft.assignments.append(assigned)
@@ -241,20 +194,20 @@ class Reader:
                 continue
             name = scan.reserved(RESERVED) if timed or not draft.words else None
             if name and (timed or name != "time" or draft.assignments or draft.redirects):
-                raise Refused(f"the word {name} at the start of a command")
+                raise NotUnderstood(f"the word {name} at the start of a command")
             declares = bool(draft.words) and draft.words[0].value in DECLARING
             made = scan.word()
             if declares and any(word.braces for word in made):
-                raise Refused("a brace form in a declaration")
+                raise NotUnderstood("a brace form in a declaration")
             first = (made[0].value or "") if made and (timed or not draft.words) else ""
             if first.startswith("%"):
-                raise Refused("a job of the shell")
+                raise NotUnderstood("a job of the shell")
             if timed and (first[:1] == "-" or "=" in first) and (first, len(draft.words)) != ("-p", 1):
-                raise Refused("something else than a command behind the word time")
+                raise NotUnderstood("something else than a command behind the word time")
             draft.words.extend(made)
             self.count(len(made))
 
     def count(self, words: int) -> None:
         self.words += words
         if self.words > MOST_WORDS:
-            raise Refused(f"more than {MOST_WORDS} words")
+            raise NotUnderstood(f"more than {MOST_WORDS} words")

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class Node(Protocol):
+class SyntaxNode(Protocol):
     """A node as tree-sitter gives it."""
 
     @property
     def type(self) -> str: ...
     @property
-    def children(self) -> Sequence["Node"]: ...
+    def children(self) -> Sequence["SyntaxNode"]: ...
     @property
     def start_byte(self) -> int: ...
     @property
@@ -23,9 +23,9 @@ class Node(Protocol):
     def is_missing(self) -> bool: ...
     @property
     def has_error(self) -> bool: ...
-    def child_by_field_name(self, name: str, /) -> "Node | None": ...
+    def child_by_field_name(self, name: str, /) -> "SyntaxNode | None": ...
 
 
-def text_of(node: Node, text: str) -> str:
+def text_of(node: SyntaxNode, text: str) -> str:
     """The part of the text that the node was made from. A byte was a character there: see ``tree.shadow``."""
     return text[node.start_byte : node.end_byte]

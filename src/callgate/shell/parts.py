@@ -1,18 +1,28 @@
 """Simple commands of a syntax tree: their words, assignments and redirections, in the order of the text."""
 
 import re
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 
-from callgate.shell.command import Redirect, Script, Simple, Within, Word
+from callgate.shell.command import CommandDraft, Redirect, Script, Within, Word, names
 from callgate.shell.leaves import assigned_name, pieces_of
-from callgate.shell.node import Node, text_of
+from callgate.shell.node import SyntaxNode, text_of
 from callgate.shell.spelling import Doubtful, Piece, plainly, spelled
 from callgate.words.noun import noun
 
 MOST_NODES = 3_000
 
-REDIRECTS = frozenset(("file_redirect", "herestring_redirect", "heredoc_redirect"))
+REDIRECTS = names("file_redirect herestring_redirect heredoc_redirect")
+SIMPLE = names("command declaration_command unset_command test_command variable_assignment variable_assignments")
+CONTROL = names("if_statement while_statement for_statement c_style_for_statement case_statement")
+SUBSTITUTIONS = names("command_substitution process_substitution")
+KINDS: dict[str, Within | None] = {
+    "subshell": "subshell",
+    "compound_statement": "group",
+    "function_definition": "function",
+    **dict.fromkeys(CONTROL, "control"),
+    **dict.fromkeys(SUBSTITUTIONS, "substitution"),
+    **dict.fromkeys(names("elif_clause else_clause do_group case_item")),
+}
+STATEMENTS = SIMPLE | KINDS.keys() | names("redirected_statement pipeline list negated_command")
 UNQUOTED = re.compile(r"['\"\\]")
 TABS = re.compile(r"^\t+", re.MULTILINE)
 
@@ -21,31 +31,18 @@ class Enough(Exception):
     """The text is deeper or longer than anyone would look at."""
 
 
-@dataclass(slots=True)
-class Draft:
-    """A simple command while it is put together."""
-
-    within: tuple[Within, ...]
-    words: list[Word] = field(default_factory=list[Word])
-    assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
-    redirects: list[Redirect] = field(default_factory=list[Redirect])
-
-    def finished(self) -> Simple:
-        return Simple(tuple(self.words), tuple(self.assignments), tuple(self.redirects), self.within)
-
-
 @noun
-class Written:
+class LastWord:
     """A word that was just put together: where it stands, and where it ends in the text."""
 
-    draft: Draft
+    draft: CommandDraft
     index: int
     pieces: list[Piece] | None
     raw: str
     end: int
 
 
-class Parts(ABC):
+class CommandCollector:
     """Collects simple commands into ``drafts``. The subclass that walks the text separates statements.
 
     ``units`` are the simple and compound commands that operators join into the statement at hand: at which draft each
@@ -54,23 +51,19 @@ class Parts(ABC):
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.drafts: list[Draft] = []
+        self.drafts: list[CommandDraft] = []
         self.operators: list[str] = []
         self.expands = False
         self.operator = ""
         self.units: list[tuple[int, str]] = []
-        self.written: Written | None = None
+        self.written: LastWord | None = None
         self.substitutions = 0
         self.missed = False
         self.nodes = 0
 
-    @abstractmethod
-    def statement(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+    def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
         """Reads a statement. Gives the simple command to which a redirection behind it belongs, if one does."""
-
-    @abstractmethod
-    def states(self, node: Node) -> bool:
-        """True for a statement."""
+        raise NotImplementedError
 
     def script(self) -> Script:
         return Script(tuple(draft.finished() for draft in self.drafts), tuple(self.operators), self.expands)
@@ -80,15 +73,15 @@ class Parts(ABC):
         if self.nodes > MOST_NODES:
             raise Enough("too much to look at")
 
-    def started(self, within: tuple[Within, ...]) -> Draft:
+    def started(self, within: tuple[Within, ...]) -> CommandDraft:
         self.units.append((len(self.drafts), self.operator))
         if self.drafts and self.operator:
             self.operators.append(self.operator)
         self.operator = ""
-        self.drafts.append(draft := Draft(within))
+        self.drafts.append(draft := CommandDraft(within))
         return draft
 
-    def simple(self, node: Node, within: tuple[Within, ...]) -> Draft:
+    def simple(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft:
         draft = self.started(within)
         kind = node.type
         if kind == "variable_assignment":
@@ -107,7 +100,7 @@ class Parts(ABC):
                 self.part(child, draft)
         return draft
 
-    def part(self, node: Node, draft: Draft) -> None:
+    def part(self, node: SyntaxNode, draft: CommandDraft) -> None:
         kind = node.type
         if kind == "variable_assignment":
             self.assign(node, draft)
@@ -119,7 +112,7 @@ class Parts(ABC):
         else:
             self.word(node, draft)
 
-    def declare(self, node: Node, draft: Draft) -> None:
+    def declare(self, node: SyntaxNode, draft: CommandDraft) -> None:
         if node.type != "variable_assignment":
             self.part(node, draft)
             return
@@ -128,7 +121,7 @@ class Parts(ABC):
         raw = text_of(node, self.source)
         draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
 
-    def flat(self, node: Node, draft: Draft) -> None:
+    def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
         """The words of a test, its operators among them."""
         stack = [node]
         while stack:
@@ -139,7 +132,7 @@ class Parts(ABC):
             else:
                 self.word(each, draft)
 
-    def assign(self, node: Node, draft: Draft) -> None:
+    def assign(self, node: SyntaxNode, draft: CommandDraft) -> None:
         self.count()
         value = node.child_by_field_name("value")
         pieces = self.pieces(value, draft) if value else []
@@ -150,7 +143,7 @@ class Parts(ABC):
         name = assigned_name(node, self.source).rstrip("+=")
         draft.assignments.append((name, Word(None, raw) if pieces is None else plainly(pieces, raw)))
 
-    def word(self, node: Node, draft: Draft) -> None:
+    def word(self, node: SyntaxNode, draft: CommandDraft) -> None:
         pieces = self.pieces(node, draft)
         raw = text_of(node, self.source)
         last = self.written
@@ -164,11 +157,11 @@ class Parts(ABC):
             made = (Word(None, raw) if pieces is None else plainly(pieces, raw),)
         else:
             made = words_of(pieces, raw)
-        self.written = Written(draft, len(draft.words), pieces, raw, node.end_byte)
+        self.written = LastWord(draft, len(draft.words), pieces, raw, node.end_byte)
         self.count(len(made))
         draft.words.extend(made)
 
-    def pieces(self, node: Node, draft: Draft) -> list[Piece] | None:
+    def pieces(self, node: SyntaxNode, draft: CommandDraft) -> list[Piece] | None:
         """The pieces of a word. The commands of its expansions, if it has any, become commands of the script."""
         pieces = pieces_of(node, self.source)
         self.count(len(pieces or ()))
@@ -177,7 +170,7 @@ class Parts(ABC):
             self.inside(node, draft.within)
         return pieces
 
-    def inside(self, node: Node, within: tuple[Within, ...]) -> None:
+    def inside(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
         """The commands in something that is no statement: a word, a test, arithmetic, the body of a here-document."""
         operator, self.operator = self.operator, ""
         units, self.units = self.units, []
@@ -186,7 +179,7 @@ class Parts(ABC):
         while stack:
             each = stack.pop()
             self.count()
-            if self.states(each):
+            if each.type in STATEMENTS:
                 self.statement(each, within)
             else:
                 stack.extend(reversed(each.children))
@@ -196,7 +189,7 @@ class Parts(ABC):
 
     # Redirections
 
-    def redirect(self, node: Node, draft: Draft) -> None:
+    def redirect(self, node: SyntaxNode, draft: CommandDraft) -> None:
         self.count()
         if node.type == "heredoc_redirect":
             self.document(node, draft)
@@ -218,11 +211,11 @@ class Parts(ABC):
                 target = Word(None, raw) if pieces is None else plainly(pieces, raw)
         draft.redirects.append(Redirect(operator, target or Word(None), fd))
 
-    def document(self, node: Node, draft: Draft) -> None:
+    def document(self, node: SyntaxNode, draft: CommandDraft) -> None:
         """A here-document. The grammar hangs the rest of the line under it, between the delimiter and the body."""
         operator, fd, start = "<<", None, ""
-        body: Node | None = None
-        end: Node | None = None
+        body: SyntaxNode | None = None
+        end: SyntaxNode | None = None
         announced = node.start_byte
         at = len(draft.redirects)
         for child in node.children:
@@ -242,7 +235,7 @@ class Parts(ABC):
                 start = text_of(child, self.source)
             elif kind in REDIRECTS:
                 self.redirect(child, draft)
-            elif not self.states(child) and kind not in ("&&", "||", "comment"):
+            elif child.type not in STATEMENTS and kind not in ("&&", "||", "comment"):
                 self.word(child, draft)
         text = self.body_text(announced, end.start_byte, operator) if end else None
         target = Word(UNQUOTED.sub("", start), start)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import parse_pattern
-from callgate.shell.programs.inner import Run, known_as
+from callgate.shell.programs.inner import CommandRun, known_as
 from callgate.shell.programs.table import program_of, read, step_of
 from callgate.shell.programs.uses import text_of
 from callgate.shell.reach import doubt
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
 _DEEPEST = 4
 
 
-def alone(run: Run) -> Analysis | None:
+def alone(run: CommandRun) -> Analysis | None:
     """The command by itself with every word quoted; None if a word is not known."""
     values = [word.value for word in run.words if word.value is not None]
     if not values or len(values) < len(run.words):

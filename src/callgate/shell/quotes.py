@@ -17,7 +17,7 @@ ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=Tru
 CODE = re.compile(r"([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})")
 
 
-class Refused(Exception):
+class NotUnderstood(Exception):
     """Not understood, so not read."""
 
 
@@ -31,7 +31,7 @@ class Document:
 
 
 class Quotes:
-    """A text and a place in it. Every method passes what it reads, or raises Refused."""
+    """A text and a place in it. Every method passes what it reads, or raises NotUnderstood."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,7 +52,7 @@ class Quotes:
     def up_to_quote(self) -> str:
         end = self.text.find("'", self.at)
         if end < 0:
-            raise Refused("a quote without an end")
+            raise NotUnderstood("a quote without an end")
         inside = self.text[self.at : end]
         self.at = end + 1
         return self.one_line_if_announced(inside)
@@ -60,7 +60,7 @@ class Quotes:
     def escaped(self) -> str:
         letter = self.peek()
         if letter in ("", "\n"):
-            raise Refused("a line continuation")
+            raise NotUnderstood("a line continuation")
         self.at += 1
         return letter
 
@@ -71,7 +71,7 @@ class Quotes:
             return self.ansi(), False
         if following in AFTER_DOLLAR:
             return "$", True
-        raise Refused("an expansion")
+        raise NotUnderstood("an expansion")
 
     def double(self) -> str:
         """Up to the closing quote."""
@@ -88,9 +88,9 @@ class Quotes:
             elif mark == "$" and self.peek() in AFTER_DOLLAR_IN_DOUBLE:
                 inside += mark
             elif not mark:
-                raise Refused("a quote without an end")
+                raise NotUnderstood("a quote without an end")
             else:
-                raise Refused("an expansion")
+                raise NotUnderstood("an expansion")
 
     def ansi(self) -> str:
         """Up to the closing quote of ``$'…'``."""
@@ -102,7 +102,7 @@ class Quotes:
             if mark == "'":
                 return self.one_line_if_announced(inside)
             if not mark:
-                raise Refused("a quote without an end")
+                raise NotUnderstood("a quote without an end")
             inside += self.ansi_escape()
 
     def ansi_escape(self) -> str:
@@ -110,17 +110,17 @@ class Quotes:
         if not code:
             letter = ESCAPES.get(self.peek())
             if letter is None:
-                raise Refused("an escape that shells take differently")
+                raise NotUnderstood("an escape that shells take differently")
             self.at += 1
             return letter
         self.at = code.end()
         number = int(code[1], 8) if code[1] else int(code[2] or code[3] or code[4], 16)
         # What lies beyond is a byte or a character, as the locale has it; and no argument holds a NUL.
         if not 0 < number < 0x80:
-            raise Refused("an escape that shells take differently")
+            raise NotUnderstood("an escape that shells take differently")
         return chr(number)
 
     def one_line_if_announced(self, inside: str) -> str:
         if self.announced and "\n" in inside:
-            raise Refused("a newline in quotes before a here-document has begun")
+            raise NotUnderstood("a newline in quotes before a here-document has begun")
         return inside

@@ -12,7 +12,7 @@ from typing import Literal
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
 from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
-from callgate.shell.programs.inner import COPYING, Run, inside, known_as, name_of
+from callgate.shell.programs.inner import COPYING, CommandRun, inside, known_as, name_of
 from callgate.shell.programs.table import program_of, subcommand_at
 from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
@@ -94,7 +94,7 @@ def _base(pattern: ShellPattern) -> str:
     return (pattern.program or "").rpartition("/")[2]
 
 
-def _hit(run: Run, pattern: ShellPattern) -> str | None:
+def _hit(run: CommandRun, pattern: ShellPattern) -> str | None:
     """The reason why one command is what the pattern names."""
     if not run.words:
         return None
@@ -231,7 +231,7 @@ def _has_letter(letter: str, given: list[str]) -> bool:
     return any(letter in word[1:] for word in given if word[:2] != "--")
 
 
-def _removal(runs: tuple[Run, ...]) -> str | None:
+def _removal(runs: tuple[CommandRun, ...]) -> str | None:
     """Other ways to lose a file."""
     for run in runs:
         for use in run.uses:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from callgate.shell.command import Redirect, Word
-from callgate.shell.quotes import Document, Quotes, Refused
+from callgate.shell.quotes import Document, NotUnderstood, Quotes
 from callgate.shell.spelling import Piece, plainly, spelled
 
 MOST_PIECES = 500
@@ -42,7 +42,7 @@ class Scanner(Quotes):
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
             if self.text[self.at - 1] == "\\":
-                raise Refused("a comment that ends like a line continuation")
+                raise NotUnderstood("a comment that ends like a line continuation")
 
     def skip_lines(self) -> None:
         """Blanks, comments, newlines, and the here-documents that begin behind a newline."""
@@ -69,9 +69,9 @@ class Scanner(Quotes):
         pieces = self.pieces()
         words = spelled(pieces, self.text[begun : self.at])
         if any(word.value not in ("=", "==") and (word.value or "").startswith("=") for word in words) and pieces[0][1]:
-            raise Refused("a word that begins with =")
+            raise NotUnderstood("a word that begins with =")
         if words[0].raw.endswith("}") and self.peek() in ("<", ">"):
-            raise Refused("a brace in front of a redirection, which may name a descriptor")
+            raise NotUnderstood("a brace in front of a redirection, which may name a descriptor")
         return words
 
     def single(self) -> Word:
@@ -79,12 +79,12 @@ class Scanner(Quotes):
         begun = self.at
         pieces = self.pieces()
         if not pieces:
-            raise Refused("a word is missing")
+            raise NotUnderstood("a word is missing")
         return self.unbraced(pieces, begun)
 
     def unbraced(self, pieces: list[Piece], begun: int) -> Word:
         if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
-            raise Refused("a brace in a place where shells differ about it")
+            raise NotUnderstood("a brace in a place where shells differ about it")
         return plainly(pieces, self.text[begun : self.at])
 
     def assignment(self) -> tuple[str, Word] | None:
@@ -94,7 +94,7 @@ class Scanner(Quotes):
             return None
         following = self.text[name.end() : name.end() + 2]
         if following.startswith("[") or following == "+=":
-            raise Refused("an assignment to an array, or one that appends")
+            raise NotUnderstood("an assignment to an array, or one that appends")
         if not following.startswith("="):
             return None
         self.at = name.end() + 1
@@ -110,13 +110,13 @@ class Scanner(Quotes):
         pieces: list[Piece] = []
         while not self.ends():
             if len(pieces) == MOST_PIECES:
-                raise Refused("a word of too many pieces")
+                raise NotUnderstood("a word of too many pieces")
             if plain := self.taken(ORDINARY):
                 self.count(len(BRACKET.findall(plain)))
                 pieces.append((plain, True))
             elif foreign := self.taken(BEYOND_ASCII):
                 if not all(letter.isalnum() or unicodedata.category(letter) in ("Mn", "Mc") for letter in foreign):
-                    raise Refused("a sign outside quotes that may be taken for another")
+                    raise NotUnderstood("a sign outside quotes that may be taken for another")
                 pieces.append((foreign, True))
             else:
                 pieces.append(self.marked())
@@ -125,7 +125,7 @@ class Scanner(Quotes):
     def count(self, brackets: int) -> None:
         self.brackets += brackets
         if self.brackets > MOST_BRACKETS:
-            raise Refused(f"more than {MOST_BRACKETS} brackets")
+            raise NotUnderstood(f"more than {MOST_BRACKETS} brackets")
 
     def marked(self) -> Piece:
         """A piece that begins with a character of meaning."""
@@ -143,14 +143,14 @@ class Scanner(Quotes):
                 return self.dollar()
             case "!":
                 if not (self.ends() or self.peek() == "=" or self.text[self.at - 2 : self.at - 1] == "["):
-                    raise Refused("a ! that may call the history")
+                    raise NotUnderstood("a ! that may call the history")
                 return "!", True
             case "(":
-                raise Refused("a parenthesis in a word")
+                raise NotUnderstood("a parenthesis in a word")
             case "`":
-                raise Refused("a command substitution")
+                raise NotUnderstood("a command substitution")
             case _:
-                raise Refused("a character that is not to be seen")
+                raise NotUnderstood("a character that is not to be seen")
 
     # Redirections
 
@@ -163,7 +163,7 @@ class Scanner(Quotes):
         following = self.text[found.end() : found.end() + 1]
         numbers = operator == "<" and NUMBERS_OF_ZSH.match(self.text, found.start(2))
         if len(fd) > 1 or numbers or following in ("!", "|", "&", "(", "<", ">"):
-            raise Refused("a redirection that shells take differently")
+            raise NotUnderstood("a redirection that shells take differently")
         self.at = found.end()
         number = int(fd) if fd else None
         if operator in ("<<", "<<-"):
@@ -172,11 +172,11 @@ class Scanner(Quotes):
         self.skip_blanks()
         target = self.single()
         if target.raw.isdecimal() and self.peek() in ("<", ">"):
-            raise Refused("a number that may be a target or a descriptor")
+            raise NotUnderstood("a number that may be a target or a descriptor")
         if operator in (">&", "<&"):
             as_file = operator == ">&" and not fd and target.raw[0] not in "0123456789-"
             if not as_file and not DESCRIPTOR.fullmatch(target.raw):
-                raise Refused("a redirection to something between a descriptor and a file")
+                raise NotUnderstood("a redirection to something between a descriptor and a file")
         redirects.append(Redirect(operator, target, number))
         return True
 
@@ -184,7 +184,7 @@ class Scanner(Quotes):
         self.taken(BLANKS)
         found = DELIMITER.match(self.text, self.at)
         if not found or found[3] != (found[1] if found[1] != "\\" else ""):
-            raise Refused("a here-document whose end is not plain")
+            raise NotUnderstood("a here-document whose end is not plain")
         self.at = found.end()
         self.announced.append(Document(redirects, len(redirects), bool(found[1])))
         redirects.append(Redirect(operator, Word(found[2], found[0]), number))
@@ -203,8 +203,8 @@ class Scanner(Quotes):
             if line == redirect.target.value:
                 text = "".join(lines)
                 if not document.literal and any(mark in text for mark in "$`\\"):
-                    raise Refused("a here-document with an expansion")
+                    raise NotUnderstood("a here-document with an expansion")
                 document.redirects[document.index] = Redirect(redirect.operator, redirect.target, redirect.fd, text)
                 return
             lines.append(line + "\n")
-        raise Refused("a here-document without an end")
+        raise NotUnderstood("a here-document without an end")

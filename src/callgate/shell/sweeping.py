@@ -2,7 +2,7 @@
 
 from callgate.shell.command import Analysis, Script
 from callgate.shell.programs.arguments import scan
-from callgate.shell.programs.inner import Run, inside
+from callgate.shell.programs.inner import CommandRun, inside
 from callgate.shell.programs.table import grammar_of, program_of
 from callgate.words.noun import noun
 
@@ -36,7 +36,7 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
     return found
 
 
-def _reads_a_pipe(run: Run, script: Script) -> bool:
+def _reads_a_pipe(run: CommandRun, script: Script) -> bool:
     """It comes after a pipe and names no place: then it reads what the command before it prints."""
     plain = len(script.operators) == len(script.commands) - 1
     piped = plain and run.step > 0 and script.operators[run.step - 1] in ("|", "|&")

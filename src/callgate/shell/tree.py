@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Protocol, cast
 
 from callgate.shell.command import Script, Unread
-from callgate.shell.node import Node
+from callgate.shell.node import SyntaxNode
 from callgate.shell.parts import Enough
-from callgate.shell.walk import Walk
+from callgate.shell.walk import TreeWalk
 
 NOT_INSTALLED = Unread("tree-sitter is not installed: pip install callgate")
 NOTHING = Script(())
@@ -23,24 +23,13 @@ MOST_SIGNS = 400
 """The grammar takes time by the square of the signs in a text that is wrong."""
 
 
-class Tree(Protocol):
+class SyntaxTree(Protocol):
     @property
-    def root_node(self) -> Node: ...
+    def root_node(self) -> SyntaxNode: ...
 
 
-class Parser(Protocol):
-    def parse(self, source: bytes, /) -> Tree: ...
-
-
-def read_tree(text: str) -> Script | Unread:
-    """Every command of a text that the grammar accepts from end to end."""
-    script, unread = read_widely(text)
-    return unread or script
-
-
-def salvage(text: str) -> Script:
-    """The commands that can be made out, even where the text as a whole is not understood."""
-    return read_widely(text)[0]
+class BashParser(Protocol):
+    def parse(self, source: bytes, /) -> SyntaxTree: ...
 
 
 def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
@@ -54,7 +43,7 @@ def read_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | No
     unread = Unread("too many signs to look at", cut.start()) if cut else None
     if root.has_error and not unread:
         unread = error_in(root)
-    walk = Walk(source)
+    walk = TreeWalk(source)
     try:
         walk.sequence(root.children, ())
     except Enough as enough:
@@ -71,17 +60,19 @@ def shadow(text: str) -> bytes:
 
 
 @cache
-def bash_parsers() -> Callable[[], Parser] | None:
+def bash_parsers() -> Callable[[], BashParser] | None:
     """Makes parsers; one for each text, since two threads must not share one and it costs next to nothing."""
     try:
         import tree_sitter
         import tree_sitter_bash
     except ImportError:
         return None
-    return cast(Callable[[], Parser], partial(tree_sitter.Parser, tree_sitter.Language(tree_sitter_bash.language())))
+    return cast(
+        Callable[[], BashParser], partial(tree_sitter.Parser, tree_sitter.Language(tree_sitter_bash.language()))
+    )
 
 
-def error_in(node: Node) -> Unread:
+def error_in(node: SyntaxNode) -> Unread:
     """The first place at which the grammar met something it does not know."""
     while True:
         broken = next((child for child in node.children if child.has_error), None)

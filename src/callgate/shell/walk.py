@@ -2,47 +2,24 @@
 
 from collections.abc import Iterable
 
-from callgate.shell.command import Within, Word
-from callgate.shell.node import Node
-from callgate.shell.parts import REDIRECTS, Draft, Enough, Parts
+from callgate.shell.command import CommandDraft, Within, Word
+from callgate.shell.node import SyntaxNode
+from callgate.shell.parts import KINDS, REDIRECTS, SIMPLE, STATEMENTS, CommandCollector, Enough
 
 DEEPEST = 40
 
-SIMPLE = frozenset(
-    ("command", "declaration_command", "unset_command", "test_command", "variable_assignment", "variable_assignments")
-)
 PIPES = ("|", "|&")
 BETWEEN = frozenset((";", "&", "\n", ";;", ";&", ";;&"))
-KINDS: dict[str, Within | None] = {
-    "subshell": "subshell",
-    "compound_statement": "group",
-    "if_statement": "control",
-    "while_statement": "control",
-    "for_statement": "control",
-    "c_style_for_statement": "control",
-    "case_statement": "control",
-    "function_definition": "function",
-    "command_substitution": "substitution",
-    "process_substitution": "substitution",
-    "elif_clause": None,
-    "else_clause": None,
-    "do_group": None,
-    "case_item": None,
-}
-STATEMENTS = SIMPLE | KINDS.keys() | {"redirected_statement", "pipeline", "list", "negated_command"}
 
 
-class Walk(Parts):
+class TreeWalk(CommandCollector):
     """Goes through all statements, those in substitutions, bodies and branches included."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self.depth = 0
 
-    def states(self, node: Node) -> bool:
-        return node.type in STATEMENTS
-
-    def sequence(self, nodes: Iterable[Node], within: tuple[Within, ...]) -> None:
+    def sequence(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> None:
         """Statements one after the other, and whatever else stands between them."""
         nodes = list(nodes)
         first = True
@@ -60,7 +37,7 @@ class Walk(Parts):
                 self.inside(node, within)
         self.operator = ""
 
-    def joined(self, node: Node, within: tuple[Within, ...]) -> None:
+    def joined(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
         """A statement, and which of its commands stand in a pipe. The grammar takes ``a && b >f | c`` for a list piped
         into a command; the operators say what bash makes of it."""
         units, self.units = self.units, []
@@ -75,7 +52,7 @@ class Walk(Parts):
                     draft.within = (*inner, "pipe", *within)
         self.units = units
 
-    def statement(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+    def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
         self.count()
         self.depth += 1
         if self.depth > DEEPEST:
@@ -103,9 +80,9 @@ class Walk(Parts):
         finally:
             self.depth -= 1
 
-    def last_of(self, nodes: Iterable[Node], within: tuple[Within, ...]) -> Draft | None:
+    def last_of(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> CommandDraft | None:
         """The statements among these, which are joined by operators."""
-        last: Draft | None = None
+        last: CommandDraft | None = None
         for node in nodes:
             if node.type in STATEMENTS:
                 last = self.statement(node, within)
@@ -115,9 +92,9 @@ class Walk(Parts):
                 self.inside(node, within)
         return last
 
-    def chain(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+    def chain(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
         """Lists lean to the left, as deep as they are long."""
-        rest: list[Node] = []
+        rest: list[SyntaxNode] = []
         while True:
             children = node.children
             if children[0].type != "list":
@@ -126,14 +103,14 @@ class Walk(Parts):
             node = children[0]
         return self.last_of([*children, *reversed(rest)], within)
 
-    def redirected(self, node: Node, within: tuple[Within, ...]) -> Draft | None:
+    def redirected(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
         children = node.children
         redirects = [child for child in children if child.type in REDIRECTS]
         body = next((child for child in children if child.type not in REDIRECTS), None)
         draft = self.statement(body, within) if body else self.started(within)
         if draft is None:
             # The redirections of a compound command stand for themselves.
-            self.drafts.append(draft := Draft(within))
+            self.drafts.append(draft := CommandDraft(within))
         if body and redirects and self.source[body.end_byte : redirects[0].start_byte].strip() == "-":
             # The grammar loses a lone - in front of a here-document.
             draft.words.append(Word("-", "-"))
@@ -144,7 +121,7 @@ class Walk(Parts):
                 self.behind(redirect, within)
         return draft
 
-    def behind(self, node: Node, within: tuple[Within, ...]) -> None:
+    def behind(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
         """The rest of the line behind the announcement of a here-document."""
         for child in node.children:
             if child.type in ("&&", "||"):

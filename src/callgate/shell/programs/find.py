@@ -3,8 +3,9 @@
 from itertools import pairwise
 from posixpath import join
 
+from callgate.shell.command import names
 from callgate.shell.programs.arguments import Argument, Invocation, loose
-from callgate.shell.programs.uses import Use, Words, names, text_of
+from callgate.shell.programs.uses import Use, Words, text_of
 
 _ALONE = names(
     """-a -and -o -or -not -daystart -depth -mount -xdev -noleaf -empty -executable -readable -writable -nogroup

@@ -7,8 +7,9 @@ options that run programs, change settings or throw work away must be written ou
 import re
 from itertools import pairwise
 
+from callgate.shell.command import names
 from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
-from callgate.shell.programs.uses import Use, names, text_of
+from callgate.shell.programs.uses import Use, text_of
 
 GIT = """
 git | text | --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects -v -c=load -C=enter --git-dir=load

@@ -42,7 +42,7 @@ _BUILDERS = frozenset(("make", "gmake"))
 
 
 @noun
-class Run:
+class CommandRun:
     """One command: its words, and what it would do with them. ``depth`` says how many others it stands in, ``step``
     which simple command of the script it belongs to. ``more``: it gets words that are not in sight."""
 
@@ -81,9 +81,9 @@ class Inside:
     says what runs that is not in sight. ``over``: too many or too deep to follow. ``named`` are the runs by the name
     of their program, in small letters; ``open`` those that may run another program than the one they name."""
 
-    runs: tuple[Run, ...]
-    named: Mapping[str, Sequence[Run]]
-    open: tuple[Run, ...]
+    runs: tuple[CommandRun, ...]
+    named: Mapping[str, Sequence[CommandRun]]
+    open: tuple[CommandRun, ...]
     texts: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class _Walk:
     """One walk; the limits are those of the whole walk."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[CommandRun] = []
         self.texts: list[str] = []
         self.unread: list[str] = []
         self.blind: list[str] = []
@@ -160,7 +160,7 @@ class _Walk:
             self.over = True
             return
         uses = uses_of(words)
-        run = Run(words=words, uses=uses, redirects=redirects, depth=depth, step=self.step, more=more)
+        run = CommandRun(words=words, uses=uses, redirects=redirects, depth=depth, step=self.step, more=more)
         self.runs.append(run)
         self.told(run, depth + 1)
         for use in uses:
@@ -176,7 +176,7 @@ class _Walk:
                 name, _, value = use.text.partition("=")
                 self.setting(name, value, depth + 1)
 
-    def told(self, run: Run, depth: int) -> None:
+    def told(self, run: CommandRun, depth: int) -> None:
         """Commands in words that the table of programs takes for something else."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
@@ -257,7 +257,7 @@ def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return words
 
 
-def _open(run: Run) -> bool:
+def _open(run: CommandRun) -> bool:
     """It may start another program than its first word says."""
     if not run.words:
         return False
@@ -281,7 +281,7 @@ def inside(analysis: Analysis) -> Inside:
     walk = _Walk()
     walk.script(analysis.script, 0)
     unread = tuple(walk.unread) if analysis.whole else (analysis.text, *walk.unread)
-    named: dict[str, list[Run]] = {}
+    named: dict[str, list[CommandRun]] = {}
     for run in walk.runs:
         named.setdefault((run.name or "").casefold(), []).append(run)
     loose = tuple(run for run in walk.runs if _open(run))

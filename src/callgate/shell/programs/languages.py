@@ -6,8 +6,9 @@ rule that writes the option out.
 
 from dataclasses import replace
 
+from callgate.shell.command import names
 from callgate.shell.programs.arguments import WHOLE, Argument, Invocation, loose, operands_in, scan, uses_in
-from callgate.shell.programs.uses import Use, Words, names, text_of
+from callgate.shell.programs.uses import Use, Words, text_of
 
 LANGUAGES = """
 sh,bash,dash,zsh,ksh,ash,fish,csh,tcsh,pwsh | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc

@@ -64,11 +64,6 @@ def unsure(word: Word) -> bool:
     return word.value is None or word.globs
 
 
-def names(text: str) -> frozenset[str]:
-    """The words of a text, for a table."""
-    return frozenset(text.split())
-
-
 def pieces(text: str) -> list[str]:
     """The paths that may be in a word: ``name=@file``, ``file:/there``, ``type=bind,source=folder``."""
     parts = [part.rpartition("=")[2].rpartition("@")[2].lstrip("<") for part in re.split("[,;]", text)]
