@@ -7,7 +7,7 @@ from callgate.shell.command import Analysis, Redirect, Word, names
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
 from callgate.shell.grants import duplicates, safe_assignments
 from callgate.shell.programs.inner import inside
-from callgate.shell.programs.table import program_of, read, step_of
+from callgate.shell.programs.table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
@@ -62,7 +62,7 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
     first = words[0]
     if first.value is None or first.globs or first.braces or "/" in first.value:
         return False
-    entry = program_of(step_of(first.value, words)[0])
+    entry = PROGRAMS.get(step_of(first.value, words)[0])
     if [text_of(word) for word in words[1:]] == ["--version"]:
         return first.value in _TELLING
     if entry is None or not entry.free:
@@ -79,7 +79,7 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
 def runs_settings(analysis: Analysis) -> str | None:
     """The first program that runs what a repository's own settings name; None if there is none."""
     runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
-    entries = ((run.name or "", program_of(run.name or "")) for run in runs)
+    entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.settings), None)
 
 

@@ -12,7 +12,7 @@ from callgate.shell.command import Analysis, Redirect, Simple, Word, names
 from callgate.shell.folders import MOVES, below, folders_of
 from callgate.shell.patterns import ShellPattern
 from callgate.shell.programs.inner import known_as
-from callgate.shell.programs.table import program_of, read, step_of
+from callgate.shell.programs.table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
@@ -198,7 +198,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
         return NotGranted("an assignment or a redirection without a command")
     if set(simple.within) & {"function", "substitution", "control"}:
         return NotGranted("a command inside another form")
-    entry = program_of(text_of(simple.words[0]))
+    entry = PROGRAMS.get(text_of(simple.words[0]))
     if why := safe_assignments(simple, entry.variables if entry else ""):
         return NotGranted(why)
     for redirect in simple.redirects:
@@ -262,7 +262,7 @@ class _Act:
         self.words = words
         self.path = text_of(words[0])
         self.name = known_as(self.path.rpartition("/")[2])
-        self.entry = program_of(self.name)
+        self.entry = PROGRAMS.get(self.name)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
@@ -275,7 +275,7 @@ class _Act:
             return False
         if self.entry.through:
             return True
-        step = program_of(step_of(self.name, self.words)[0])
+        step = PROGRAMS.get(step_of(self.name, self.words)[0])
         return step is not None and step.free and all(use.role == "read" for use in self.uses)
 
 
@@ -347,5 +347,5 @@ def _inside(
 
 
 def _tame(name: str) -> bool:
-    entry = program_of(name)
+    entry = PROGRAMS.get(name)
     return entry is not None and entry.tame

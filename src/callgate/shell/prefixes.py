@@ -8,7 +8,7 @@ from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.programs.inner import CommandRun, known_as
-from callgate.shell.programs.table import program_of, read, step_of
+from callgate.shell.programs.table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import text_of
 from callgate.shell.reach import doubt
 
@@ -41,10 +41,10 @@ def _prefix(words: Sequence[Word], depth: int) -> list[str] | None:
     if not words or depth > _DEEPEST or words[0].value is None:
         return None
     step, start = step_of(known_as(text_of(words[0])), words)
-    entry = program_of(step)
+    entry = PROGRAMS.get(step)
     if entry is None or entry.exactly or entry.steps:
         return None
-    inner = next((use.on for use in read(step, words, start) if use.role == "argv" and not use.granted), None)
+    inner = next((use.on for use in read(step, tuple(words), start) if use.role == "argv" and not use.granted), None)
     if inner is not None:
         rest = _prefix(words[inner:], depth + 1) if inner == start else None
         return None if rest is None else _plain([*words[:start]], rest)

@@ -13,7 +13,7 @@ from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Word
 from callgate.shell.patterns import LONE, Piece, ShellPattern, matches, stretch
 from callgate.shell.programs.inner import COPYING, CommandRun, inside, known_as, name_of
-from callgate.shell.programs.table import program_of, subcommand_at
+from callgate.shell.programs.table import PROGRAMS, subcommand_at
 from callgate.shell.programs.uses import text_of
 from callgate.words.noun import noun
 
@@ -110,10 +110,10 @@ def _hit(run: CommandRun, pattern: ShellPattern) -> str | None:
         words = (*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words
         if same := _says(words, pattern, name):
             return same
-    unknown = run.anywhere or run.unclear or program_of(known_as(name)) is None
+    unknown = run.anywhere or run.unclear or PROGRAMS.get(known_as(name)) is None
     if unknown or run.starts:
         # It is unknown whether it runs what it is given, or which part.
-        step = subcommand_at(name, run.words) if (entry := program_of(name)) and entry.steps else 0
+        step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.steps else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
         if len(places) > _MANY or any(_says(run.words[at:], pattern, wanted) for at in places):

@@ -3,7 +3,7 @@
 from callgate.shell.command import Analysis, Script
 from callgate.shell.programs.arguments import scan
 from callgate.shell.programs.inner import CommandRun, inside
-from callgate.shell.programs.table import grammar_of, program_of
+from callgate.shell.programs.table import PROGRAMS, grammar_of
 from callgate.words.noun import noun
 
 
@@ -20,7 +20,7 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
     found: list[Sweep] = []
     for run in inside(analysis).runs:
         name = run.name or ""
-        entry = program_of(name)
+        entry = PROGRAMS.get(name)
         if entry is None or not entry.sweeps:
             continue
         if entry.sweeps == "argv":

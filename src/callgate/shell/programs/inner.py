@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Word
-from callgate.shell.programs.table import anything, program_of, read
+from callgate.shell.programs.table import PROGRAMS, anything, read
 from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
 
@@ -264,7 +264,7 @@ def _open(run: CommandRun) -> bool:
     name = run.name
     if name is None or run.words[0].globs or name in COPYING:
         return True
-    return run.anywhere or run.starts or run.unclear or program_of(known_as(name)) is None
+    return run.anywhere or run.starts or run.unclear or PROGRAMS.get(known_as(name)) is None
 
 
 @lru_cache(maxsize=256)

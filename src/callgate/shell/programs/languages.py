@@ -74,7 +74,7 @@ def _module(words: Words, found: Argument) -> list[Use]:
     if found.text in _MODULES:
         from callgate.shell.programs.table import read  # the table is made of these entries
 
-        same = read(found.text, words[found.on :])
+        same = read(found.text, tuple(words[found.on :]))
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
         return [found.included("argv", ""), *moved]
     why = f"-m {found.text} runs a module"

@@ -7,164 +7,45 @@ from posixpath import basename, dirname, join
 from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
 from callgate.shell.programs.uses import Use, unsure
 
-_BARE = frozenset("=dDgGhHnNpPxzF")
-_LABEL = re.compile(r"[ \t]*[A-Za-z0-9_.-]*")
-_COUNT = re.compile(r"[ \t]*[0-9]*")
-_NUMBER = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
-_AFTER_COMMA = re.compile(r"[+~][0-9]+|[0-9]+|\$")
-_FILE = re.compile(r"[ \t]*([^\n]*)")
-
-
-class _Odd(Exception):
-    """The script is not understood."""
-
-
-class _Script:
-    """One walk through the text of a script: the files it reads and writes, and the commands it runs."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.reads: list[str] = []
-        self.writes: list[str] = []
-        self.runs: list[str] = []
-
-    def peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def take(self) -> str:
-        char = self.peek()
-        if not char:
-            raise _Odd("it ends too soon")
-        self.at += 1
-        return char
-
-    def skip(self, blanks: str) -> None:
-        while self.peek() and self.peek() in blanks:
-            self.at += 1
-
-    def match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self.text, self.at)
-        if found is None:
-            return None
-        self.at = found.end()
-        return found.group(found.lastindex or 0)
-
-    def read(self) -> None:
-        while True:
-            self.skip(" \t\n;")
-            if not self.peek():
-                return
-            self._address()
-            self._command()
-
-    def _address(self) -> None:
-        if not self._one_address(_NUMBER):
-            return
-        self.skip(" \t")
-        if self.peek() == ",":
-            self.take()
-            self.skip(" \t")
-            if not self._one_address(_AFTER_COMMA):
-                raise _Odd("an address is missing")
-        self.skip(" \t")
-        while self.peek() == "!":
-            self.take()
-            self.skip(" \t")
-
-    def _one_address(self, number: re.Pattern[str]) -> bool:
-        if self.match(number) is not None:
-            return True
-        if self.peek() == "\\":
-            self.take()
-        elif self.peek() != "/":
-            return False
-        self._part(self._delimiter(), regex=True)
-        while self.peek() and self.peek() in "IM":
-            self.take()
-        return True
-
-    def _delimiter(self) -> str:
-        char = self.take()
-        if char in "\n\\ " or not char.isascii():
-            raise _Odd(f"{char!r} as a delimiter")
-        return char
-
-    def _part(self, end: str, *, regex: bool) -> None:
-        start = self.at
-        while (char := self.take()) != end:
-            if char == "\\":
-                self.take()
-            elif char == "\n":
-                raise _Odd("a line ends inside an expression")
-        text = re.sub(r"\\.", "", self.text[start : self.at - 1], flags=re.S)
-        # Some seds take a delimiter inside brackets for a letter, others do not.
-        if regex and text.count("[") and "]" not in text[text.rindex("[") + 1 :]:
-            raise _Odd("a delimiter inside brackets")
-
-    def _command(self) -> None:
-        name = self.take()
-        if name == "#":
-            self.match(_FILE)
-        elif name == "{":
-            return
-        elif name in _BARE or name == "}":
-            self._end()
-        elif name in "btT:":
-            self.match(_LABEL)
-            self._end()
-        elif name in "qQlL":
-            self.match(_COUNT)
-            self._end()
-        elif name in "aic":
-            self._text()
-        elif name in "rRwW":
-            (self.reads if name in "rR" else self.writes).append(self.match(_FILE) or "")
-        elif name == "e":
-            self.runs.append(self.match(_FILE) or "")
-        elif name == "s":
-            self._substitute()
-        elif name == "y":
-            end = self._delimiter()
-            self._part(end, regex=False)
-            self._part(end, regex=False)
-            self._end()
-        else:
-            raise _Odd(f"the command {name!r}")
-
-    def _substitute(self) -> None:
-        end = self._delimiter()
-        self._part(end, regex=True)
-        self._part(end, regex=False)
-        while self.peek() and self.peek() in "gpiImMe0123456789":
-            if self.take() == "e":
-                self.runs.append("")
-        if self.peek() == "w":
-            self.take()
-            self.writes.append(self.match(_FILE) or "")
-        self._end()
-
-    def _text(self) -> None:
-        while self.peek() and self.peek() != "\n":
-            if self.take() == "\\" and self.peek():
-                self.take()
-
-    def _end(self) -> None:
-        self.skip(" \t")
-        if self.peek() not in ("", ";", "\n", "}", "#"):
-            raise _Odd(f"{self.peek()!r} after a command")
+# Text between delimiters, of any ASCII character but three; a line ends in it only after a backslash.
+_PART = r"(?:\\.|(?!(?P={0}))[^\\\n])*+"
+_EXPRESSION = rf"(?P<{{0}}>[\x00-\t\x0b-\x1f!-\[\]-\x7f])(?P<{{0}}_text>{_PART})(?P={{0}})"
+_END = r"(?=[ \t]*+(?:\Z|[;\n}#]))"
+# An address and a command. Nothing is given back once it is matched, so there is one way to read a script.
+_COMMAND = re.compile(
+    rf"""(?>(?:[0-9]++(?:~[0-9]++)?+|\$|(?:\\|(?=/)){_EXPRESSION.format("first")}[IM]*+)[ \t]*+
+        (?:,[ \t]*+(?:[+~]?[0-9]++|\$|(?:\\|(?=/)){_EXPRESSION.format("last")}[IM]*+))?+ [ \t]*+ (?:![ \t]*+)*+)?+
+    (?>\#[^\n]*+ | \{{ | [=dDgGhHnNpPxzF}}]{_END} | [btT:][ \t]*+[A-Za-z0-9_.-]*+{_END} | [qQlL][ \t]*+[0-9]*+{_END}
+        | [aic](?:\\(?:.|\Z)|[^\\\n])*+ | [rR][ \t]*+(?P<reads>[^\n]*+) | [wW][ \t]*+(?P<writes>[^\n]*+)
+        | e[ \t]*+(?P<runs>[^\n]*+) | y{_EXPRESSION.format("y")}{_PART.format("y")}(?P=y){_END}
+        | s{_EXPRESSION.format("s")}{_PART.format("s")}(?P=s)(?P<flags>[gpiImMe0-9]*+)
+          (?:w[ \t]*+(?P<output>[^\n]*+))?+{_END})""",
+    re.X | re.S,
+)
+_BETWEEN = " \t\n;"
 
 
 def script_uses(text: str, at: int) -> list[Use]:
     """The files a sed script reads and writes, and the commands it runs."""
-    script, word = _Script(text), Argument("", text, at, at)
-    try:
-        script.read()
-    except _Odd as odd:
-        return [word.beyond("unknown", f"the sed script is not understood: {odd}")]
-    uses = [word.included("read", name) for name in script.reads]
-    uses += [word.beyond("write", "the sed script writes a file", name) for name in script.writes]
-    return uses + [word.beyond("run", "the sed script runs a command", text) for text in script.runs]
+    script, uses, rest = Argument("", text, at, at), list[Use](), text
+    while rest := rest.lstrip(_BETWEEN):
+        found = _COMMAND.match(rest)
+        if found is None or any(_open_bracket(found[name] or "") for name in ("first_text", "last_text", "s_text")):
+            return [script.beyond("unknown", f"the sed script is not understood at {rest[:20]!r}")]
+        if found["reads"] is not None:
+            uses.append(script.included("read", found["reads"]))
+        for name in (found["writes"], found["output"]):
+            uses += [] if name is None else [script.beyond("write", "the sed script writes a file", name)]
+        if found["runs"] is not None or "e" in (found["flags"] or ""):
+            uses.append(script.beyond("run", "the sed script runs a command", found["runs"] or ""))
+        rest = rest[found.end() :]
+    return uses
+
+
+def _open_bracket(expression: str) -> bool:
+    """Some seds take a delimiter inside brackets for a letter, others do not."""
+    plain = re.sub(r"\\.", "", expression, flags=re.S)
+    return "[" in plain and "]" not in plain[plain.rindex("[") :]
 
 
 def sed(call: Invocation) -> list[Use]:

@@ -80,18 +80,10 @@ def grammar_of(name: str) -> Grammar:
     return Grammar(PROGRAMS[name], " ".join(above))
 
 
-def program_of(name: str) -> Program | None:
-    return PROGRAMS.get(name)
-
-
-def read(name: str, words: Words, start: int = 1) -> tuple[Use, ...]:
-    """The uses of a command of this program, from the word ``start`` on."""
-    return _read(name, tuple(words), start)
-
-
 @lru_cache(maxsize=64)
-def _read(name: str, words: tuple[Word, ...], start: int) -> tuple[Use, ...]:
-    """One decision asks for the same command several times."""
+def read(name: str, words: tuple[Word, ...], start: int = 1) -> tuple[Use, ...]:
+    """The uses of a command of this program, from the word ``start`` on. One decision asks for the same command
+    several times."""
     return tuple(_uses(name, words, start))
 
 
