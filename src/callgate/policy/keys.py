@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any, cast
 
 from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
-from callgate.words.modes import MODES, Mode
+from callgate.words.modes import MODES
 from callgate.words.noun import noun
 
 
@@ -106,6 +106,7 @@ LONGEST_DURATION = 366 * 86_400.0
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhd])")
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f]+")
 
 
 def keys_of(section: str) -> dict[str, Key]:
@@ -138,46 +139,21 @@ def read_moment(value: object, since: float) -> float:
     raise ValueError
 
 
-def read_mode(value: object) -> Mode:
-    if not isinstance(value, str) or value not in MODES:
-        raise ValueError
-    return cast(Mode, value)
+def _only(kind: type, holds: Callable[[Any], object] = lambda value: True) -> Callable[[object], Any]:
+    """A reader of values of this type alone, for which the test holds."""
 
+    def read(value: object) -> Any:
+        if type(value) is not kind or not holds(value):
+            raise ValueError
+        return value
 
-def read_text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise ValueError
-    return value
+    return read
 
 
 def read_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in cast(list[object], value)):
         raise ValueError
     return tuple(cast(list[str], value))
-
-
-def read_count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST_COUNT:
-        raise ValueError
-    return value
-
-
-def read_flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def read_callable(value: object) -> str:
-    if not isinstance(value, str) or not _CALLABLE.fullmatch(value):
-        raise ValueError
-    return value
-
-
-def read_address(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s\x00-\x1f]+", value):
-        raise ValueError
-    return value
 
 
 def read_expression(value: object) -> str:
@@ -195,14 +171,14 @@ def read_expression(value: object) -> str:
 
 
 READERS: dict[str, Callable[[object], Any]] = {
-    "mode": read_mode,
-    "text": read_text,
+    "mode": _only(str, MODES.__contains__),
+    "text": _only(str, lambda value: value.strip() and "\0" not in value),
     "texts": read_texts,
-    "callable": read_callable,
-    "address": read_address,
+    "callable": _only(str, _CALLABLE.fullmatch),
+    "address": _only(str, _ADDRESS.fullmatch),
     "expression": read_expression,
     "duration": read_duration,
-    "count": read_count,
-    "flag": read_flag,
+    "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
+    "flag": _only(bool),
 }
 """The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

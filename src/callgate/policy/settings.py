@@ -19,6 +19,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
@@ -35,11 +36,10 @@ from callgate.words.noun import noun
 LARGEST = 128 * 1024
 LONGEST_LINE = 2_000
 """``tomllib`` takes time by the square of the parts of a dotted key, and a start must not hang."""
-DEEPEST = 20
-MOST_FAULTS = 50
 
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
 _TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
+_FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -72,12 +72,15 @@ def read_settings(file: Path, layer: Layer) -> Settings:
     if not isinstance(found, tuple):
         return Settings(layer, str(file), faults=() if found is None else (found,))
     data, changed_at = found
-    parsed = _parse(data)
-    if isinstance(parsed, _Wrong):
-        fault = SettingsFault(parsed.text, Origin(layer, str(file), parsed.line))
-        return Settings(layer, str(file), faults=(fault,), sha256=sha256(data).hexdigest())
-    text, tables = parsed
-    return _Reading(file, layer, changed_at, locate(text)).settings(tables, sha256(data).hexdigest())
+    digest = sha256(data).hexdigest()
+    try:
+        tables, places = _parse(data)
+        return _Reading(file, layer, changed_at, places).settings(tables, digest)
+    except _Wrong as wrong:
+        line, text = wrong.line, str(wrong)
+    except RecursionError:
+        line, text = 1, "this is nested too deep: make it plainer"
+    return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file), line)),), sha256=digest)
 
 
 def faulty(file: Path, layer: Layer, text: str) -> Settings:
@@ -118,48 +121,30 @@ def _check_regular(status: os.stat_result) -> None:
         raise ValueError("it is a folder" if S_ISDIR(status.st_mode) else "it is not a regular file")
 
 
-@noun
-class _Wrong:
-    line: int
-    text: str
+class _Wrong(Exception):
+    """The text cannot be read; ``line`` says where."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
 
 
-def _parse(data: bytes) -> tuple[str, dict[str, Any]] | _Wrong:
+def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return _Wrong(data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8")
+        raise _Wrong(data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8") from None
     for number, line in enumerate(text.split("\n"), start=1):
         if len(line) > LONGEST_LINE:
-            return _Wrong(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
+            raise _Wrong(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
     try:
-        tables = tomllib.loads(text)
-    except RecursionError:
-        return _Wrong(1, "this is nested too deep: make it plainer")
+        return tomllib.loads(text), locate(text)
     except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
         place = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)", str(error))
         line = int(place[1]) if place else text.count("\n") + 1
         where = f" (column {place[2]})" if place else ""
-        said = re.sub(r" \(at .*\)$", "", str(error), flags=re.DOTALL)
-        return _Wrong(line, f"this is not TOML: {shown(said)[1:-1]}{where}: correct it")
-    if _is_deeper(tables, DEEPEST):
-        return _Wrong(1, f"this is nested deeper than {DEEPEST} levels: make it plainer")
-    return text, tables
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels + 1):
-        layer = [inner for each in layer for inner in _inner(each)]
-        if not layer:
-            return False
-    return True
-
-
-def _inner(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return list(cast(dict[str, object], value).values())
-    return cast(list[object], value) if isinstance(value, list) else []
+        message = re.sub(r" \(at .*\)$", "", str(error), flags=re.DOTALL)
+        raise _Wrong(line, f"this is not TOML: {shown(message)[1:-1]}{where}: correct it") from None
 
 
 class _Reading:
@@ -176,29 +161,32 @@ class _Reading:
         self._plain: list[SetValue] = []
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
+        sections = {"permissions": self._permissions, "hooks": self._all_hooks}
+        sections |= {section: partial(self._plain_section, section) for section in ("questions", "limits")}
         for name, value in tables.items():
-            if name in _SECTIONS:
+            if name in sections:
                 if self._is_table(value, (name,)):
-                    _SECTIONS[name](self, value)
+                    sections[name](value)
             elif name in keys_of(""):
                 self._say(("mode",), value, "mode")
             else:
-                self._unknown((name,), [*keys_of(""), *_SECTIONS])
-        if self._faults:
-            # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
-            tight = tuple(rule for rule in self._rules if rule.effect != "allow")
-            return Settings(self._layer, str(self._file), tight, faults=self._first_faults(), sha256=digest)
+                self._unknown((name,), [*keys_of(""), *sections])
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
-        return Settings(layer=self._layer, file=str(self._file), rules=rules, hooks=hooks, plain=plain, sha256=digest)
+        faults = tuple(sorted(self._faults, key=lambda fault: fault.origin.line))
+        if faults:
+            # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
+            rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
+        return Settings(
+            layer=self._layer,
+            file=str(self._file),
+            rules=rules,
+            hooks=hooks,
+            plain=plain,
+            faults=faults,
+            sha256=digest,
+        )
 
-    def _first_faults(self) -> tuple[SettingsFault, ...]:
-        faults = sorted(self._faults, key=lambda fault: fault.origin.line)
-        if len(faults) <= MOST_FAULTS:
-            return tuple(faults)
-        more = SettingsFault(f"and {len(faults) - MOST_FAULTS} more faults from here on", faults[MOST_FAULTS].origin)
-        return (*faults[:MOST_FAULTS], more)
-
-    def permissions(self, table: dict[str, Any]) -> None:
+    def _permissions(self, table: dict[str, Any]) -> None:
         for effect in _EFFECTS:
             path: toml_lines.Path = ("permissions", effect)
             listed = table.get(effect, [])
@@ -211,7 +199,7 @@ class _Reading:
             if name not in _EFFECTS:
                 self._unknown(("permissions", name), list(_EFFECTS))
 
-    def hooks(self, table: dict[str, Any]) -> None:
+    def _all_hooks(self, table: dict[str, Any]) -> None:
         for event, listed in table.items():
             if event not in EVENTS:
                 self._unknown(("hooks", event), list(EVENTS))
@@ -221,12 +209,6 @@ class _Reading:
                         self._hook(event, written, ("hooks", event, index))
             else:
                 self._fault(("hooks", event), f"hooks are a list of tables: begin each one with [[hooks.{event}]]")
-
-    def questions(self, table: dict[str, Any]) -> None:
-        self._plain_section("questions", table)
-
-    def limits(self, table: dict[str, Any]) -> None:
-        self._plain_section("limits", table)
 
     def _plain_section(self, section: str, table: dict[str, Any]) -> None:
         known = keys_of(section)
@@ -254,19 +236,8 @@ class _Reading:
         read = self._fields("permissions.*", cast(dict[str, object], written), path)
         if "rule" not in written:
             self._fault(path, 'this table has no rule: say which with rule = "…"')
-        if len(self._faults) > had:
-            return
-        self._rules.append(
-            RuleLine(
-                effect=effect,
-                text=read["rule"],
-                origin=self._origin(path),
-                expires_at=read.get("expires"),
-                note=read.get("note"),
-                match=read.get("match", ()),
-                not_match=read.get("not_match", ()),
-            )
-        )
+        if len(self._faults) == had:
+            self._rules.append(RuleLine(effect=effect, origin=self._origin(path), **read))
 
     def _hook(self, event: str, written: dict[str, Any], path: toml_lines.Path) -> None:
         had = len(self._faults)
@@ -275,26 +246,16 @@ class _Reading:
         if len(targets) != 1:
             found = f"has {' and '.join(targets)}" if targets else "has none"
             self._fault(path, f"a hook has exactly one of command, python and url, and this one {found}")
-        if len(self._faults) > had:
-            return
-        self._hooks.append(
-            HookLine(
-                event=event,
-                kind=_TARGETS[targets[0]],
-                target=read[targets[0]],
-                origin=self._origin(path),
-                matcher=read.get("matcher", ""),
-                condition=read.get("if", ""),
-                timeout=read.get("timeout", 60.0),
-                fail_closed=read.get("fail_closed", False),
-            )
-        )
+        if len(self._faults) == had:
+            kind, target = _TARGETS[targets[0]], read.pop(targets[0])
+            self._hooks.append(HookLine(event=event, kind=kind, target=target, origin=self._origin(path), **read))
 
     def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
+        """The values of a table, under the names that the nouns have for them."""
         known, found = keys_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
-                found[name] = self._value((*path, name), value, known[name].kind)
+                found[_FIELDS.get(name, name)] = self._value((*path, name), value, known[name].kind)
             else:
                 self._unknown((*path, name), list(known))
         return found
@@ -328,14 +289,6 @@ class _Reading:
 
     def _origin(self, path: toml_lines.Path) -> Origin:
         return Origin(self._layer, str(self._file), self._places.line_of(path))
-
-
-_SECTIONS = {
-    "permissions": _Reading.permissions,
-    "hooks": _Reading.hooks,
-    "questions": _Reading.questions,
-    "limits": _Reading.limits,
-}
 
 
 def _dotted(path: toml_lines.Path) -> str:

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.policy.entries import HookLine
+from callgate.policy.hooks.matching import Hook
 from callgate.policy.hooks.merge import HookNote, HookReply, MergedAnswers, merge
 from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.words.decisions import Origin
@@ -15,8 +17,9 @@ from callgate.words.decisions import Origin
 HERE = Origin("user", "settings.toml", 3)
 
 
-def said(place: int, answer: HookAnswer | HookFailure, **more: Any) -> HookReply:
-    return HookReply(place, f"h{place}", Origin("user", "settings.toml", place), answer, **more)
+def said(place: int, answer: HookAnswer | HookFailure, origin: Origin | None = None, **more: Any) -> HookReply:
+    at = Origin("user", "settings.toml", place) if origin is None else origin
+    return Hook(place=place, line=HookLine("PreToolUse", "command", "true", at), name=f"h{place}", **more), answer
 
 
 def test_nobody_said_anything() -> None:
@@ -103,9 +106,9 @@ def test_an_allow_is_for_the_arguments_its_hook_has_seen() -> None:
 def test_a_failure_is_reported_and_counts_only_when_it_must_not_happen() -> None:
     failure = HookFailure("took longer than 60 s", "stderr")
     note = HookNote("h0 (user, settings.toml) took longer than 60 s: stderr")
-    open_ = merge([HookReply(0, "h0", Origin("user", "settings.toml"), failure)])
+    open_ = merge([said(0, failure)])
     assert open_ == MergedAnswers(notes=(note,))
-    closed = merge([HookReply(0, "h0", Origin("user", "settings.toml"), failure, fail_closed=True)])
+    closed = merge([said(0, failure, fail_closed=True)])
     assert (closed.verdict, closed.by, closed.notes) == ("deny", "h0", (note,))
     assert closed.reason == "h0 took longer than 60 s, and nothing goes on without its word"
 
@@ -114,8 +117,8 @@ def test_what_is_shown_and_what_failed_is_told_in_the_order_of_the_configuration
     merged = merge(
         [
             said(2, HookFailure("failed")),
-            HookReply(1, "h1", Origin(), HookAnswer(shown=("hello",))),
-            HookReply(0, "h0", Origin(), HookAnswer(shown=("a", "b"))),
+            said(1, HookAnswer(shown=("hello",)), Origin()),
+            said(0, HookAnswer(shown=("a", "b")), Origin()),
         ]
     )
     assert merged.notes == (
@@ -153,24 +156,22 @@ ANSWERS = st.lists(
 def oracle(answers: Sequence[HookReply]) -> tuple[Any, ...]:
     """The same, written out plainly and in order."""
     changed, verdicts, contexts, stops = None, [], [], []
-    for one in answers:
-        if isinstance(one.answer, HookFailure):
-            verdicts.append(("deny" if one.fail_closed else None, one))
+    for hook, answer in answers:
+        if isinstance(answer, HookFailure):
+            verdicts.append(("deny" if hook.fail_closed else None, hook))
             continue
-        if one.answer.arguments is not None and changed is None:
-            changed = one
-        verdicts.append((one.answer.verdict, one))
-        contexts += [one.answer.context] if one.answer.context else []
-        stops += [one.answer.stop] if one.answer.stop else []
+        if answer.arguments is not None and changed is None:
+            changed = (hook, answer.arguments)
+        verdicts.append((answer.verdict, hook))
+        contexts += [answer.context] if answer.context else []
+        stops += [answer.stop] if answer.stop else []
     verdict = None
     for wanted in ("allow", "ask", "deny"):
-        for given_verdict, one in verdicts:
-            weak = wanted == "allow" and (one.only_tightens or (changed is not None and changed is not one))
+        for given_verdict, hook in verdicts:
+            weak = wanted == "allow" and (hook.only_tightens or (changed is not None and changed[0] is not hook))
             if given_verdict == wanted and not weak:
                 verdict = wanted
-    arguments = None
-    if changed is not None and verdict != "deny" and isinstance(changed.answer, HookAnswer):
-        arguments = changed.answer.arguments
+    arguments = changed[1] if changed is not None and verdict != "deny" else None
     return verdict, arguments, tuple(contexts), "\n".join(dict.fromkeys(stops)) or None
 
 
@@ -186,7 +187,7 @@ def test_any_order_gives_the_same_and_what_the_rules_say(answers: list[Any], cha
     chance.shuffle(shuffled)
     assert merge(shuffled) == merged
     assert (merged.verdict, merged.arguments, merged.context, merged.stop) == oracle(listed)
-    failures = [one for one in listed if isinstance(one.answer, HookFailure)]
+    failures = [answer for _, answer in listed if isinstance(answer, HookFailure)]
     assert len([note for note in merged.notes if note.level == "warning"]) >= len(failures)
 
 

@@ -100,11 +100,9 @@ def test_text_that_only_looks_a_little_like_json_is_text(stdout: bytes) -> None:
     assert read_text(PRE, stdout) == HookAnswer(shown=(stdout.decode().strip(),))
 
 
-def test_answers_are_looked_for_at_a_few_places_only() -> None:
-    noise = "noise" + "\n{" * 19
-    answer = '\n{"decision": "block"}'
-    assert read_text(PRE, (noise + answer).encode()) == HookFailure("wrote other text before its JSON")
-    assert read_text(PRE, (noise + "\n{" + answer).encode()) == HookAnswer(shown=(noise + "\n{" + answer,))
+def test_an_answer_behind_other_text_is_a_failure() -> None:
+    noise = "noise" + "\n{" * 30 + '\n{"decision": "block"}'
+    assert read_text(PRE, noise.encode()) == HookFailure("wrote other text before its JSON")
 
 
 def test_a_byte_order_mark_is_no_text() -> None:

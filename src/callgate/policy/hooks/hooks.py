@@ -33,8 +33,6 @@ from callgate.words.events import Noted
 from callgate.words.messages import Text
 from callgate.words.noun import noun
 
-_MOST_REMEMBERED = 1000
-
 
 @noun
 class Outcome:
@@ -57,9 +55,9 @@ class Hooks:
     """The hooks of a session. All that match are asked at once; ``report`` shows a person what failed.
 
     ``covers`` says whether a rule, as written, covers a call: for the conditions of hooks. ``functions`` are Python
-    hooks given in code, by the names their lines use as target. ``faults`` are those of the lines: a hook whose matcher
-    cannot be read denies everything its event reports; one that cannot be asked fails each time. ``trusted``
-    looks whether the files of the repository are still those the person trusted: its hooks fail otherwise.
+    hooks given in code, by the names their lines use as target. ``faults`` are those of the lines, which close
+    the gate; a hook with a fault is never run. ``trusted`` looks whether the files of the
+    repository are still those the person trusted: its hooks fail otherwise.
     """
 
     def __init__(
@@ -85,7 +83,6 @@ class Hooks:
         self._trusted = trusted
         self._session = session
         self._transcript = transcript
-        self._found: dict[tuple[str, str], tuple[Hook, ...]] = {}
         self.before = Check("hooks", self._before)
         """Asks the hooks of PreToolUse; None, at once, where there are none for the call."""
 
@@ -157,17 +154,12 @@ class Hooks:
     def _chosen(self, event: str, subject: str, case: Case | None) -> Sequence[Hook]:
         if event not in self._hooks:
             return ()
-        found = self._found.get((event, subject))
-        if found is None:
-            if len(self._found) >= _MOST_REMEMBERED:
-                self._found.clear()
-            found = tuple(hook for hook in self._hooks[event] if hook.matches(subject))
-            self._found[event, subject] = found
-        return without_twins([hook for hook in found if self._covered(hook, case)]) if found else ()
+        found = [hook for hook in self._hooks[event] if hook.matches(subject)]
+        return without_twins(hook for hook in found if self._covered(hook, case)) if found else ()
 
     def _covered(self, hook: Hook, case: Case | None) -> bool:
         condition = hook.line.condition
-        if not condition or case is None or hook.answered is not None:
+        if not condition or case is None:
             return True
         try:
             return self._covers(condition, case)
@@ -184,7 +176,7 @@ class Hooks:
         strangers = [hook for hook in chosen if hook.only_tightens]
         barred = strangers if strangers and not await in_thread(self._trusted) else ()
         async with TaskGroup() as group:
-            tasks = [group.create_task(_said(hook, payload, around, barred=hook in barred)) for hook in chosen]
+            tasks = [group.create_task(_reply(hook, payload, around, barred=hook in barred)) for hook in chosen]
         merged = merge(task.result() for task in tasks)
         for note in merged.notes:
             self._report(Noted(around.clock.now(), note.text, note.level, case.call_id if case else None))
@@ -194,9 +186,8 @@ class Hooks:
         self._report(Noted(self._around.clock.now(), text, "warning", case.call_id if case else None))
 
 
-async def _said(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> HookReply:
-    answer = hook.answered or (_CHANGED if barred else await ask(hook.line, payload, around))
-    return HookReply(hook.place, hook.name, hook.line.origin, answer, hook.fail_closed, hook.only_tightens)
+async def _reply(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> HookReply:
+    return hook, _CHANGED if barred else await ask(hook.line, payload, around)
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:

@@ -8,21 +8,12 @@ it is no opinion either.
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from callgate.policy.hooks.matching import Hook
 from callgate.policy.hooks.protocol import STRICTEST_FIRST, HookAnswer, HookFailure
 from callgate.words.decisions import Effect, Origin
 from callgate.words.noun import noun
 
-
-@noun
-class HookReply:
-    """One hook's answer. ``place`` is its place in the configuration, ``name`` what people call it by."""
-
-    place: int
-    name: str
-    origin: Origin
-    answer: HookAnswer | HookFailure
-    fail_closed: bool = False
-    only_tightens: bool = False
+HookReply = tuple[Hook, HookAnswer | HookFailure]
 
 
 @noun
@@ -50,66 +41,66 @@ class MergedAnswers:
     notes: tuple[HookNote, ...] = ()
 
 
-def merge(answers: Iterable[HookReply]) -> MergedAnswers:
-    said = sorted(answers, key=lambda one: one.place)
-    heard = [(one, answer) for one in said if (answer := _counted(one)) is not None]
-    changes = [(one, answer.arguments) for one, answer in heard if answer.arguments is not None]
+def merge(replies: Iterable[HookReply]) -> MergedAnswers:
+    ordered = sorted(replies, key=lambda reply: reply[0].place)
+    heard = [(hook, counted) for hook, answer in ordered if (counted := _counted(hook, answer)) is not None]
+    changes = [(hook, answer.arguments) for hook, answer in heard if answer.arguments is not None]
     first, arguments = changes[0] if changes else (None, None)
-    opinions = [(one, answer) for one, answer in heard if _counts(one, answer, first)]
+    opinions = [(hook, answer) for hook, answer in heard if _counts(hook, answer, first)]
     given = {answer.verdict for _, answer in opinions}
     verdict: Effect | None = next((effect for effect in STRICTEST_FIRST if effect in given), None)
-    deciding = [(one, answer) for one, answer in opinions if answer.verdict == verdict]
-    stops = [(one, answer.stop) for one, answer in heard if answer.stop is not None]
+    deciding = [(hook, answer) for hook, answer in opinions if answer.verdict == verdict]
+    stops = [(hook, answer.stop) for hook, answer in heard if answer.stop is not None]
+    changed = first is not None and verdict != "deny"
     return MergedAnswers(
-        verdict,
-        _names(one for one, _ in deciding),
-        _joined(answer.reason for _, answer in deciding),
-        deciding[0][0].origin if deciding else None,
-        arguments if verdict != "deny" else None,
-        first.name if first and verdict != "deny" else "",
-        tuple(answer.context for _, answer in heard if answer.context),
-        _joined(reason for _, reason in stops) if stops else None,
-        _names(one for one, _ in stops),
-        (*(note for one in said for note in _notes(one)), *_conflicts(changes)),
+        verdict=verdict,
+        by=_names(hook for hook, _ in deciding),
+        reason=_joined(answer.reason for _, answer in deciding),
+        origin=deciding[0][0].line.origin if deciding else None,
+        arguments=arguments if changed else None,
+        changed_by=first.name if first is not None and changed else "",
+        context=tuple(answer.context for _, answer in heard if answer.context),
+        stop=_joined(reason for _, reason in stops) if stops else None,
+        stop_by=_names(hook for hook, _ in stops),
+        notes=(*(note for reply in ordered for note in _notes(*reply)), *_conflicts(changes)),
     )
 
 
-def _names(hooks: Iterable[HookReply]) -> str:
-    return ", ".join(one.name for one in hooks)
+def _names(hooks: Iterable[Hook]) -> str:
+    return ", ".join(hook.name for hook in hooks)
 
 
 def _joined(texts: Iterable[str]) -> str:
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def _counted(one: HookReply) -> HookAnswer | None:
+def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
     """The answer that counts for a hook: none when it failed, a denial when it must not fail."""
-    if not isinstance(one.answer, HookFailure):
-        return one.answer
-    if not one.fail_closed:
+    if isinstance(answer, HookAnswer):
+        return answer
+    if not hook.fail_closed:
         return None
-    return HookAnswer("deny", f"{one.name} {one.answer.why}, and nothing goes on without its word")
+    return HookAnswer("deny", f"{hook.name} {answer.why}, and nothing goes on without its word")
 
 
-def _counts(one: HookReply, answer: HookAnswer, changed: HookReply | None) -> bool:
+def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
     """True if it has an opinion that may decide."""
     if answer.verdict == "allow":
-        return not one.only_tightens and (changed is None or changed is one)
+        return not hook.only_tightens and (changed is None or changed is hook)
     return answer.verdict is not None
 
 
-def _notes(one: HookReply) -> Iterable[HookNote]:
-    where = f"{one.name} ({one.origin})" if str(one.origin) else one.name
-    if isinstance(one.answer, HookFailure):
-        yield HookNote(f"{where} {one.answer.why}" + (f": {one.answer.detail}" if one.answer.detail else ""))
+def _notes(hook: Hook, answer: HookAnswer | HookFailure) -> Iterable[HookNote]:
+    where = f"{hook.name} ({hook.line.origin})" if str(hook.line.origin) else hook.name
+    if isinstance(answer, HookFailure):
+        yield HookNote(f"{where} {answer.why}" + (f": {answer.detail}" if answer.detail else ""))
     else:
-        yield from (HookNote(f"{where}: {text}", "info") for text in one.answer.shown)
+        yield from (HookNote(f"{where}: {text}", "info") for text in answer.shown)
 
 
-def _conflicts(changes: list[tuple[HookReply, Mapping[str, Any]]]) -> Iterable[HookNote]:
-    for one, arguments in changes[1:]:
+def _conflicts(changes: list[tuple[Hook, Mapping[str, Any]]]) -> Iterable[HookNote]:
+    for hook, arguments in changes[1:]:
         first, taken = changes[0]
         if arguments != taken:
-            yield HookNote(
-                f"{first.name} and {one.name} ({one.origin}) both changed the arguments; the first one's count"
-            )
+            both = f"{first.name} and {hook.name} ({hook.line.origin})"
+            yield HookNote(f"{both} both changed the arguments; the first one's count")

@@ -21,7 +21,6 @@ _BLOCKED = "blocked by a hook that gave no reason"
 _STOPPED = "a hook stopped the work"
 _TOP = ("continue", "stopReason", "systemMessage", "decision", "reason", "hookSpecificOutput")
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
-_LOOKS = 20  # places of a plain text at which an answer is looked for
 
 
 class _Wrong(Exception):
@@ -51,7 +50,7 @@ def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
         return HookFailure("wrote something that is not UTF-8")
     if text.startswith("{"):
         return _with_rest(event, text)
-    if any(_begins_answer(text, at) for at in _line_starts(text)):
+    if "\n{" in text and any(f'"{name}"' in text for name in _TOP):
         return HookFailure("wrote other text before its JSON")
     if event in TAKES_TEXT:
         return HookAnswer(context=cut_text(text))
@@ -67,22 +66,6 @@ def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
     if not text[end:].strip() or isinstance(answer, HookFailure) or answer.verdict == "deny" or answer.stop is not None:
         return answer
     return HookFailure("wrote other text after its JSON")
-
-
-def _line_starts(text: str) -> list[int]:
-    found, at = list[int](), text.find("\n{")
-    while at >= 0 and len(found) < _LOOKS:
-        found.append(at + 1)
-        at = text.find("\n{", at + 1)
-    return found
-
-
-def _begins_answer(text: str, at: int) -> bool:
-    try:
-        found = json.JSONDecoder().raw_decode(text, at)[0]
-    except (ValueError, RecursionError):
-        return False
-    return any(name in found for name in _TOP)
 
 
 def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
