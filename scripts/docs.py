@@ -23,6 +23,14 @@ def statuses() -> str:
     return f"```mermaid\n{transitions_mermaid().strip()}\n```"
 
 
+def codes() -> str:
+    """Every code of a result, with its status and its meaning."""
+    from callgate.words.calls import CODES
+
+    rows = (f"| `{code}` | {row.status} | {row.meaning} |" for code, row in CODES.items())
+    return "\n".join(("| code | status | |", "|---|---|---|", *rows))
+
+
 def events() -> str:
     """Every event with its fields, its row of the table and what its docstring says, durable ones first."""
     from callgate.words.event_table import EVENTS
@@ -147,6 +155,7 @@ def _type(hint: Any) -> str:
 
 BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "statuses": (Path("docs/reference/statuses.md"), statuses),
+    "codes": (Path("docs/reference/statuses.md"), codes),
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),

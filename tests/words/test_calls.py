@@ -1,8 +1,10 @@
 """Statuses and their moves, codes and the statuses they belong to."""
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -10,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from callgate.words.calls import (
-    CODE_STATUS,
+    CODES,
     TERMINAL,
     TRANSITIONS,
     Code,
@@ -95,41 +97,72 @@ def test_the_diagram_in_the_docs_is_not_stale() -> None:
 
 # ---- codes (CALL-4) ---------------------------------------------------------------------------------------------
 
-CODES = {
-    "success": {"ok"},
-    "cancelled": {
-        "denied",
-        "cancelled_by_user",
-        "cancelled_by_sibling",
-        "discarded",
-        "not_run_truncated",
-        "never_started",
-        "skipped",
-    },
-    "error": {
-        "unknown_tool",
-        "invalid_arguments",
-        "blocked_by_hook",
-        "tool_error",
-        "timed_out",
-        "limit",
-        "outcome_unknown",
-    },
+BY_STATUS = {
+    "success": "ok",
+    "cancelled": "denied cancelled_by_user cancelled_by_sibling discarded not_run_truncated never_started skipped",
+    "error": "unknown_tool invalid_arguments blocked_by_hook tool_error timed_out limit outcome_unknown",
 }
 
 
 @pytest.mark.spec("CALL-4")
 def test_every_code_belongs_to_one_terminal_status() -> None:
-    assert {code: str(status) for code, status in CODE_STATUS.items()} == {
-        code: status for status, codes in CODES.items() for code in codes
-    }
-    assert set(get_args(Code)) == set(CODE_STATUS)
+    wanted = {code: status for status, codes in BY_STATUS.items() for code in codes.split()}
+    assert {code: str(row.status) for code, row in CODES.items()} == wanted
+    assert set(get_args(Code)) == set(CODES)
+
+
+def codes_written(tree: ast.AST) -> Iterator[str]:
+    """Codes that a module gives to a result or a denial, or compares with the code of one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+            if ast.unparse(node.func) == "Result.failed":
+                named += node.args[:1]
+            if isinstance(node.func, ast.Name) and node.func.id == "Deny":
+                named += node.args[2:3]
+            yield from texts_of(*named)
+        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute | ast.Name):
+            if (node.left.attr if isinstance(node.left, ast.Attribute) else node.left.id) == "code":
+                yield from texts_of(*node.comparators)
+        elif isinstance(node, ast.AnnAssign) and "Code" in ast.unparse(node.annotation) and node.value is not None:
+            yield from texts_of(*(node.value.values if isinstance(node.value, ast.Dict) else [node.value]))
+
+
+def texts_of(*nodes: ast.AST) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.IfExp):
+            yield from texts_of(node.body, node.orelse)
+        elif isinstance(node, ast.Tuple):
+            yield from texts_of(*node.elts)
+
+
+@pytest.mark.spec("CALL-4")
+def test_every_code_in_the_table_is_used_and_every_code_that_is_used_is_in_the_table() -> None:
+    source = ROOT / "src" / "callgate"
+    unused, wrong = set[str](CODES), list[str]()
+    for path in source.rglob("*.py"):
+        if path.name == "calls.py":
+            continue
+        for code in codes_written(ast.parse(path.read_text(encoding="utf-8"))):
+            unused.discard(code)
+            wrong += [f"{path.relative_to(source)}: {code}"] if code not in CODES else []
+    assert not wrong
+    assert not unused
+
+
+@pytest.mark.spec("CALL-4")
+def test_every_code_is_in_the_reference_with_its_meaning() -> None:
+    reference = (ROOT / "docs" / "reference" / "statuses.md").read_text(encoding="utf-8")
+    lines = {code: f"| `{code}` | {row.status} | {row.meaning} |" for code, row in CODES.items()}
+    assert [code for code, line in lines.items() if line not in reference] == []
 
 
 @pytest.mark.spec("CALL-4")
 @pytest.mark.parametrize("code", get_args(Code))
 def test_a_result_knows_the_status_of_its_code(code: Any) -> None:
-    assert Result(code=code).status is CODE_STATUS[code]
+    assert Result(code=code).status is CODES[code].status
 
 
 @pytest.mark.spec("CALL-4")

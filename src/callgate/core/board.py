@@ -16,7 +16,7 @@ from typing import Generic, Literal, TypeVar
 
 from callgate.core import outcomes
 from callgate.core.lanes import EXCLUSIVE, SHARED, Lanes, Placed
-from callgate.words.calls import HOOK_STOP, Result
+from callgate.words.calls import CODES, HOOK_STOP, Result
 from callgate.words.errors import StateError
 
 Start = Literal["early", "eager", "after"]
@@ -405,7 +405,7 @@ class Board(Generic[S]):
         slot.result = result
         slot.held = slot.index > self.front
         self.actions.append((SETTLE, slot, result))
-        if result.code in ("tool_error", "timed_out") and slot.cascade and self.fallen is None:
+        if CODES[result.code].cascades and slot.cascade and self.fallen is None:
             self._fall("sibling", f"Cancelled: parallel tool call {slot.label} errored.")
         if result.details and HOOK_STOP in result.details:
             self.stop("A hook stopped the turn.")

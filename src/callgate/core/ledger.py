@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from callgate.core.view import History, View
 from callgate.words.arguments import Repair
-from callgate.words.calls import CODE_STATUS, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
+from callgate.words.calls import CODES, TRANSITIONS, Edited, Result, Status, ToolCall, check_move
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
@@ -336,14 +336,14 @@ def _progressed(ledger: Ledger, event: CallProgressed) -> None:
 
 def _settled(ledger: Ledger, event: CallSettled) -> None:
     entry = ledger.calls[event.call_id]
-    entry.move(CODE_STATUS[event.result.code])
+    entry.move(event.result.status)
     entry.result = event.result
     entry.ended_at = event.at
     entry.duration_ms = event.duration_ms
     code = event.result.code
     if code == "ok":
         ledger.denied_in_a_row = 0
-    elif code in ("denied", "blocked_by_hook"):
+    elif CODES[code].denial:
         ledger.denied_in_a_row += 1
         ledger.denied += 1
 

@@ -25,7 +25,7 @@ from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
 from callgate.core.outlet import cut_progress, cut_to, named_if_empty, size_of, spilled
 from callgate.core.ports import Case, Tool, Toolbox, Unknown
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import CODE_STATUS, Result
+from callgate.words.calls import CODES, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
@@ -330,7 +330,7 @@ def _sound(name: str, result: object) -> Result:
         result = replace(result, details=plain_json(result.details))
     if result.is_error and result.code == "ok":
         return replace(result, code="tool_error")
-    if result.code not in CODE_STATUS:
+    if result.code not in CODES:
         return replace(result, code="tool_error", is_error=True)
     if result.code != "ok" and not result.is_error:
         return replace(result, is_error=True)

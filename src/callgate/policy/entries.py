@@ -29,6 +29,7 @@ class RuleLine:
 
 
 HookKind = Literal["command", "python", "http"]
+HOOK_TIMEOUT = 60.0
 
 
 @noun
@@ -43,7 +44,7 @@ class HookLine:
     origin: Origin
     matcher: str = ""
     condition: str = ""
-    timeout: float = 60.0
+    timeout: float = HOOK_TIMEOUT
     fail_closed: bool = False
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, cast
 
+from callgate.policy.entries import HOOK_TIMEOUT
 from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
 from callgate.words.modes import MODES
 from callgate.words.noun import noun
@@ -75,7 +76,7 @@ _KEYS: tuple[Key, ...] = (
     Key("hooks.*.url", "address", "An address to post to."),
     Key("hooks.*.matcher", "expression", "For which tools; it must match the whole name. All, unless given."),
     Key("hooks.*.if", "text", "A rule that must cover the call."),
-    Key("hooks.*.timeout", "duration", "How long it may take; 60 seconds unless given."),
+    Key("hooks.*.timeout", "duration", f"How long it may take; {HOOK_TIMEOUT:g} seconds unless given."),
     Key("hooks.*.fail_closed", "flag", "Whether a timeout, crash or bad answer denies. It does not, unless given."),
     Key("questions.deadline", "duration", "How long a question waits before it is denied; for ever, unless given."),
     Key("questions.notify", "text", "A command line to run when a question waits for somebody who is away."),

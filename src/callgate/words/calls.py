@@ -68,23 +68,38 @@ Code = Literal[
     "limit",
     "outcome_unknown",
 ]
-CODE_STATUS: Mapping[str, Status] = {
-    "ok": _S.SUCCESS,
-    "denied": _S.CANCELLED,
-    "cancelled_by_user": _S.CANCELLED,
-    "cancelled_by_sibling": _S.CANCELLED,
-    "discarded": _S.CANCELLED,
-    "not_run_truncated": _S.CANCELLED,
-    "never_started": _S.CANCELLED,
-    "skipped": _S.CANCELLED,
-    "unknown_tool": _S.ERROR,
-    "invalid_arguments": _S.ERROR,
-    "blocked_by_hook": _S.ERROR,
-    "tool_error": _S.ERROR,
-    "timed_out": _S.ERROR,
-    "limit": _S.ERROR,
-    "outcome_unknown": _S.ERROR,
+
+
+@noun
+class CodeRow:
+    """``denial``: it counts against the limit of denials. ``cascades``: a tool that cascades takes the other calls of
+    its message down with it."""
+
+    status: Status
+    meaning: str
+    denial: bool = False
+    cascades: bool = False
+
+
+CODES: Mapping[Code, CodeRow] = {
+    "ok": CodeRow(_S.SUCCESS, "it ran and did not fail"),
+    "denied": CodeRow(_S.CANCELLED, "a rule, a mode or a person said no", denial=True),
+    "cancelled_by_user": CodeRow(_S.CANCELLED, "interrupt, steering, or the program stopped waiting"),
+    "cancelled_by_sibling": CodeRow(_S.CANCELLED, "a cascading tool of the same message failed"),
+    "discarded": CodeRow(_S.CANCELLED, "the message was thrown away for a retry or another model"),
+    "not_run_truncated": CodeRow(_S.CANCELLED, "the message, or the call's own arguments, never ended"),
+    "never_started": CodeRow(_S.CANCELLED, "the program ended while the message was still arriving"),
+    "skipped": CodeRow(_S.CANCELLED, "something else has to be finished first"),
+    "unknown_tool": CodeRow(_S.ERROR, "there is no tool of that name; with up to three close names"),
+    "invalid_arguments": CodeRow(_S.ERROR, "one line per fault"),
+    "blocked_by_hook": CodeRow(_S.ERROR, "a hook said no, or put in arguments that are not valid", denial=True),
+    "tool_error": CodeRow(_S.ERROR, "the tool raised, or failed in its own words", cascades=True),
+    "timed_out": CodeRow(_S.ERROR, "its own timeout, or a lock it waited for too long", cascades=True),
+    "limit": CodeRow(_S.ERROR, "it is larger than a call may be, and was not run"),
+    "outcome_unknown": CodeRow(_S.ERROR, "it had started and its end is not known"),
 }
+"""Every code of a result; the reference is drawn from here."""
+
 Known = Literal["none", "unknown", "done"]
 
 HOOK_STOP = "hook_stop"
@@ -133,7 +148,7 @@ class Result:
 
     @property
     def status(self) -> Status:
-        return CODE_STATUS[self.code]
+        return CODES[self.code].status
 
     @property
     def effects(self) -> Known | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from callgate.words.calls import CODE_STATUS, Result, Status
+from callgate.words.calls import CODES, Result, Status
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.events import (
     CallArrived,
@@ -51,7 +51,7 @@ class Facts:
             status, code, content = self.settled.status, self.settled.code, self.settled.content
         elif self.told is not None:
             code = "tool_error" if self.told.is_error else "ok"
-            status, content = CODE_STATUS[code], self.told.content
+            status, content = CODES[code].status, self.told.content
         return CallStory(
             id=call_id,
             name=call.name,
