@@ -135,7 +135,8 @@ def test_a_page_keeps_what_documents_need() -> None:
 
 
 def test_every_character_that_is_shown_as_it_is_has_something_to_see() -> None:
-    kept = {chr(code) for code in range(0x110000) if visible(f"a{chr(code)}") == f"a{chr(code)}"}
+    codes = (*range(0x40000), *range(0xE0000, 0xE2000), *range(0xFFFF0, 0x100010))  # between them nothing is assigned
+    kept = {chr(code) for code in codes if visible(f"a{chr(code)}") == f"a{chr(code)}"}
     assert {unicodedata.category(sign)[0] for sign in kept - {" "}} == set("LMNPS")
     assert all(sign.isprintable() for sign in kept)
     # All of these are default-ignorable or blank in Unicode's own tables.
@@ -215,7 +216,7 @@ def test_the_work_grows_with_the_text_alone(text: str) -> None:
     def taken(times: int) -> int:
         return sum(steps(lambda show=show: show(text * times)) for show in (visible, visible_lines, visible_page))
 
-    assert taken(40_000) <= 20 * taken(2_000) + 100
+    assert taken(8_000) <= 10 * taken(800) + 100
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,12 @@ def sleeps(node: ast.AST) -> bool:
     )
 
 
-def places(rule: Rule, files: list[Path]) -> list[str]:
+def places(rule: Rule, word: str, files: list[Path]) -> list[str]:
+    """Where the rule is broken; a file without the word is not parsed."""
     return [
         f"{shown(path)}:{node.lineno}"
         for path in files
+        if word in path.read_text(encoding="utf-8")
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.expr) and rule(node)
     ]
@@ -70,28 +72,28 @@ def texts(*suffixes: str) -> Iterator[tuple[Path, int, str]]:
 
 
 def test_nothing_is_run_through_a_shell_by_subprocess() -> None:
-    found = places(uses_a_shell, python_files("src", "tests", "scripts", "benchmarks"))
+    found = places(uses_a_shell, "shell=", python_files("src", "tests", "scripts", "benchmarks"))
     assert not found, "shell=True:\n" + "\n".join(found)
 
 
 def test_no_text_is_evaluated_as_code() -> None:
     files = python_files("src", "scripts", "benchmarks")
-    found = places(evaluates, [path for path in files if shown(path) not in EVALUATES_ALLOWED])
+    found = places(evaluates, "(", [path for path in files if shown(path) not in EVALUATES_ALLOWED])
     assert not found, "eval or exec:\n" + "\n".join(found)
 
 
 def test_only_the_command_line_prints() -> None:
     doors = (ROOT / "src/callgate/cli", ROOT / "src/callgate/cli.py")
     files = [path for path in python_files("src") if not any(path.is_relative_to(door) for door in doors)]
-    found = places(prints, files)
+    found = places(prints, "print(", files)
     assert not found, "print outside cli:\n" + "\n".join(found)
 
 
 def test_no_test_sleeps() -> None:
     files = [path for path in python_files("tests") if shown(path) not in SLEEPS_ALLOWED]
-    found = places(sleeps, files)
+    found = places(sleeps, "sleep(", files)
     assert not found, "wait for an event or move the manual clock instead of sleeping:\n" + "\n".join(found)
-    gone = [name for name in SLEEPS_ALLOWED if not places(sleeps, [ROOT / name])]
+    gone = [name for name in SLEEPS_ALLOWED if not places(sleeps, "sleep(", [ROOT / name])]
     assert not gone, f"need no exception any more: {', '.join(gone)}"
 
 
