@@ -32,21 +32,22 @@ class WorkspaceChanges:
     async def recover(self) -> None:
         """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line
         with it, and tells the model of undos that it was not told of. Called before any other work."""
-        await self._recover()
-        await self._stack.reconcile()
+        await self._stack.reconcile(again=await self._recover())
         await self._tell()
 
-    async def _recover(self) -> None:
+    async def _recover(self) -> bool:
+        """True if something may have been recovered."""
         if self._host is None or not self._host.unsettled:
-            return
+            return False
         try:
             found = await self._host.recover()
         except (CallgateError, OSError) as error:
             # Nothing is lost by that: the next apply tries again first.
             self._note(f"it could not be seen whether a change was cut short: {in_words(error)}", "warning")
-            return
+            return False
         for each in found:
             self._note(each.text, "warning" if each.left else "info")
+        return True
 
     def _note(self, text: str, level: Literal["info", "warning"]) -> None:
         """Writes a note for people, once in this program."""

@@ -5,7 +5,7 @@ says what is pending. The stack adds what the record cannot hold: changes to fil
 nothing is kept), and callbacks are in memory.
 """
 
-from asyncio import FIRST_COMPLETED, Future, ensure_future, get_running_loop, wait
+from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -26,6 +26,14 @@ from callgate.words.pending import Ended, Staged
 
 Pushed = list[tuple[str, PendingAction]]
 
+_APPLIED: tuple[Ended, str] = ("applied", "it was being applied when the program or the disk failed, and it is applied")
+_ENDS: dict[str | None, tuple[Ended, str]] = {
+    "applied": _APPLIED,
+    "reverted": _APPLIED,
+    "discarded": ("discarded", "it was being discarded when the program ended"),
+}
+"""By the state of its change in the history."""
+
 
 class Stack:
     """``grace`` is how long a ``reject`` may take that no call waits for."""
@@ -42,7 +50,7 @@ class Stack:
         self._lock = Lock()
         self._busy: set[str] = set()
         self._claims: set[str] = set()  # a person resolves it
-        self._waiting: list[Future[None]] = []  # until one of those is free
+        self._freed = Event()  # one of those is free
         self._ended: dict[str, ActionResolved] = {}  # in this program
         self._over: tuple[str, Future[bool]] | None = None  # the end of the message under way, or of the last one
         self._reconciled = False
@@ -158,7 +166,7 @@ class Stack:
             yield
         finally:
             self._claims.discard(staged.id)
-            self._freed()
+            self._freed.set()
 
     def callbacks(self, staged: Staged) -> Callbacks | None:
         act = self._acts.get(staged.id)
@@ -172,9 +180,13 @@ class Stack:
         if staged.change is None or self._history is None:
             raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
         try:
+            if self._history.unsettled:  # an apply of it may have failed half-way
+                await self._history.recover()
             return await self._history.staged(staged.change)
-        except JournalError as error:
-            raise ToolFailure(f"{staged.label} cannot be read any more: {error}") from error
+        except (JournalError, OSError) as error:
+            with suppress(OSError):
+                await self._settle(staged)
+            raise ToolFailure(f"{staged.label} cannot be applied: {error}") from error
 
     # ---- finish -------------------------------------------------------------------------------------------------
 
@@ -190,13 +202,7 @@ class Stack:
             yield
         finally:
             self._busy.discard(staged.id)
-            self._freed()
-
-    def _freed(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
+            self._freed.set()
 
     def resolved(self, staged: Staged, ended: Ended, reason: str, by: str) -> None:
         """Puts its end on record."""
@@ -213,9 +219,8 @@ class Stack:
     async def give_up(self, action_id: str, reason: str) -> bool:
         """Discards it, whatever its ``reject`` does. Waits for a resolution under way; False if that ended it."""
         while self.busy(action_id):
-            freed = get_running_loop().create_future()
-            self._waiting.append(freed)
-            await freed
+            self._freed.clear()
+            await self._freed.wait()
         staged = self.get(action_id)
         if staged is None:
             return False
@@ -231,19 +236,11 @@ class Stack:
     async def _told(self, reject: Callback, reason: str) -> str:
         """Calls it, and gives its fault in words. One that takes longer than the grace period is left behind."""
         telling = ensure_future(called(reject, reason, None))
-        late: Future[None] = get_running_loop().create_future()
-        timer = self._host.clock.call_later(self._grace, lambda: None if late.done() else late.set_result(None))
-        try:
-            await wait((telling, late), return_when=FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            late.cancel()
+        await wait((telling,), timeout=self._grace)
+        telling.add_done_callback(lambda done: done.cancelled() or done.exception())  # its error is never left unread
         if not telling.done():
-            telling.add_done_callback(lambda done: done.cancelled() or done.exception())
             return f"it did not answer within {self._grace:g} s"
-        if telling.cancelled():
-            return "it was cancelled"
-        error = telling.exception()
+        error = CancelledError() if telling.cancelled() else telling.exception()
         return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:
@@ -258,37 +255,34 @@ class Stack:
 
     # ---- after a restart ----------------------------------------------------------------------------------------
 
-    async def reconcile(self) -> None:
-        """Settles, once and before anything else, the actions that were pending when the program ended."""
-        if self._reconciled:
+    async def reconcile(self, *, again: bool) -> None:
+        """Settles, before anything else, the actions that were pending when the program ended; ``again`` after a
+        recovery, which may have finished an apply that had failed half-way."""
+        if self._reconciled and not again:
             return
         self._reconciled = True
         if self._history is not None:
             await self._history.drop_staged_but({each.change for each in self._state.actions.values()})
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:
-                ended, text = await self._became(staged)
+                await self._settle(staged)
             except OSError:  # it cannot be read right now: the next start of work tries again
                 self._reconciled = False
-                continue
-            if ended is not None:
-                self.resolved(staged, ended, text, "callgate")
-                level = "info" if ended == "applied" else "warning"
-                self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
 
-    async def _became(self, staged: Staged) -> tuple[Ended | None, str]:
-        if staged.change is None or self._history is None:
-            return "lost", "it ended with the program that had staged it"
-        state = await self._history.state_of(staged.change)
-        if state == "staged":
-            return None, ""
-        if state in ("applied", "reverted"):
-            return "applied", "it was being applied when the program ended, and it is applied"
-        if state == "applying":
-            raise OSError("what was cut short could not be looked into yet")
-        if state == "discarded":
-            return "discarded", "it was being discarded when the program ended"
-        return "lost", "it cannot be read any more"
+    async def _settle(self, staged: Staged) -> None:
+        """Puts on record how an action ended, by what the history says of its change. OSError: that is not known."""
+        ended: Ended = "lost"
+        text = "it ended with the program that had staged it"
+        if staged.change is not None and self._history is not None:
+            state = await self._history.state_of(staged.change)
+            if state == "staged":
+                return
+            if state == "applying":
+                raise OSError("what was cut short could not be looked into yet")
+            ended, text = _ENDS.get(state, ("lost", "it cannot be read any more"))
+        self.resolved(staged, ended, text, "callgate")
+        level = "info" if ended == "applied" else "warning"
+        self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
 
 
 def _summary(changes: ChangeSet) -> str:
