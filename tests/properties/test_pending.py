@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callgate.core.ledger import Ledger
 from callgate.core.view import faults
-from callgate.staging.room import MOST_FORCED
+from callgate.staging.session_staging import MOST_FORCED
 from callgate.staging.state import State
 from callgate.words.events import (
     ActionResolved,

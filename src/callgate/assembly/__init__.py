@@ -34,7 +34,7 @@ from callgate.core.turn import Equipment
 from callgate.session.conversation import Conversation
 from callgate.session.parts import SessionParts
 from callgate.session.run import RunResult
-from callgate.staging.room import Room
+from callgate.staging.session_staging import SessionStaging
 from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
 from callgate.words.events import ModeSet
@@ -153,7 +153,7 @@ class Session(Conversation):
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
         )
-        staging = Room(equipment, state, standing)
+        staging = SessionStaging(equipment, state, standing)
         _set_mode(record, mode, config, host.clock.now())
         super().__init__(
             SessionParts(

@@ -197,7 +197,7 @@ class Conversation(SessionView):
             case inputs.Undo():
                 return self._work.run_between(name, self._changes.undo(sent))
             case inputs.Resolve():
-                resolving = self._staging.people.resolve(sent, self._changes.recover)
+                resolving = self._staging.resolve(sent, self._changes.recover)
                 return (self._work.run_beside if self._work.busy else self._work.run_between)(name, resolving)
             case inputs.Close():
                 self._work.set_status("working")
@@ -208,7 +208,7 @@ class Conversation(SessionView):
     def _interrupt(self, because: str) -> str | None:
         if self._hooks is not None:
             self._hooks.interrupt()
-        stopped = self._staging.people.interrupt(because)
+        stopped = self._staging.interrupt(because)
         loop = self._work.loop
         if loop is None:
             return None if stopped else self._history.interrupt()
@@ -259,7 +259,7 @@ class Conversation(SessionView):
         await self.router.mailbox.aclose()
         if self._hooks is not None:
             self._hooks.interrupt()
-        self._staging.people.interrupt(_CLOSED)
+        self._staging.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
         if self._discard_pending:
             await self._staging.stack.clear("the session was left for another one")

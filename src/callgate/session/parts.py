@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.core.ports import Journal, Model
 from callgate.core.turn import Equipment
-from callgate.staging.room import Room
+from callgate.staging.session_staging import SessionStaging
 from callgate.words.limits import LoopLimits
 from callgate.words.noun import noun
 
@@ -26,7 +26,7 @@ class SessionParts:
 
     equipment: Equipment
     journal: Journal
-    staging: Room
+    staging: SessionStaging
     models: Mapping[str, Model]
     parent: QuestionRouter | None = None
     limits: LoopLimits | None = None

@@ -120,13 +120,12 @@ class Finishing(Protocol):
 class _Bound(Resolution):
     """A call about one action. ``by`` says who resolves it: the model or a person."""
 
-    action: ResolveAction = "apply"
-
-    def __init__(self, finishing: Finishing, staged: Staged, by: str) -> None:
+    def __init__(self, finishing: Finishing, staged: Staged, by: str, action: ResolveAction) -> None:
         super().__init__()
         self._finishing = finishing
         self._staged = staged
         self._by = by
+        self._action: ResolveAction = action
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         """Fills in the id of the action when the call arrives, so that it is on record with it."""
@@ -135,8 +134,8 @@ class _Bound(Resolution):
             return found
         if found.arguments.get("id") not in (None, staged.id):
             return Rejected((f"$.id: this call is about {staged.id}; it cannot become one about another action",))
-        if found.arguments["action"] != self.action:
-            return Rejected((f"$.action: this call is to {self.action}; it cannot become another",))
+        if found.arguments["action"] != self._action:
+            return Rejected((f"$.action: this call is to {self._action}; it cannot become another",))
         return _with_id(found, staged.id, "put in which pending action it is about")
 
     def _details(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +154,7 @@ class _Bound(Resolution):
         return Result((Text(text),), display, is_error=True, code="tool_error", details=about)
 
 
-class Change(_Bound):
+class ChangeResolution(_Bound):
     """Applies changes to files: they are the preview of the call, which the executor shows and applies."""
 
     previews = True
@@ -180,66 +179,45 @@ class Change(_Bound):
         return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
 
 
-class Act(_Bound):
-    """Calls the author's ``apply``. It is judged as a call of the tool that staged it."""
+class CallbackResolution(_Bound):
+    """Calls the author's ``apply``, judged as a call of the tool that staged it, or drops the action and calls the
+    author's ``reject``: that changes nothing in the world, so it needs no decision."""
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        return self._staged.aliases
+        return self._staged.aliases if self._action == "apply" else ()
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        if self._action == "discard":
+            return Traits("mutating", shared, own_state=True)
         return Traits("mutating", judged_as=self._staged.tool, choices_for_always=())
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await shielded(self._apply(arguments, run))
+        return await shielded(self._finish(arguments, run))
 
-    async def _apply(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        staged, reason = self._staged, str(arguments["reason"])
+    async def _finish(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        staged, reason, extra = self._staged, str(arguments["reason"]), arguments.get("extra")
         if run.cancelled:
             return self._failed(arguments, _NOT_BEGUN, "none")
         with self._finishing.resolving(staged, run):
             callbacks = self._finishing.callbacks(staged)
+            if self._action == "discard":
+                reject = None if callbacks is None else callbacks.reject
+                own = produced(None if reject is None else await called(reject, reason, extra), staged.source)
+                await self._finishing.discarded(staged, reason, self._by)
+                return self._told(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
             if callbacks is None:
                 raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
             try:
-                value = await called(callbacks.apply, reason, arguments.get("extra"))
+                own = produced(await called(callbacks.apply, reason, extra), staged.source)
             except Exception as error:
-                return self._failed(arguments, apply_failed(error), "unknown")
-            own = produced(value, staged.source)
+                plain = f"Apply failed: {str(error) or type(error).__name__}"
+                return self._failed(arguments, str(error) if isinstance(error, ToolFailure) else plain, "unknown")
             failed = own is not None and own.is_error
             if not failed:
                 self._finishing.resolved(staged, "applied", reason, self._by)
         text = f"Applied: {staged.label}. Reason: {reason}"
         return self._told(arguments, own, text, "Failed" if failed else "Accepted")
-
-
-class Discard(_Bound):
-    """Drops the action and calls the author's ``reject``. It changes nothing in the world, so no decision is needed."""
-
-    action = "discard"
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("mutating", shared, own_state=True)
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        return await shielded(self._discard(arguments, run))
-
-    async def _discard(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        staged, reason, value = self._staged, str(arguments["reason"]), None
-        if run.cancelled:
-            return self._failed(arguments, _NOT_BEGUN, "none")
-        with self._finishing.resolving(staged, run):
-            callbacks = self._finishing.callbacks(staged)
-            if callbacks is not None and callbacks.reject is not None:
-                value = await called(callbacks.reject, reason, arguments.get("extra"))
-            own = produced(value, staged.source)
-            await self._finishing.discarded(staged, reason, self._by)
-        return self._told(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
-
-
-def apply_failed(error: Exception) -> str:
-    """The text for the model: a ToolFailure unchanged, any other error as a failed apply."""
-    return str(error) if isinstance(error, ToolFailure) else f"Apply failed: {str(error) or type(error).__name__}"
 
 
 def produced(value: Any, tool: str) -> Result | None:
@@ -276,10 +254,10 @@ def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: st
     )
 
 
-def bound(stack: Stack, staged: Staged, action: str, *, by: str = "model") -> Resolution:
+def bound(stack: Stack, staged: Staged, action: ResolveAction, *, by: str = "model") -> Resolution:
     """The resolution of one staged action."""
-    kind = Discard if action == "discard" else Change if staged.paths else Act
-    return kind(stack, staged, by)
+    kind = ChangeResolution if staged.paths and action == "apply" else CallbackResolution
+    return kind(stack, staged, by, action)
 
 
 def _with_id(found: Accepted | Rejected, action_id: str, note: str) -> Accepted | Rejected:

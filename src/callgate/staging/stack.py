@@ -5,7 +5,7 @@ says what is pending. The stack adds what the record cannot hold: changes to fil
 nothing is kept), and callbacks are in memory.
 """
 
-from asyncio import CancelledError, Event, Future, ensure_future, get_running_loop, wait
+from asyncio import Event, Future, ensure_future, get_running_loop, wait
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -240,7 +240,9 @@ class Stack:
         telling.add_done_callback(lambda done: done.cancelled() or done.exception())  # its error is never left unread
         if not telling.done():
             return f"it did not answer within {self._grace:g} s"
-        error = CancelledError() if telling.cancelled() else telling.exception()
+        if telling.cancelled():
+            return "it was cancelled"
+        error = telling.exception()
         return "" if error is None else in_words(error)
 
     async def clear(self, reason: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from callgate.core.ports import Run
 from callgate.core.record import Record
-from callgate.staging.resolve import NOTHING, Act, Discard, Resolution
+from callgate.staging.resolve import NOTHING, CallbackResolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
@@ -15,7 +15,7 @@ from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.modes import PLANNING, Mode
 from callgate.words.noun import noun
-from callgate.words.pending import Ended, Staged
+from callgate.words.pending import Ended, ResolveAction, Staged
 from callgate.words.traits import Traits, shared
 
 PREFIX = "standing:"
@@ -45,7 +45,7 @@ class StandingHandler:
 
 
 class Standing:
-    """One handler in one session: what Act and Discard need to finish it. ``stands`` says whether it may be used."""
+    """One handler in one session: what CallbackResolution needs to finish it. ``stands``: it may be used now."""
 
     def __init__(self, handler: StandingHandler, stands: Callable[[StandingHandler], bool]) -> None:
         if not handler.label.strip():
@@ -60,9 +60,9 @@ class Standing:
     def stands(self) -> bool:
         return self._stands(self.handler)
 
-    def resolution(self, action: str) -> Resolution:
-        kind = Discard if action == "discard" else _Applied
-        return kind(self, self._staged, "model")
+    def resolution(self, action: ResolveAction) -> CallbackResolution:
+        kind = CallbackResolution if action == "discard" else _Applied
+        return kind(self, self._staged, "model", action)
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
@@ -81,7 +81,7 @@ class Standing:
         """Nothing was pending, so nothing ends."""
 
 
-class _Applied(Act):
+class _Applied(CallbackResolution):
     _finishing: Standing
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:

@@ -17,7 +17,7 @@ from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.messages import Text
-from callgate.words.pending import RESOLVE, Staged
+from callgate.words.pending import RESOLVE, ResolveAction, Staged
 
 _UNSEEN = (
     "What this message stages cannot be resolved in the same message: nobody has seen it yet. "
@@ -83,36 +83,31 @@ class StagingToolbox:
         found = read(raw)
         if isinstance(found, Rejected):
             return self._listed
-        action, action_id = str(found.arguments["action"]), found.arguments.get("id")
-        if action_id is not None:
-            over = self._stack.ended(action_id)
-            if over is not None:
-                return Over(over)
-            standing = next((each for each in self._standing if each.handler.id == action_id), None)
-        elif self._state.actions:
-            standing = None
-        else:
-            standing = next((each for each in self._standing if each.stands), None)
-        if standing is not None:
-            return standing.resolution(action)
-        staged = self._newest() if action_id is None else self._named(action_id)
-        if isinstance(staged, Staged):
+        action: ResolveAction = found.arguments["action"]
+        wanted = found.arguments.get("id")
+        over = None if wanted is None else self._stack.ended(wanted)
+        if over is not None:
+            return Over(over)
+        if wanted is not None or not self._state.actions:
+            for each in self._standing:
+                if each.stands if wanted is None else each.handler.id == wanted:
+                    return each.resolution(action)
+        named = [each for each in self._stack.newest() if wanted in (None, each.id)]
+        staged = next((each for each in named if self._why_not(each) is None), None)
+        if staged is not None:
             self._bound.add(staged.id)
             return bound(self._stack, staged, action)
-        return Resolution(staged or (_UNSEEN if self._stages == self._state.message else NOTHING))
+        return Resolution(self._why_none(wanted, named))
 
-    def _newest(self) -> Staged | None:
-        return next((each for each in self._stack.newest() if self._why_not(each) is None), None)
-
-    def _named(self, action_id: str) -> Staged | str | None:
-        """The action, or why it cannot be resolved; None where nothing at all is pending."""
-        staged = self._stack.get(action_id)
-        if staged is not None:
-            return self._why_not(staged) or staged
-        there = [each.id for each in self._stack.newest()]
-        if not action_id or action_id.startswith(PREFIX):
+    def _why_none(self, wanted: str | None, named: Sequence[Staged]) -> str:
+        if wanted is not None and named:
+            return self._why_not(named[0]) or NOTHING
+        if wanted is not None and (not wanted or wanted.startswith(PREFIX)):
             return NOTHING
-        return f"There is no pending action {action_id!r}. Pending: {', '.join(there)}." if there else None
+        there = ", ".join(each.id for each in self._stack.newest())
+        if wanted is not None and there:
+            return f"There is no pending action {wanted!r}. Pending: {there}."
+        return _UNSEEN if self._stages == self._state.message else NOTHING
 
     def _why_not(self, staged: Staged) -> str | None:
         if staged.message_id == self._state.message:
