@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.config import Config, Questions, load_config
+from callgate.config import Config, load_config
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, Untrusted
 from callgate.words.decisions import ApprovalPolicy, Origin
@@ -75,7 +75,7 @@ def test_every_layer_is_read(desk: Desk) -> None:
     assert found.mode == "accept_edits"
     assert found.limits == LoopLimits(max_turns=7, denials_in_a_row=2, denials=4)
     assert found.max_concurrency == 3
-    assert found.questions == Questions(60.0, "bell")
+    assert (found.deadline, found.notify) == (60.0, "bell")
     assert (found.faults, found.notes) == ((), ())
 
 
@@ -378,36 +378,3 @@ def test_a_settings_file_of_the_command_line_with_a_fault_closes_the_gate(desk: 
 
 def test_an_empty_settings_file_of_the_command_line_is_there(desk: Desk) -> None:
     assert desk.load(settings=desk.put(desk.home / "x.toml", "")).faults == ()
-
-
-# ---- for people ---------------------------------------------------------------------------------------------------
-
-
-def test_everything_can_be_described_with_where_it_came_from(desk: Desk) -> None:
-    desk.put(desk.own, "mode = 'accept_edits'\n[questions]\ndeadline = '1m'\n" + HOOK.replace("true", "a\u202eb"))
-    desk.put(desk.project, "[permissions]\nallow = ['Edit']\ndeny = ['Bash(rm:*)']\n[limits]\nmax_turn = 1")
-    assert desk.load(allow=["Read"]).describe() == (
-        f"workspace {desk.root} (not trusted)",
-        f"data {desk.data}",
-        f"mode = accept_edits (user, {desk.own}:1)",
-        f"questions.deadline = 60.0 (user, {desk.own}:3)",
-        "questions.notify = none (default)",
-        "limits.denials_in_a_row = 3 (default)",
-        "limits.denials_in_session = 20 (default)",
-        "limits.max_concurrency = 10 (default)",
-        "limits.max_turns = none (default)",
-        f"deny Bash(rm:*) (project, {desk.project}:3)",
-        "allow Read (command line)",
-        f"hook Stop: command a<U+202E>b (user, {desk.own}:4)",
-        f"fault: {desk.project}:5: there is no setting 'limits.max_turn': did you mean max_turns?",
-    )
-
-
-def test_trust_and_notes_are_described(desk: Desk) -> None:
-    desk.put(desk.project, "mode = 'bypass'\n" + HOOK)
-    lines = desk.load(trust=True).describe()
-    assert lines[0] == f"workspace {desk.root} (trusted)"
-    assert lines[-1].startswith(f"note: {desk.project}:1: mode = 'bypass' is ignored: ")
-    desk.trust()
-    desk.put(desk.local, "")
-    assert desk.load().describe()[0] == f"workspace {desk.root} (changed since it was trusted)"

@@ -12,18 +12,16 @@ The managed settings file is not to be moved by any of them.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from typing import cast
 
-from callgate.formats.display import visible
 from callgate.host.environment import max_concurrency_from
 from callgate.policy.entries import HookLine, RuleLine, SettingsFault
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.keys import SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
 from callgate.policy.settings import Settings, SetValue, read_settings, shown
@@ -42,14 +40,6 @@ _FILE = "settings.toml"
 
 
 @noun
-class Questions:
-    """``deadline`` is in seconds; None waits for ever. ``notify`` is a command line for people who are away."""
-
-    deadline: float | None = None
-    notify: str | None = None
-
-
-@noun
 class Config:
     """All that was set. With ``faults`` the gate is closed: the judge must deny every call and name them.
     ``notes`` say what was ignored and why. ``own_data`` says that the data folder is the person's own, so that trust
@@ -62,12 +52,16 @@ class Config:
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     limits: LoopLimits = LoopLimits()
-    questions: Questions = Questions()
+    deadline: float | None = None
+    """Seconds that a question waits for its answer; None waits for ever."""
+    notify: str | None = None
+    """A command line that is run for every question, for people who are away."""
     max_concurrency: int = ExecutorSettings().max_concurrency
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
-    said: tuple[SetValue, ...] = ()
+    set_values: tuple[SetValue, ...] = ()
+    """The settings that a file, a variable or an argument has set, with their origins."""
     own_data: bool = True
     folder: Path | None = None
     """The folder of the person's own settings and tools; None if it is not set."""
@@ -76,13 +70,12 @@ class Config:
         """The mode of a session: the one on record, unless a stricter one was asked for since."""
         if recorded is None:
             return self.mode
-        asked_for = any(said.name == "mode" for said in self.said)
-        return self.mode if asked_for and is_stricter(self.mode, recorded) else recorded
+        is_set = any(each.name == "mode" for each in self.set_values)
+        return self.mode if is_set and is_stricter(self.mode, recorded) else recorded
 
     @property
     def executor_settings(self) -> ExecutorSettings:
-        patience = self.questions.deadline
-        return replace(ExecutorSettings(), max_concurrency=self.max_concurrency, patience=patience)
+        return replace(ExecutorSettings(), max_concurrency=self.max_concurrency, patience=self.deadline)
 
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""
@@ -94,33 +87,6 @@ class Config:
         if self.own_data and store.knows(self.root):
             return isinstance(store.state(self.root), Trusted)
         return fingerprint(self.root).digest == digest
-
-    def describe(self) -> tuple[str, ...]:
-        """The settings that count and their origins, in lines that are safe to show."""
-        return tuple(map(visible, self._lines()))
-
-    def _lines(self) -> Iterator[str]:
-        yield f"workspace {self.root} ({_in_words(self.trust)})"
-        yield f"data {self.data}"
-        values: dict[str, object] = {
-            "mode": self.mode,
-            "questions.deadline": self.questions.deadline,
-            "questions.notify": self.questions.notify,
-            "limits.denials_in_a_row": self.limits.denials_in_a_row,
-            "limits.denials_in_session": self.limits.denials,
-            "limits.max_concurrency": self.max_concurrency,
-            "limits.max_turns": self.limits.max_turns,
-        }
-        origins = {said.name: said.origin for said in self.said}
-        for name in (key.name for key in SETTINGS if key.name in values):
-            value = "none" if values[name] is None else values[name]
-            yield f"{name} = {value} ({origins.get(name, 'default')})"
-        for rule in self.rules:
-            yield f"{rule.effect} {rule.text} ({rule.origin})"
-        for hook in self.hooks:
-            yield f"hook {hook.event}: {hook.kind} {hook.target} ({hook.origin})"
-        yield from (f"fault: {fault}" for fault in self.faults)
-        yield from (f"note: {note}" for note in self.notes)
 
 
 def load_config(
@@ -160,7 +126,7 @@ def load_config(
     if trust:
         state = Trusted(0.0)
     folder = _config_folder(environment, place, own)
-    spoken_here = spoken("command line", mode=_mode(mode), allow=_rules(allow), ask=_rules(ask), deny=_rules(deny))
+    mode = None if mode is None else check_mode(mode)
     layers = gather(
         (
             read_settings(MANAGED if managed is None else Path(managed), "managed"),
@@ -168,7 +134,7 @@ def load_config(
             *repository,
             *_from_environment(environment),
             *(() if settings is None else (_asked_for(Path(settings)),)),
-            spoken_here,
+            spoken("command line", mode=mode, allow=_rules(allow), ask=_rules(ask), deny=_rules(deny)),
         ),
         trusted=isinstance(state, Trusted),
         tighten=_stricter_mode(environment),
@@ -192,13 +158,12 @@ def _laid(config: Config, layers: Layers) -> Config:
             denials_in_a_row=cast(int, layers.value("limits.denials_in_a_row")),
             denials=cast(int, layers.value("limits.denials_in_session")),
         ),
-        questions=Questions(
-            cast(float | None, layers.value("questions.deadline")), cast(str | None, layers.value("questions.notify"))
-        ),
+        deadline=cast(float | None, layers.value("questions.deadline")),
+        notify=cast(str | None, layers.value("questions.notify")),
         max_concurrency=cast(int, layers.value("limits.max_concurrency")),
         faults=layers.faults,
         notes=layers.notes,
-        said=tuple(layers.values.values()),
+        set_values=tuple(layers.values.values()),
     )
 
 
@@ -258,21 +223,11 @@ def _about(state: TrustState) -> tuple[str, ...]:
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 
-def _in_words(state: TrustState) -> str:
-    if isinstance(state, Trusted):
-        return "trusted"
-    return "changed since it was trusted" if isinstance(state, ChangedFolder) else "not trusted"
-
-
 def _asked_for(file: Path) -> Settings:
     found = read_settings(file, "command line")
     if not found.sha256 and not found.faults:
         raise UsageError(f"there is no settings file {shown(str(file))}")
     return found
-
-
-def _mode(mode: Mode | None) -> Mode | None:
-    return None if mode is None else check_mode(mode)
 
 
 def _rules(texts: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from callgate.testing import (
     PlainTool,
     PlainToolbox,
     ScriptedModel,
-    Turn,
+    ScriptedTurn,
     call,
     pause,
     run_virtual,
@@ -177,7 +177,7 @@ def test_what_a_person_said_is_on_record_before_the_model_is_asked() -> None:
         journal = SlowJournal((1.0,))
         durable: list[int] = []
 
-        def scene(_request: Request) -> Turn:
+        def scene(_request: Request) -> ScriptedTurn:
             durable.append(journal.durable)
             return turn(say("Yes."))
 

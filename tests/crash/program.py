@@ -31,7 +31,7 @@ from time import time
 from callgate import Answer, Prompt, Run, Session, tool
 from callgate.core.ports import Tool
 from callgate.core.view import faults
-from callgate.testing import ScriptedModel, Turn, say, turn
+from callgate.testing import ScriptedModel, ScriptedTurn, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.store import Store
@@ -158,7 +158,7 @@ def answered(messages: Iterable[Message]) -> dict[str, str]:
     return told
 
 
-def play(plan: Sequence[Sequence[Step]], request: Request) -> Turn:
+def play(plan: Sequence[Sequence[Step]], request: Request) -> ScriptedTurn:
     """The next message: what of the plan is still to be done. Depends on nothing but what it is sent."""
     messages = list(request.messages)
     wrong = faults(messages)

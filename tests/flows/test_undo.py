@@ -12,7 +12,7 @@ from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
 from callgate.host.clock import LoopClock
-from callgate.testing import ScriptedModel, Turn, call, say, turn
+from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.events import CallSettled, InputRefused, Noted
 from callgate.words.inputs import Undo
@@ -29,7 +29,7 @@ class Desk:
         self.root.mkdir()
         self.store = Store(self.root, folder / "data")
 
-    async def session(self, *turns: Turn, journal: Any = None, **options: Any) -> tuple[Session, ScriptedModel]:
+    async def session(self, *turns: ScriptedTurn, journal: Any = None, **options: Any) -> tuple[Session, ScriptedModel]:
         def proposed(path: str, text: str) -> ChangeSet:
             file = self.root / path
             before = file.read_bytes() if file.exists() else None

@@ -16,7 +16,7 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
 from callgate.policy.entries import HookLine, RuleLine
-from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, Turn, pause, say, turn
+from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.asked import Questions, which_of
 from callgate.words.calls import Result
@@ -211,7 +211,7 @@ class Life:
     # ---- the model ----------------------------------------------------------------------------------------------
 
     def _scene(self, prefix: str, spoken: Spoken) -> Any:
-        def scene(request: Request) -> Turn:
+        def scene(request: Request) -> ScriptedTurn:
             self._sent(0, request)
             steps: list[Any] = [say("Working."), pause(spoken.takes)]
             for at, each in enumerate(spoken.calls):
@@ -220,7 +220,7 @@ class Life:
 
         return scene
 
-    def _last(self, number: int, request: Request) -> Turn:
+    def _last(self, number: int, request: Request) -> ScriptedTurn:
         self._sent(number, request)
         return turn(say("Done."))
 

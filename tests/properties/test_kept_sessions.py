@@ -24,7 +24,7 @@ from callgate.core.ports import Run
 from callgate.core.view import faults
 from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, limit, say, turn
-from callgate.testing.script import Turn, cut_off, fail, raw_call, stop
+from callgate.testing.script import ScriptedTurn, cut_off, fail, raw_call, stop
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.verify import verify
 from callgate.words.calls import Result
@@ -120,7 +120,7 @@ class Voice:
                 await world.let_go.wait()
 
 
-def _turn(scene: Spoken) -> Turn:
+def _turn(scene: Spoken) -> ScriptedTurn:
     said: list[Any] = [say("Well now. ")] if scene.text else []
     # Providers repeat call ids from message to message.
     said += [

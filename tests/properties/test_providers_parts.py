@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Prompt, Session, Store, tool
-from callgate.testing import ScriptedModel, opaque, raw_call, say, think, turn
+from callgate.testing import ScriptedModel, raw_call, say, think, turn
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking
 
 SECRETS = ("sk-ant-api03-" + "a1B2" * 20, "AKIAIOSFODNN7EXAMPLE", "ghp_" + "A1b2" * 9, "password=hunter2hunter2")
@@ -96,7 +96,7 @@ def test_data_that_a_record_would_change_is_an_error_of_the_provider() -> None:
     wrong: list[Any] = [{"a": float("nan")}, {"a": object()}, {"a": b"nested"}, {1: "a"}, ["a"], "text", {"a": (1, 2)}]
 
     async def kept(data: Any) -> bool:
-        async with Session(ScriptedModel(turn(opaque("x", data)))) as session:
+        async with Session(ScriptedModel(turn(Opaque("x", data)))) as session:
             await session.send(Prompt("go"))
             return len(session.messages) > 1
 

@@ -19,7 +19,7 @@ from callgate.testing import (
     PlainTool,
     PlainToolbox,
     ScriptedModel,
-    Turn,
+    ScriptedTurn,
     limit,
     pause,
     run_virtual,
@@ -112,7 +112,7 @@ class Life:
     def asked(self, key: str) -> Asked:
         return self.script[int(key[1])].calls[int(key[3])]
 
-    def _scene(self, n: int) -> Turn:
+    def _scene(self, n: int) -> ScriptedTurn:
         steps: list[Any] = [say("Working.")]
         for at, each in enumerate(self.script[n].calls):
             steps += [pause(each.before), raw_call(each.tool, arguments_of(n, at, each), id=f"t{n}c{at}")]

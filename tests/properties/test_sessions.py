@@ -20,7 +20,7 @@ from callgate.testing import (
     PlainTool,
     PlainToolbox,
     ScriptedModel,
-    Turn,
+    ScriptedTurn,
     cut_off,
     fail,
     limit,
@@ -119,7 +119,7 @@ class Life:
     # ---- the model ----------------------------------------------------------------------------------------------
 
     def _scene(self, n: int) -> Any:
-        def scene(request: Request) -> Turn:
+        def scene(request: Request) -> ScriptedTurn:
             self._asked_of_the_model(request)
             each = self.script[n]
             steps: list[Any] = [say("Working."), pause(each.takes)]
@@ -141,7 +141,7 @@ class Life:
 
         return scene
 
-    def _last(self, request: Request) -> Turn:
+    def _last(self, request: Request) -> ScriptedTurn:
         self._asked_of_the_model(request)
         return turn(say("Done."))
 

@@ -84,12 +84,11 @@ sys.addaudithook(hear)
 for name in names:
     events.clear()
     config = load(name)
-    config.describe()
     told[name] = {
         "mode": config.mode,
         "grants": [rule.text for rule in config.rules if rule.effect == "allow"],
         "hooks": len(config.hooks),
-        "notify": config.questions.notify,
+        "notify": config.notify,
         "faults": [str(fault) for fault in config.faults],
         "notes": [str(note) for note in config.notes],
         "events": list(events),

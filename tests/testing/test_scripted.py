@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callgate.testing import (
     ManualClock,
     ScriptedModel,
-    Turn,
+    ScriptedTurn,
     call,
     check_events,
     cut_off,
@@ -48,7 +48,7 @@ async def collect(model: ScriptedModel, request: Request = ASK) -> list[ModelEve
     return [event async for event in model.stream(request)]
 
 
-def events_of(*turns: Turn, chunk: int | None = None) -> list[ModelEvent]:
+def events_of(*turns: ScriptedTurn, chunk: int | None = None) -> list[ModelEvent]:
     async def main() -> list[ModelEvent]:
         model = ScriptedModel(*turns, chunk=chunk)
         return [event for _ in turns for event in await collect(model)]
@@ -171,7 +171,7 @@ def test_a_failing_turn_raises_after_what_came_before() -> None:
 
 
 def test_a_function_of_the_request_may_stand_for_a_turn() -> None:
-    def echo(request: Request) -> Turn:
+    def echo(request: Request) -> ScriptedTurn:
         return turn(say(request.messages[-1].text), call("Echo"))
 
     async def main() -> None:

@@ -64,12 +64,11 @@ def parts_of(
         choices=choices_for,
     )
     remembered = RememberedAnswers(config.memory(), lambda text: record.write(Noted(clock.now(), text, "warning")))
-    notify = config.questions.notify
-    if not config.hooks and notify is None:
+    if not config.hooks and config.notify is None:
         return gate, None, remembered
     told = agent_of(agent, path, record) if path else None
     root = str(config.root)
-    session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=notify, agent=told)
+    session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=config.notify, agent=told)
     return gate, session_hooks, remembered
 
 

@@ -1,27 +1,19 @@
 """Fakes and conformance checks for all code that builds on Callgate, its own tests included."""
 
-from callgate.testing.checks import (
-    check_clock,
-    check_events,
-    check_gate,
-    check_host,
-    check_journal,
-    check_model,
-    check_tool,
-    check_toolbox,
-)
+from callgate.testing.checks.calls import check_gate, check_journal, check_tool, check_toolbox
+from callgate.testing.checks.streams import check_events, check_model
+from callgate.testing.checks.world import check_clock, check_host
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
 from callgate.testing.gated import GatedModel, GatedStream
 from callgate.testing.host import MemoryHost
 from callgate.testing.plain import PlainRun, PlainTool, PlainToolbox
 from callgate.testing.script import (
     Scene,
-    Turn,
+    ScriptedTurn,
     call,
     cut_off,
     fail,
     limit,
-    opaque,
     open_call,
     pause,
     raw_call,
@@ -32,7 +24,7 @@ from callgate.testing.script import (
     turn,
 )
 from callgate.testing.scripted import ScriptedModel
-from callgate.testing.tools import Barrier, Latch, Moment, Recorder, Watched
+from callgate.testing.tools import Barrier, Latch, Moment, Recorder
 
 __all__ = [
     "Barrier",
@@ -48,10 +40,9 @@ __all__ = [
     "Recorder",
     "Scene",
     "ScriptedModel",
+    "ScriptedTurn",
     "StuckError",
-    "Turn",
     "VirtualLoop",
-    "Watched",
     "call",
     "check_clock",
     "check_events",
@@ -64,7 +55,6 @@ __all__ = [
     "cut_off",
     "fail",
     "limit",
-    "opaque",
     "open_call",
     "pause",
     "raw_call",

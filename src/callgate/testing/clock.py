@@ -6,13 +6,14 @@ import math
 import selectors
 import threading
 from asyncio import Future
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import Context
 from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class ManualTimer:
@@ -162,20 +163,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _release(self, _future: Future[Any]) -> None:
         self._holds -= 1
 
-    def pass_time(self, timeout: float | None, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
-        """The loop has nothing to run for ``timeout`` seconds: what happens instead of waiting."""
+    def pass_time(self, timeout: float | None, select: Callable[[float], Ready], files: int) -> Ready:
+        """Called when nothing can run for ``timeout`` seconds, instead of waiting; ``select`` really waits for the
+        loop's files."""
         if self._idlers:
             idlers, self._idlers = self._idlers, []
             for waiter in idlers:
                 if not waiter.done():
                     waiter.set_result(None)
-            return real.select(0)
+            return select(0)
         if timeout is not None and not self._holds:
-            ready = real.select(0)
+            ready = select(0)
             if not ready:
                 self._jump(self._time + timeout)
             return ready
-        return self._wait(real)
+        return self._wait(select, files)
 
     def _jump(self, goal: float) -> None:
         # asyncio fires timers up to a clock tick early and computes the timeout with a rounding error; landing on
@@ -190,41 +192,26 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             landing = math.nextafter(landing, math.inf)
         self._time = max(self._time, landing)
 
-    def _wait(self, real: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
-        alone = threading.active_count() == 1 and len(real.get_map()) == 1  # the one file is the loop's own
-        ready = real.select(0 if alone else self.patience)
+    def _wait(self, select: Callable[[float], Ready], files: int) -> Ready:
+        alone = threading.active_count() == 1 and files == 1  # the one file is the loop's own
+        ready = select(0 if alone else self.patience)
         if ready:
             return ready
         waiting = [f"{task.get_name()} in {task.get_coro()}" for task in asyncio.all_tasks(self)]
         raise StuckError("nothing left to run, and nothing to wait for; waiting tasks: " + "; ".join(waiting))
 
 
-class _JumpingSelector(selectors.BaseSelector):
+class _JumpingSelector(selectors.DefaultSelector):
     """Asks the loop what to do instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
         self._loop = loop
-        self._real = selectors.DefaultSelector()
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> Ready:
         if timeout is not None and timeout <= 0:
-            return self._real.select(0)
-        return self._loop.pass_time(timeout, self._real)
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
+            return super().select(0)
+        return self._loop.pass_time(timeout, super().select, len(self.get_map()))
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:

@@ -9,6 +9,25 @@ from callgate.core.ports import Model
 from callgate.words.model import Abilities, MessageEnded, ModelEvent, Request
 
 
+class _Signal:
+    """Wakes all that wait for a condition, to look again."""
+
+    def __init__(self) -> None:
+        self._waiters: list[Future[None]] = []
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            waiter: Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def pulse(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
 class GatedStream:
     """Hands on an event of its source only when released. Over when its reader closes it or is cancelled in it.
 
@@ -24,7 +43,7 @@ class GatedStream:
         self._asked = False
         self._whole = False
         self._over = False
-        self._waiters: list[Future[None]] = []
+        self._signal = _Signal()
 
     @property
     def over(self) -> bool:
@@ -36,9 +55,9 @@ class GatedStream:
 
     async def __anext__(self) -> ModelEvent:
         self._asked = True
-        self._pulse()
+        self._signal.pulse()
         try:
-            await self._until(lambda: self._open or self._permits > 0 or self.over)
+            await self._signal.until(lambda: self._open or self._permits > 0 or self.over)
             if self._over:
                 raise StopAsyncIteration
             self._permits = max(self._permits - 1, 0)
@@ -50,13 +69,13 @@ class GatedStream:
         self.passed.append(event)
         if isinstance(event, MessageEnded):
             self._whole = True
-            self._pulse()
+            self._signal.pulse()
         return event
 
     async def aclose(self) -> None:
         if not self._over:
             self._over = True
-            self._pulse()
+            self._signal.pulse()
             close = getattr(self._source, "aclose", None)
             if close is not None:
                 await close()
@@ -67,26 +86,25 @@ class GatedStream:
         False when there was none to let through.
         """
         before = len(self.passed)
-        await self._until(lambda: self._asked or self.over)
+        await self._signal.until(lambda: self._asked or self.over)
         if not self.over:
             self._asked = False
             self._permits += 1
-            self._pulse()
-            await self._until(lambda: self._asked or self.over)
+            self._signal.pulse()
+            await self._signal.until(lambda: self._asked or self.over)
             await self._last_words()
         return len(self.passed) > before
 
     async def release_all(self) -> None:
         """Let through whatever is still to come; returns when the message is over."""
-        self._open = True
-        self._pulse()
-        await self._until(lambda: self.over)
+        self.open()
+        await self._signal.until(lambda: self.over)
         await self._last_words()
 
     def open(self) -> None:
         """Let through whatever is still to come, without waiting for it."""
         self._open = True
-        self._pulse()
+        self._signal.pulse()
 
     async def _last_words(self) -> None:
         """After MessageEnded a reader may just walk away, so its return is waited for only so long."""
@@ -94,18 +112,6 @@ class GatedStream:
             if self._asked or self._over:
                 return
             await asyncio.sleep(0)
-
-    async def _until(self, reached: Callable[[], bool]) -> None:
-        while not reached():
-            waiter: Future[None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            await waiter
-
-    def _pulse(self) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
 
 
 class GatedModel:
@@ -116,7 +122,7 @@ class GatedModel:
         self._model = None if isinstance(source, Iterable) else source
         self._events = tuple(source) if isinstance(source, Iterable) else ()
         self._open = False
-        self._opened: list[Future[None]] = []
+        self._opened = _Signal()
 
     @property
     def name(self) -> str:
@@ -131,10 +137,7 @@ class GatedModel:
         if self._open:
             stream.open()
         self.streams.append(stream)
-        opened, self._opened = self._opened, []
-        for waiter in opened:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._opened.pulse()
         return stream
 
     @property
@@ -166,10 +169,7 @@ class GatedModel:
             stream.open()
 
     async def _current(self) -> GatedStream:
-        while not self.streams or self.streams[-1].over:
-            waiter: Future[None] = asyncio.get_running_loop().create_future()
-            self._opened.append(waiter)
-            await waiter
+        await self._opened.until(lambda: bool(self.streams) and not self.streams[-1].over)
         return self.streams[-1]
 
 

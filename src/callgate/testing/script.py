@@ -35,7 +35,7 @@ NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Speech:
     kind: Literal["text", "thinking"]
     text: str
     over: float = 0.0
@@ -52,7 +52,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class Pause:
     seconds: float
 
 
@@ -70,21 +70,21 @@ class Ended:
     error: Exception | None = None
 
 
-Step = Said | Called | Opaque | Paused | Sent | Ended
+Step = Speech | Called | Opaque | Pause | Sent | Ended
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ScriptedTurn:
     """The steps of one message."""
 
     steps: tuple[Step, ...]
 
 
-Scene = Turn | Callable[[Request], Turn]
-Played = tuple[ModelEvent, ...] | Paused | Exception
+Scene = ScriptedTurn | Callable[[Request], ScriptedTurn]
+Played = tuple[ModelEvent, ...] | Pause | Exception
 
 
-def turn(*steps: Step) -> Turn:
+def turn(*steps: Step) -> ScriptedTurn:
     """One message of the model."""
     for at, step in enumerate(steps):
         if isinstance(step, Ended) and at < len(steps) - 1:
@@ -92,16 +92,16 @@ def turn(*steps: Step) -> Turn:
     ended = bool(steps) and isinstance(steps[-1], Ended)
     if not ended and any(isinstance(step, Called) and not step.closed for step in steps):
         raise UsageError("a turn with an open_call needs limit(), cut_off() or fail() at its end")
-    return Turn(steps)
+    return ScriptedTurn(steps)
 
 
-def say(text: str, *, over: float = 0.0) -> Said:
+def say(text: str, *, over: float = 0.0) -> Speech:
     """Text, spread over so many seconds. Neighbours join into one part, pauses between them included."""
-    return Said("text", text, over)
+    return Speech("text", text, over)
 
 
-def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Said:
-    return Said("thinking", text, over, signature)
+def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Speech:
+    return Speech("thinking", text, over, signature)
 
 
 def call(name: str, /, **arguments: Any) -> Called:
@@ -117,19 +117,14 @@ def raw_call(
     return Called(name, text, id, closed=True, kept=kept)
 
 
-def opaque(provider: str, data: Mapping[str, Any] | bytes) -> Opaque:
-    """A part of the provider's own."""
-    return Opaque(provider, data)
-
-
 def open_call(name: str, text: str, *, id: str | None = None) -> Called:
     """A call whose arguments never close."""
     return Called(name, text, id, closed=False)
 
 
-def pause(seconds: float = 0.0) -> Paused:
+def pause(seconds: float = 0.0) -> Pause:
     """Wait on the model's clock; 0 is one trip through the event loop."""
-    return Paused(seconds)
+    return Pause(seconds)
 
 
 def send(*events: ModelEvent) -> Sent:
@@ -156,7 +151,7 @@ def fail(error: Exception | str) -> Ended:
     return Ended(error=ModelError(error) if isinstance(error, str) else error)
 
 
-def played(scene: Turn, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> list[Played]:
+def played(scene: ScriptedTurn, started: MessageStarted, chunk: int | None, new_id: Callable[[], str]) -> list[Played]:
     """The turn as events, pauses and errors, ready to be streamed."""
     take = _Take(started, chunk, new_id)
     for step in scene.steps:
@@ -177,7 +172,7 @@ class _Take:
 
     def add(self, step: Step) -> None:
         match step:
-            case Said():
+            case Speech():
                 self._say(step)
             case Called():
                 self._call(step)
@@ -186,7 +181,7 @@ class _Take:
                 self._index += 1
                 kept = OpaqueData(self._index, step.provider, step.data)
                 self._events += [PartStarted(self._index, "opaque"), kept, PartEnded(self._index)]
-            case Paused():
+            case Pause():
                 self._pause(step)
             case Sent(events):
                 self._close_part()
@@ -203,7 +198,7 @@ class _Take:
         self._flush()
         return self._played
 
-    def _say(self, step: Said) -> None:
+    def _say(self, step: Speech) -> None:
         if self._open != step.kind:
             self._close_part()
             self._index += 1
@@ -213,7 +208,7 @@ class _Take:
         for piece in pieces:
             self._events.append((TextDelta if step.kind == "text" else ThinkingDelta)(self._index, piece))
             if step.over > 0:
-                self._pause(Paused(step.over / len(pieces)))
+                self._pause(Pause(step.over / len(pieces)))
         if step.signature is not None:
             self._events.append(ThinkingDelta(self._index, signature=step.signature))
 
@@ -228,7 +223,7 @@ class _Take:
         if step.closed:
             self._events.append(PartEnded(self._index))
 
-    def _pause(self, step: Paused) -> None:
+    def _pause(self, step: Pause) -> None:
         self._flush()
         self._played.append(step)
 

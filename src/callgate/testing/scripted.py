@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from callgate.core.ports import Clock
-from callgate.testing.script import Paused, Played, Scene, Turn, played
+from callgate.testing.script import Pause, Played, Scene, ScriptedTurn, played
 from callgate.words.errors import ModelError
 from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
 
@@ -38,7 +38,7 @@ class ScriptedModel:
         self._at = 0
         # Prepared here, so that streaming costs next to nothing.
         self._scenes = [
-            self._prepared(scene, number) if isinstance(scene, Turn) else scene
+            self._prepared(scene, number) if isinstance(scene, ScriptedTurn) else scene
             for number, scene in enumerate(scenes, 1)
         ]
 
@@ -63,7 +63,7 @@ class ScriptedModel:
 
     def _reaction(self, scene: Scene, request: Request, number: int) -> list[Played]:
         try:
-            return self._prepared(scene if isinstance(scene, Turn) else scene(request), number)
+            return self._prepared(scene if isinstance(scene, ScriptedTurn) else scene(request), number)
         except Exception as error:  # raised to the reader of the stream
             return [error]
 
@@ -72,7 +72,7 @@ class ScriptedModel:
             if isinstance(item, tuple):
                 for event in item:
                     yield event
-            elif isinstance(item, Paused):
+            elif isinstance(item, Pause):
                 await self._wait(item.seconds)
             else:
                 raise item
@@ -88,5 +88,5 @@ class ScriptedModel:
         finally:
             timer.cancel()
 
-    def _prepared(self, scene: Turn, number: int) -> list[Played]:
+    def _prepared(self, scene: ScriptedTurn, number: int) -> list[Played]:
         return played(scene, MessageStarted(f"msg_{number}", self._name), self._chunk, lambda: next(self._ids))

@@ -1,13 +1,12 @@
 """Small tools that make a test's point: calls overlap, calls wait, calls run in this order."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from callgate.core.ports import Run, Tool
 from callgate.testing.plain import READER, Arguments, PlainTool
 from callgate.words.calls import Result
-from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits
 
 
@@ -94,8 +93,8 @@ class Recorder:
     def __init__(self) -> None:
         self.moments: list[Moment] = []
 
-    def watch(self, tool: Tool) -> "Watched":
-        return Watched(tool, self)
+    def watch(self, tool: Tool) -> Tool:
+        return cast(Tool, _WatchedTool(tool, self.moments))
 
     @property
     def order(self) -> list[str]:
@@ -119,27 +118,15 @@ class Recorder:
         return most
 
 
-class Watched:
-    """A tool under a Recorder's eyes; otherwise the tool itself."""
+class _WatchedTool:
+    """Notes the start and the end of each run; everything else is the tool's own."""
 
-    def __init__(self, tool: Tool, recorder: Recorder) -> None:
+    def __init__(self, tool: Tool, moments: list[Moment]) -> None:
         self._tool = tool
-        self._recorder = recorder
-        self.read = tool.read
-        self.traits = tool.traits
-        self.preview = tool.preview
+        self._moments = moments
 
-    @property
-    def spec(self) -> ToolSpec:
-        return self._tool.spec
-
-    @property
-    def aliases(self) -> Sequence[str]:
-        return self._tool.aliases
-
-    @property
-    def previews(self) -> bool:
-        return self._tool.previews
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
 
     async def run(self, arguments: Arguments, run: Run) -> Result:
         self._note("started", run)
@@ -152,5 +139,4 @@ class Watched:
             self._note("ended", run)
 
     def _note(self, what: str, run: Run) -> None:
-        moment = Moment(what, run.call_id, self.spec.name, run.host.clock.monotonic())
-        self._recorder.moments.append(moment)
+        self._moments.append(Moment(what, run.call_id, self._tool.spec.name, run.host.clock.monotonic()))

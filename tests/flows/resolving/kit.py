@@ -8,7 +8,7 @@ from typing import Any, cast
 from callgate import Answer, Prompt, QuestionAsked, Session, tool
 from callgate.config import Config
 from callgate.policy.entries import RuleLine
-from callgate.testing import ScriptedModel, Turn, call, say, turn
+from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.testing.script import Called, Scene
 from callgate.tools.staging import Callbacks, stage
 from callgate.words.calls import Result
@@ -124,13 +124,13 @@ class Bench:
                 replies(session, event.question)
 
     def _watched(self, scene: Scene) -> Scene:
-        def play(request: Request) -> Turn:
+        def play(request: Request) -> ScriptedTurn:
             self.pending.append(tuple(each.id for each in self.session.pending))
-            return scene if isinstance(scene, Turn) else scene(request)
+            return scene if isinstance(scene, ScriptedTurn) else scene(request)
 
         return play
 
-    def _rest(self, _request: Request) -> Turn:
+    def _rest(self, _request: Request) -> ScriptedTurn:
         return turn(discard("tidied up")) if self.session.pending else turn(say("done"))
 
     # ---- what came of it ----------------------------------------------------------------------------------------

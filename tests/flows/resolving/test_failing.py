@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Store, ToolFailure
-from callgate.testing import Turn, raw_call, turn
+from callgate.testing import ScriptedTurn, raw_call, turn
 from callgate.tools.staging import Callbacks
 from callgate.words.calls import Result
 from callgate.words.messages import Text
@@ -249,7 +249,7 @@ def test_a_try_that_is_repeated_as_it_stands_in_the_history_goes_through(bench: 
     """What was put into the arguments for the record is in the history, and models copy what they see there."""
     bench.put("rename", failing_once(bench, ValueError("not now")))
 
-    def again(request: Request) -> Turn:
+    def again(request: Request) -> ScriptedTurn:
         (before,) = [part for message in request.messages for part in message.calls if part.name == "resolve"]
         return turn(raw_call("resolve", before.arguments))
 
