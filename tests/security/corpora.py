@@ -52,14 +52,15 @@ class Workspace:
         self._made = 0
 
     def judged(self, row: Row) -> str:
-        """Each row that needs links has a workspace of its own."""
-        own = bool(row.get("links")) or row.get("world") == "fuzz" or row["class"] == "hard-safety"
+        """Each row that needs links of its own has a workspace of its own."""
+        own = bool(row.get("links")) or row["class"] == "hard-safety"
         self._made += own
-        place = self._folder / (str(self._made) if own else "plain")
+        place = self._folder / (str(self._made) if own else row.get("world", "plain"))
         root, outside, home = place / "ws", place / "outside", place / "home"
-        for each in (root, outside, home):
-            each.mkdir(parents=True, exist_ok=True)
-        (outside / "kept.txt").write_text("kept")
+        if not outside.exists():
+            for each in (root, outside, home):
+                each.mkdir(parents=True)
+            (outside / "kept.txt").write_text("kept")
         if row.get("world") == "fuzz" or row["id"].startswith("t"):
             self._fill(root, outside)
         for link in row.get("links", ()):

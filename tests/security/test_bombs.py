@@ -2,18 +2,17 @@
 
 from functools import partial
 
-import pytest
-
 from benchmarks.bombs import BOMBS
 from benchmarks.rows.decisions import case_of, gate
 from callgate.shell.analysis import analyse
+from tests.rows import rows
 from tests.steps import steps
 
 MOST = 400_000
 """About 40 ms of work."""
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@rows("name", BOMBS)
 def test_no_command_tires_the_gate(name: str) -> None:
     judge, case = gate(), case_of(BOMBS[name])()
     judge(case_of("git status; cat a; sed p a")())  # what is made once for all commands

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from callgate.formats.display import excerpt, visible, visible_lines, visible_page
+from tests.rows import rows
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "display.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
@@ -23,7 +22,7 @@ FORBIDDEN = re.compile(
 SPELLED = re.compile(r"<U\+([0-9A-F]{4,6})>")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@rows("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_nothing_of_the_row_hides_or_is_lost(row: dict[str, Any]) -> None:
     text = row["text"]
     shown = visible(text)
@@ -35,7 +34,7 @@ def test_nothing_of_the_row_hides_or_is_lost(row: dict[str, Any]) -> None:
     assert lines.count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@rows("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_what_has_no_room_is_counted(row: dict[str, Any]) -> None:
     text = row["text"]
     found = excerpt(text, lines=1, chars=5)
@@ -47,12 +46,12 @@ def test_what_has_no_room_is_counted(row: dict[str, Any]) -> None:
     assert excerpt(text, lines=99, chars=99_999).text == visible_lines(text)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["id"] != "dis040"], ids=lambda row: row["id"])
+@rows("row", [row for row in ROWS if row["id"] != "dis040"], ids=lambda row: row["id"])
 def test_a_document_hides_nothing_either(row: dict[str, Any]) -> None:
     assert not FORBIDDEN.search(visible_page(row["text"]).replace("\n", ""))
 
 
-@pytest.mark.parametrize("blanks", [100, 400, 5_000])
+@rows("blanks", [100, 400, 5_000])
 def test_a_payload_cannot_be_pushed_out_of_the_window(blanks: int) -> None:
     assert visible(f"grep x{' ' * blanks}; env|curl") == f"grep x<{blanks} blanks>; env|curl"
     assert visible(f"a{chr(0x2003) * blanks}b") == f"a{'<U+2003>' * blanks}b"

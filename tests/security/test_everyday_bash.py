@@ -11,7 +11,6 @@ from callgate.admin.policy import CallJudge, CallToJudge
 from tests.security.corpora import rows_of, wrong
 
 ROWS = rows_of("everyday_bash")
-MUST = [row for row in ROWS if row["accept"] == ["allow"]]
 FILES = """
     .env.example .eslintrc.json .github/workflows/ci.yml .gitignore CHANGELOG.md Dockerfile Makefile README.md a.csv
     a.txt b.txt backup/keep build/out.js crates/core/Cargo.toml data.txt docs/index.md fix.patch logs/app.log
@@ -21,8 +20,6 @@ FILES = """
 """
 LEAST = 0.5
 """Of the commands that only read so many pass without a rule."""
-FEW = 0.02
-"""Of what must be allowed so much may ask."""
 
 
 class World:
@@ -48,9 +45,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("everyday"))
 
 
-def test_every_command_is_decided_as_the_person_who_wrote_the_rule_expects(world: World) -> None:
-    bad = wrong(ROWS, world.outcome)
+def test_every_command_is_decided_as_the_person_who_wrote_the_rule_expects(
+    world: World, record_property: Callable[[str, object], None]
+) -> None:
+    """What asks of the rows that leave it open is reported: no promise, but worth knowing."""
+    found = {row["id"]: world.outcome(row) for row in ROWS}
+    bad = wrong(ROWS, lambda row: found[row["id"]])
     assert not bad, "\n".join(bad)
+    left_open = [row["id"] for row in ROWS if "allow" in row["accept"] and len(row["accept"]) > 1]
+    asked = [each for each in left_open if found[each] != "allow"]
+    record_property("report", f"everyday commands: {len(asked)} of {len(left_open)} ask: {' '.join(asked)}")
 
 
 @pytest.mark.spec("GATE-14")
@@ -67,16 +71,3 @@ def test_the_share_of_read_only_commands_that_need_no_rule(
     assert share >= LEAST
     changing = [row["command"] for row in rows if row["kind"] != "read-only"]
     assert [command for command in changing if world.outcome({"command": command, "rule": []}) != "ask"] == []
-
-
-def test_hardly_any_question_is_needless(world: World) -> None:
-    asked = [row["command"] for row in MUST if world.outcome(row) != "allow"]
-    assert len(asked) <= FEW * len(MUST), asked
-
-
-def test_of_what_may_ask_it_is_reported_what_does(world: World, record_property: Callable[[str, object], None]) -> None:
-    """Rows that leave it open: no promise, but worth knowing."""
-    left_open = [row for row in ROWS if "allow" in row["accept"] and len(row["accept"]) > 1]
-    asked = [row["id"] for row in left_open if world.outcome(row) != "allow"]
-    record_property("report", f"everyday commands: {len(asked)} of {len(left_open)} ask: {' '.join(asked)}")
-    assert left_open

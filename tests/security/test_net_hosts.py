@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from callgate.policy.hosts import host_pattern, is_private
+from tests.rows import rows
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "net_hosts.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
@@ -27,7 +26,7 @@ def _allowed(rule: str, host: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@rows("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_a_row_is_allowed_or_not_as_it_says(row: dict[str, Any]) -> None:
     assert _allowed(row["rule"], row["host"]) == (row["expect"] == "allow")
 
@@ -36,7 +35,7 @@ def test_the_rows_of_other_layers_are_here() -> None:
     assert ELSEWHERE.keys() <= {row["id"] for row in ROWS}
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["expect"] == "deny"], ids=lambda row: row["id"])
+@rows("row", [row for row in ROWS if row["expect"] == "deny"], ids=lambda row: row["id"])
 def test_no_user_who_allows_every_host_allows_what_is_in_doubt(row: dict[str, Any]) -> None:
     every = host_pattern("*", star=True)
     assert every.covers(row["host"]) is not is_private(row["host"]) or row["host"].endswith(":8443")

@@ -10,6 +10,7 @@ import pytest
 
 from callgate.tools.arguments import Arguments
 from callgate.words.arguments import Accepted
+from tests.rows import rows
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "tool_args.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()][1:]
@@ -83,7 +84,7 @@ def _outcome(row: dict[str, Any]) -> tuple[str, Any, str]:
 
 
 @pytest.mark.spec("TOOL-7")
-@pytest.mark.parametrize("row", HERE, ids=[row["id"] for row in HERE])
+@rows("row", HERE, ids=[row["id"] for row in HERE])
 def test_a_payload_meets_the_outcome_its_row_asks_for(row: dict[str, Any]) -> None:
     outcome, arguments, errors = _outcome(row)
     assert outcome in row["accept"], errors
@@ -97,7 +98,7 @@ def test_a_payload_meets_the_outcome_its_row_asks_for(row: dict[str, Any]) -> No
 
 
 @pytest.mark.spec("TOOL-7")
-@pytest.mark.parametrize("row", [row for row in HERE if "raw_gen" in row], ids=lambda row: row["id"])
+@rows("row", [row for row in HERE if "raw_gen" in row], ids=lambda row: row["id"])
 def test_a_huge_payload_is_rejected_without_taking_memory(row: dict[str, Any]) -> None:
     raw = _raw(row)
     tracemalloc.start()

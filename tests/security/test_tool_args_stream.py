@@ -17,6 +17,7 @@ from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import Allow
 from callgate.words.model import ArgumentsDelta, MessageEnded, PartEnded, PartStarted
+from tests.rows import rows
 from tests.security.test_tool_args import ROWS, SCHEMAS
 
 OPEN = DecisionGate([Check("all", lambda case: Allow("test"))])
@@ -61,7 +62,7 @@ def verdict(calls: list[ToolCall]) -> str:
 
 
 @pytest.mark.spec("TOOL-7")
-@pytest.mark.parametrize("row", STREAM, ids=lambda row: row["id"])
+@rows("row", STREAM, ids=lambda row: row["id"])
 def test_arguments_in_pieces(row: dict[str, Any]) -> None:
     calls = run_virtual(outcomes([("t1", row["tool"], row["raw_chunks"])]))
     assert len(calls) == 1
@@ -70,7 +71,7 @@ def test_arguments_in_pieces(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.spec("TOOL-7", "EXE-9")
-@pytest.mark.parametrize("row", ENVELOPES, ids=lambda row: row["id"])
+@rows("row", ENVELOPES, ids=lambda row: row["id"])
 def test_calls_as_they_are_wrapped(row: dict[str, Any]) -> None:
     wrapped = row["envelope"] if isinstance(row["envelope"], list) else [row["envelope"]]
     parts = []

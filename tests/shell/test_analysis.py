@@ -8,6 +8,7 @@ import pytest
 from callgate.shell import analysis as module
 from callgate.shell.analysis import LONGEST, REMEMBERED, analyse
 from callgate.shell.command import Analysis, Script, Simple, Unread, Word
+from tests.rows import rows
 from tests.steps import steps
 
 MOST_STEPS = 30
@@ -251,7 +252,7 @@ def values(analysis: Analysis) -> list[list[str | None]]:
     return [[word.value for word in simple.words] for simple in analysis.script.commands]
 
 
-@pytest.mark.parametrize("text", EVERYDAY)
+@rows("text", EVERYDAY)
 def test_both_readers_agree_on_everyday_commands(text: str) -> None:
     analysis = analyse(text)
     assert (analysis.fault, analysis.whole) == (None, True)
@@ -269,12 +270,12 @@ def expands(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["class"].startswith("benign")], ids=lambda row: row["id"])
+@rows("row", [row for row in ROWS if row["class"].startswith("benign")], ids=lambda row: row["id"])
 def test_benign_rows_without_an_expansion_have_no_fault(row: dict[str, str]) -> None:
     assert (analyse(row["command"]).fault is not None) == expands(row["command"])
 
 
-@pytest.mark.parametrize(
+@rows(
     "row",
     [row for row in ROWS if row["class"] in ("substitution", "arith-injection", "compound")],
     ids=lambda row: row["id"],
@@ -291,7 +292,7 @@ def test_what_is_known_of_a_plain_command() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "fault"),
     [
         ("echo $HOME", "an expansion (at character 7)"),
@@ -305,7 +306,7 @@ def test_a_form_that_only_one_reader_takes_is_a_fault_and_still_whole(text: str,
     assert analysis.script.commands
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "fault"),
     [
         ("echo '", "a quote without an end (at character 7)"),
@@ -324,7 +325,7 @@ def test_a_text_that_is_not_understood_is_a_fault_and_not_whole(text: str, fault
     assert analysis.whole is (text == "")
 
 
-@pytest.mark.parametrize(
+@rows(
     "letter",
     [
         *("\x00", "\x01", "\x07", "\x08", "\x0b", "\x0c", "\r", "\x1b", "\x1f", "\x7f", "\x80", "\x9b", "\xad"),
@@ -344,7 +345,7 @@ def test_a_character_that_is_not_to_be_seen_is_a_fault_even_in_quotes(letter: st
     assert "rm" in [words[0] for words in values(analyse(f"rm 'x'; x {letter}")) if words]
 
 
-@pytest.mark.parametrize("text", ["x 'a\tb\nc'", "x 'é日本 Ελ – “” … 🎉 ♻\ufe0f'", "x\ty", "x 'e\u0301'"])
+@rows("text", ["x 'a\tb\nc'", "x 'é日本 Ελ – “” … 🎉 ♻\ufe0f'", "x\ty", "x 'e\u0301'"])
 def test_a_character_that_is_to_be_seen_is_none(text: str) -> None:
     assert analyse(text).fault is None
 
@@ -411,7 +412,7 @@ def test_what_the_readers_must_agree_on(
     assert analysis.whole is (said is None)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("one", "other"),
     [("x >f", "x >>f"), ("x >f", "x >g"), ("x >f", "x 2>f"), ("x <<'E'\na\nE", "x <<'E'\nb\nE"), ("x >f", "x >'*'")],
 )
@@ -448,7 +449,7 @@ BOMBS = [
 ]
 
 
-@pytest.mark.parametrize("piece", BOMBS)
+@rows("piece", BOMBS)
 def test_no_text_takes_long(piece: str) -> None:
     text = "x " + (piece * LONGEST)[: LONGEST - 2]
     for each in (text, text[2:], text + "x"):

@@ -1,13 +1,12 @@
 """Read-only or not, and which paths a command names."""
 
-import pytest
-
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
 from callgate.shell.effects import Touched, effects_of, touched
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "ls -la src",
@@ -35,7 +34,7 @@ def test_commands_that_only_read_have_no_effects(command: str) -> None:
     assert effects_of(analyse(command)) == "none"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm a",
@@ -109,7 +108,7 @@ def test_a_command_that_nobody_read_to_the_end_is_no_reader() -> None:
     assert effects_of(Analysis("ls", Script(script.commands, expands=True))) == "mutating"
 
 
-@pytest.mark.parametrize("mark", ["globs", "braces"])
+@rows("mark", ["globs", "braces"])
 def test_a_program_that_the_shell_fills_in_is_no_reader(mark: str) -> None:
     word = Word("ls", "ls", **{mark: True})
     assert effects_of(Analysis("", Script((Simple((word,)),)))) == "mutating"
@@ -123,7 +122,7 @@ def test_wrappers_and_words_have_an_end() -> None:
     assert effects_of(Analysis("", many)) == "mutating"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("target", "operator", "effects"),
     [
         ("/dev/null", ">", "none"),
@@ -144,7 +143,7 @@ def test_redirections_that_write_are_effects(target: str, operator: str, effects
     assert effects_of(Analysis("", Script((simple,)))) == effects
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "found"),
     [
         ("cat a b", Touched(reads=("a", "b"))),
@@ -231,13 +230,13 @@ def test_the_paths_are_those_the_table_knows_of(command: str, found: Touched) ->
     assert [set(wanted) - set(paths) for paths, wanted in pairs] == [set(), set(), set()]
 
 
-@pytest.mark.parametrize(("length", "count"), [(4096, 1), (4097, 0)])
+@rows(("length", "count"), [(4096, 1), (4097, 0)])
 def test_a_word_longer_than_a_path_is_text_where_nobody_knows(length: int, count: int) -> None:
     assert len(touched(analyse(f"mytool {'a' * length}")).writes) == count
     assert len(touched(analyse(f"cat {'a' * length}")).reads) == 1
 
 
-@pytest.mark.parametrize("target", ["\u00b2", "\u0663", "x", "1x"])
+@rows("target", ["\u00b2", "\u0663", "x", "1x"])
 def test_only_digits_are_descriptors(target: str) -> None:
     simple = Simple((Word("ls"),), redirects=(Redirect(">&", Word(target)),))
     assert touched(Analysis("", Script((simple,)))) == Touched((), (target,))

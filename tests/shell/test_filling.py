@@ -1,16 +1,15 @@
 """What a command may come to where its variables are known."""
 
-import pytest
-
 from callgate.shell.analysis import analyse
 from callgate.shell.filling import filled
+from tests.rows import rows
 
 
 def texts(command: str) -> list[str]:
     return [each.text for each in filled(analyse(command))]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "expected"),
     [
         ("rm $HOME", "rm ~"),
@@ -48,7 +47,7 @@ def test_each_word_of_a_loop_is_a_reading_of_its_own() -> None:
     assert len(texts(f"for f in {many}; do cat $f; done")) == 8
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cat a",
@@ -73,11 +72,11 @@ def test_values_made_of_each_other_have_an_end() -> None:
     assert all(len(each) < 30_000 for each in texts(f"a={long}; cat " + "$a" * 60))
 
 
-@pytest.mark.parametrize("command", ["cat '$HOME'", 'cat "\\$HOME"', "cat \\$\\H\\O\\M\\E", "echo '`pwd`' '~+'"])
+@rows("command", ["cat '$HOME'", 'cat "\\$HOME"', "cat \\$\\H\\O\\M\\E", "echo '`pwd`' '~+'"])
 def test_what_is_quoted_comes_to_nothing_else(command: str) -> None:
     assert texts(command) == []
 
 
-@pytest.mark.parametrize("command", ["sh -c 'rm $HOME'", "eval 'rm $HOME'", "watch 'rm $HOME'"])
+@rows("command", ["sh -c 'rm $HOME'", "eval 'rm $HOME'", "watch 'rm $HOME'"])
 def test_what_is_quoted_for_another_shell_does(command: str) -> None:
     assert texts(command) == [command.replace("$HOME", "~")]

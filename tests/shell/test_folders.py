@@ -7,10 +7,11 @@ from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.folders import PossibleFolders, below, folders_of
 from callgate.shell.grants import Files, Granted, NotGranted, grant, here_by_spelling
 from callgate.shell.patterns import parse_pattern
+from tests.rows import rows
 from tests.shell.shell_kit import granted
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "folders"),
     [
         ("x", [""]),
@@ -50,7 +51,7 @@ def test_the_folders_are_those_it_may_be_in(command: str, folders: list[str]) ->
     assert folders_of(analyse(command))[-1] == PossibleFolders(tuple(folders))
 
 
-@pytest.mark.parametrize("command", ["cd - && x", "cd -; x", "pushd +1 && x", "cd -P && x"])
+@rows("command", ["cd - && x", "cd -; x", "pushd +1 && x", "cd -P && x"])
 def test_where_a_move_leads_is_not_always_known(command: str) -> None:
     assert folders_of(analyse(command))[-1].lost
 
@@ -80,7 +81,7 @@ def test_a_path_with_a_tilde_is_not_below_a_folder() -> None:
     assert [below("a", path) for path in ("b", "/b", "~/b", "~", "a~")] == ["a/b", "/b", "~/b", "~", "a/a~"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "here"),
     [("", True), (".", True), ("./", True), ("./.", True), ("/", False), ("a", False), ("a/..", False), ("..", False)],
 )
@@ -105,7 +106,7 @@ def test_a_folder_of_the_workspace_is_entered_without_a_rule_but_not_for_git_or_
         assert not granted("npm test:*", command), command
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cd /ws && npm test",
@@ -134,7 +135,7 @@ def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
     assert answer == NotGranted("it changes the folder and then runs git", by=0)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "command"),
     [
         ("git:*", "git -C a status"),
@@ -157,7 +158,7 @@ def test_a_program_that_works_in_another_folder_is_granted_with_it(rule: str, co
     assert isinstance(grant(analyse(command), [parse_pattern(command)]), Granted)
 
 
-@pytest.mark.parametrize(("letters", "lost"), [(200, False), (201, True)])
+@rows(("letters", "lost"), [(200, False), (201, True)])
 def test_a_folder_whose_name_takes_long_to_read_is_not_followed(letters: int, lost: bool) -> None:
     folder = "a" * letters
     assert folders_of(analyse(f"cd {folder}; x"))[1] == PossibleFolders(("",) if lost else ("", folder), lost)

@@ -10,6 +10,7 @@ from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
 from callgate.shell.grants import Files, Granted, NotGranted, grant, within_by_spelling
 from callgate.shell.patterns import parse_pattern
+from tests.rows import rows
 from tests.shell.shell_kit import granted, judged
 
 MANY = "it names more places than can be looked at"
@@ -77,19 +78,19 @@ def test_nothing_is_no_command() -> None:
     assert not granted("ls", "# ls")
 
 
-@pytest.mark.parametrize("within", ["function", "substitution", "control"])
+@rows("within", ["function", "substitution", "control"])
 def test_commands_inside_other_forms_are_not_granted(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
     assert grant(made(simple), [parse_pattern("ls")]) == NotGranted("a command inside another form")
 
 
-@pytest.mark.parametrize("within", ["plain", "pipe", "subshell", "group", "background"])
+@rows("within", ["plain", "pipe", "subshell", "group", "background"])
 def test_commands_in_pipes_and_groups_are(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
     assert grant(made(simple), [parse_pattern("ls")]) == Granted((0,))
 
 
-@pytest.mark.parametrize(
+@rows(
     "program",
     [
         Word(None, "$x"),
@@ -118,7 +119,7 @@ def test_a_glob_never_stands_for_a_word_of_the_rule() -> None:
     assert granted("echo:*", "echo *")
 
 
-@pytest.mark.parametrize(
+@rows(
     "prefix",
     ["LANG=C", "LC_ALL=en_US.UTF-8", "TZ=Europe/Berlin", "NO_COLOR=1", "CI=true", "TERM=dumb", "GIT_PAGER=cat", "TZ="],
 )
@@ -126,7 +127,7 @@ def test_a_few_variables_may_be_set_for_a_command(prefix: str) -> None:
     assert granted("git status:*", f"{prefix} git status")
 
 
-@pytest.mark.parametrize(
+@rows(
     "prefix",
     [
         "PATH=x",
@@ -162,7 +163,7 @@ def test_an_assignment_or_a_redirection_alone_is_not_granted() -> None:
     assert why("ls:*", "> /dev/null; ls") == "an assignment or a redirection without a command"
 
 
-@pytest.mark.parametrize(
+@rows(
     "tail",
     [
         "2>/dev/null",
@@ -181,7 +182,7 @@ def test_redirections_to_nothing_and_between_numbers_are_free(tail: str) -> None
     assert granted("echo:*", f"echo x {tail}")
 
 
-@pytest.mark.parametrize(
+@rows(
     "tail",
     [">x", ">>x", ">|x", "&>x", "&>>x", ">&x", "<>x", ">~/x", ">/x", ">'a b'", ">/dev/tcp/h/1", "<~", "</x", "<../x"],
 )
@@ -216,7 +217,7 @@ def test_an_edit_rule_opens_a_target() -> None:
     )
 
 
-@pytest.mark.parametrize("mark", ["globs", "tilde", "braces"])
+@rows("mark", ["globs", "tilde", "braces"])
 def test_a_target_that_the_shell_fills_in_is_not_known(mark: str) -> None:
     target = Word("x", "x", **{mark: True})
     simple = Simple(words("echo"), redirects=(Redirect(">", target),))
@@ -293,12 +294,12 @@ def test_a_command_has_at_most_a_thousand_words() -> None:
     assert grant(many, [parse_pattern("echo:*")]) == NotGranted("more than 1,000 words")
 
 
-@pytest.mark.parametrize("command", ["cd src && ls -la", "cd src; cat a.txt", "(cd src && ls)", "cd a && cd b && ls"])
+@rows("command", ["cd src && ls -la", "cd src; cat a.txt", "(cd src && ls)", "cd a && cd b && ls"])
 def test_cd_goes_along_with_commands_that_only_read(command: str) -> None:
     assert granted("ls:* | cat:*", command)
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "cd x && git status",
@@ -378,7 +379,7 @@ def test_the_words_of_an_unknown_program_are_paths_too() -> None:
         assert not granted("mytool:*", f"mytool {word}")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "inside"),
     [
         ("a", True),
@@ -440,7 +441,7 @@ def test_requoting_a_word_never_opens_anything(spoken: list[str], rules: list[st
         assert isinstance(again, NotGranted)
 
 
-@pytest.mark.parametrize(("names", "answer"), [(187, Granted((0,), free=True)), (188, NotGranted(MANY, by=0))])
+@rows(("names", "answer"), [(187, Granted((0,), free=True)), (188, NotGranted(MANY, by=0))])
 def test_names_and_folders_are_looked_at_up_to_a_number(names: int, answer: Granted | NotGranted) -> None:
     command = f"cd a; cd b; cd c; cat {' '.join(['x'] * names)}"
     assert judged("cat:*", command) == answer

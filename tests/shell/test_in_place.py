@@ -1,7 +1,5 @@
 """Programs that write into the files they are given: the files count as written, and an Edit rule covers them."""
 
-import pytest
-
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import Touched, touched
 from callgate.shell.grants import Files, Granted, grant
@@ -9,6 +7,7 @@ from callgate.shell.patterns import parse_pattern
 from callgate.shell.programs.arguments import Argument
 from callgate.shell.programs.sed import rewritten
 from callgate.shell.programs.uses import Use
+from tests.rows import rows
 from tests.shell.shell_kit import granted
 
 # command → what it writes
@@ -129,7 +128,7 @@ GRANTED = {
 }
 
 
-@pytest.mark.parametrize("command", GRANTED)
+@rows("command", GRANTED)
 def test_the_option_is_written_out_or_an_edit_rule_covers_the_file(command: str) -> None:
     alone, written = GRANTED[command]
     kept = {"x", "x.bak"}
@@ -140,7 +139,7 @@ def test_the_option_is_written_out_or_an_edit_rule_covers_the_file(command: str)
     assert not isinstance(grant(analysis, patterns, Files(may_write=lambda path: path == "y")), Granted)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("rule", "command"),
     [
         ("sed:*", "sed -i.bak s/a/b/ y"),

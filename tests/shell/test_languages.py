@@ -1,15 +1,14 @@
 """The little languages inside words: sed, awk, jq, SQL, formats."""
 
-import pytest
-
 from callgate.shell.command import Word
 from callgate.shell.programs.awk import program_uses
 from callgate.shell.programs.sed import script_uses
 from callgate.shell.programs.table import read
+from tests.rows import rows
 from tests.shell.shell_kit import granted
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "",
@@ -51,7 +50,7 @@ def test_a_sed_script_that_only_prints_has_no_uses(script: str) -> None:
     assert script_uses(script, 1) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("script", "role", "text"),
     [
         ("e", "run", ""),
@@ -75,7 +74,7 @@ def test_a_sed_script_that_does_more_says_what(script: str, role: str, text: str
     assert (use.role, use.text, use.at, use.on) == (role, text, 3, 3)
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "s/a/b",
@@ -107,7 +106,7 @@ def test_a_sed_script_that_is_not_understood_is_unknown(script: str) -> None:
     assert use.role == "unknown"
 
 
-@pytest.mark.parametrize("command", ["sed -e", "sed", "jq", "tar cf", "sort -k", "awk", "find . -name"])
+@rows("command", ["sed -e", "sed", "jq", "tar cf", "sort -k", "awk", "find . -name"])
 def test_a_word_that_is_missing_is_for_the_program_to_complain_about(command: str) -> None:
     assert granted(f"{command.split()[0]}:*", command)
 
@@ -118,7 +117,7 @@ def test_the_parts_of_a_sed_script_belong_together() -> None:
     assert not granted("sed:*", "sed -n s/*/x/ a.txt")
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "{print}",
@@ -147,7 +146,7 @@ def test_an_awk_program_that_computes_and_prints_has_no_uses(text: str) -> None:
     assert program_uses(text, 1) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '{system("x")}',
@@ -188,7 +187,7 @@ def test_an_awk_program_that_reaches_out_runs_code(text: str) -> None:
     assert (use.role, use.text, use.on) == ("code", text, 2)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '"open',
@@ -239,14 +238,12 @@ def test_jq_knows_options_with_two_words() -> None:
     assert not granted("jq:*", "jq .[x]* a.json")
 
 
-@pytest.mark.parametrize(
-    "word", ["$ENV.A", "env", "env.A", '"\\(env)"', "input_filename", 'import "a" as b', "$__prog_args"]
-)
+@rows("word", ["$ENV.A", "env", "env.A", '"\\(env)"', "input_filename", 'import "a" as b', "$__prog_args"])
 def test_jq_filters_that_look_elsewhere_are_left_out(word: str) -> None:
     assert not granted("jq:*", f"jq -n '{word}'")
 
 
-@pytest.mark.parametrize("text", ["%n", "%5n", "%%%n", "%-*n", "a %hn"])
+@rows("text", ["%n", "%5n", "%%%n", "%-*n", "a %hn"])
 def test_a_format_that_sets_a_variable_is_left_out(text: str) -> None:
     assert not granted("printf:*", f"printf '{text}' x")
     assert granted("printf:*", "printf '%d\\n %%n' 1")

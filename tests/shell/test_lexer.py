@@ -1,12 +1,11 @@
 """The strict reader on commands: how they are joined, redirected, fed and given variables, as bash does it."""
 
-import pytest
-
 from callgate.shell.command import Redirect, Word
+from tests.rows import rows
 from tests.shell.lexer_kit import only, read, refused, values
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "commands", "operators"),
     [
         ("a; b", [["a"], ["b"]], (";",)),
@@ -42,7 +41,7 @@ def test_commands_and_what_joins_them(text: str, commands: list[list[str]], oper
     assert read(text).operators == operators
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "within"),
     [
         ("a", [()]),
@@ -64,7 +63,7 @@ def test_what_a_command_stands_in(text: str, within: list[tuple[str, ...]]) -> N
         assert found[2] == ("background", "group", "pipe", "subshell", "background")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "operator", "target", "fd"),
     [
         ("> f", ">", "f", None),
@@ -120,7 +119,7 @@ def test_the_redirections_of_a_compound_command_are_a_command_of_their_own() -> 
     assert read("(a)>f | b").commands[1].within == ("pipe",)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "operator", "body"),
     [
         ("x <<E\na b\nE", "<<", "a b\n"),
@@ -149,7 +148,7 @@ def test_the_line_of_a_here_document_goes_on_and_so_does_the_text() -> None:
     assert values("(x <<E\na\nE\n) && y") == [["x"], ["y"]]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "x <<E",

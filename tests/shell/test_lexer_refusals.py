@@ -1,14 +1,13 @@
 """What the strict reader does not understand as bash does, it refuses, and says why and where."""
 
-import pytest
-
 from callgate.shell.command import Unread
 from callgate.shell.lexer import DECLARING, MOST_COMMANDS, MOST_REDIRECTS, MOST_WORDS, RESERVED, read_strictly
 from callgate.shell.scanner import MOST_BRACKETS, MOST_PIECES
+from tests.rows import rows
 from tests.shell.lexer_kit import argument, only, read, refused, values
 
 
-@pytest.mark.parametrize("word", sorted(RESERVED - {"time"}))
+@rows("word", sorted(RESERVED - {"time"}))
 def test_a_word_that_begins_something_else_is_refused_as_a_command(word: str) -> None:
     for text in (f"{word} a", f"a; {word}", f"A=1 {word} a", f"(a) {word}", f">f {word} a"):
         assert isinstance(read_strictly(text), Unread) or (word == "!" and text == "! a")
@@ -20,14 +19,14 @@ def test_a_word_that_begins_something_else_is_refused_as_a_command(word: str) ->
         assert values(f"a {word}") == [["a", word]]
 
 
-@pytest.mark.parametrize("word", sorted(DECLARING))
+@rows("word", sorted(DECLARING))
 def test_a_declaration_with_a_brace_form_is_refused(word: str) -> None:
     assert values(f"{word} A=1 B") == [[word, "A=1", "B"]]
     assert refused(f"{word} A={{1,2}}") == "a brace form in a declaration"
     assert values(f"x {word} {{1,2}}") == [["x", word, "1", "2"]]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "reason"),
     [
         ("", "no command"),

@@ -1,14 +1,13 @@
 """The strict reader on words: quotes, globs, tildes, dollars and brace forms are what they are to bash."""
 
-import pytest
-
 from callgate.shell.command import Unread, Word
 from callgate.shell.lexer import read_strictly
 from callgate.shell.quotes import AFTER_DOLLAR, AFTER_DOLLAR_IN_DOUBLE
+from tests.rows import rows
 from tests.shell.lexer_kit import argument, only, read, refused
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "value"),
     [
         ("plain", "plain"),
@@ -63,38 +62,38 @@ def test_a_word_without_its_quotes(text: str, value: str) -> None:
     assert argument(text) == Word(value, text)
 
 
-@pytest.mark.parametrize("text", ["*", "a*b", "?", "[ab]", "a[", "[!a]", "*'*'"])
+@rows("text", ["*", "a*b", "?", "[ab]", "a[", "[!a]", "*'*'"])
 def test_a_bare_glob_is_one(text: str) -> None:
     assert argument(text) == Word(text.replace("'", ""), text, globs=True)
 
 
-@pytest.mark.parametrize("text", ["'*'", '"?"', r"\[", "[", r"$'*'"])
+@rows("text", ["'*'", '"?"', r"\[", "[", r"$'*'"])
 def test_a_quoted_glob_is_none(text: str) -> None:
     assert not argument(text).globs
 
 
-@pytest.mark.parametrize("text", ["~", "~/x", "~user", "a=~/x", "a=b:~/x"])
+@rows("text", ["~", "~/x", "~user", "a=~/x", "a=b:~/x"])
 def test_a_bare_tilde_is_one(text: str) -> None:
     assert argument(text) == Word(text, text, tilde=True)
 
 
-@pytest.mark.parametrize("text", ["'~'", r"\~", "a~", "''~", "a'='~"])
+@rows("text", ["'~'", r"\~", "a~", "''~", "a'='~"])
 def test_a_quoted_or_later_tilde_is_none(text: str) -> None:
     assert not argument(text).tilde
 
 
-@pytest.mark.parametrize("following", sorted(AFTER_DOLLAR - {"", " ", "\t", "\n", ";", "|", "&", ")"}))
+@rows("following", sorted(AFTER_DOLLAR - {"", " ", "\t", "\n", ";", "|", "&", ")"}))
 def test_a_dollar_before_a_plain_sign_means_itself(following: str) -> None:
     assert argument(f"a${following}").value == f"a${following}"
 
 
-@pytest.mark.parametrize("following", [" b", "\tb", "\nb", ";b", "|b", "&b"])
+@rows("following", [" b", "\tb", "\nb", ";b", "|b", "&b"])
 def test_a_dollar_at_the_end_of_a_word_means_itself(following: str) -> None:
     assert read(f"x a${following}").commands[0].words[1].value == "a$"
     assert read("(x $)").commands[0].words[1].value == "$"
 
 
-@pytest.mark.parametrize("following", sorted(AFTER_DOLLAR_IN_DOUBLE - {'"', "\\"}))
+@rows("following", sorted(AFTER_DOLLAR_IN_DOUBLE - {'"', "\\"}))
 def test_a_dollar_in_quotes_before_a_plain_sign_means_itself(following: str) -> None:
     assert argument(f'"a${following}"').value == f"a${following}"
 
@@ -103,17 +102,17 @@ def test_a_dollar_in_quotes_before_a_backslash_means_itself() -> None:
     assert argument(r'"a$\|b"').value == r"a$\|b"
 
 
-@pytest.mark.parametrize("following", "a1_@*#?-!({[$+=~^:'<>\"")
+@rows("following", "a1_@*#?-!({[$+=~^:'<>\"")
 def test_a_dollar_before_anything_else_is_refused(following: str) -> None:
     assert refused(f'x "${following}"' if following != '"' else 'x $"a"') == "an expansion"
 
 
-@pytest.mark.parametrize("following", ["a", "1", "{a}", "(a)", "((1))", "[1]", "+a", "=a", "~a", "^a", "$", "!", "\\a"])
+@rows("following", ["a", "1", "{a}", "(a)", "((1))", "[1]", "+a", "=a", "~a", "^a", "$", "!", "\\a"])
 def test_a_bare_dollar_before_anything_else_is_refused(following: str) -> None:
     assert refused(f"x ${following}") == "an expansion"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "words"),
     [
         ("{a,b}", ["a", "b"]),

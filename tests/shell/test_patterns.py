@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.shell.patterns import LONE, matches, parse_pattern, stretch
+from tests.rows import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "kind", "pieces"),
     [
         ("git status", "exact", (("git",), ("status",))),
@@ -37,7 +38,7 @@ def test_a_pattern_is_exact_a_prefix_or_has_stars(content: str, kind: str, piece
     assert (pattern.content, pattern.kind, pattern.pieces) == (content, kind, pieces)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "says", "at"),
     [
         ("", "is empty", 1),
@@ -88,7 +89,7 @@ def test_a_pattern_may_have_two_thousand_characters() -> None:
     assert parse_pattern("l" * 2000).program == "l" * 2000
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "words", "spelled"),
     [
         ("git status", "git status", {0, 1}),
@@ -140,7 +141,7 @@ def test_only_a_pattern_that_names_its_program_has_one() -> None:
     assert not parse_pattern("ls").everything
 
 
-@pytest.mark.parametrize(
+@rows(
     ("piece", "word", "fits"),
     [
         (("a",), "a", True),

@@ -1,6 +1,5 @@
 """The deny side: wrappers, strings, text that nobody can read."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.reach import doubt, reaches
+from tests.rows import rows
 from tests.shell.shell_kit import cases, reached
 
 REACHED = r"""
@@ -234,12 +234,12 @@ curl:*             ⇒ docker logs curl
 """
 
 
-@pytest.mark.parametrize(("rule", "command"), cases(REACHED), ids=lambda each: each)
+@rows(("rule", "command"), cases(REACHED), ids=lambda each: each)
 def test_a_command_that_comes_to_it_is_reached(rule: str, command: str) -> None:
     assert reached(rule, command.replace("␤", "\n"))
 
 
-@pytest.mark.parametrize(("rule", "command"), cases(NOT_REACHED), ids=lambda each: each)
+@rows(("rule", "command"), cases(NOT_REACHED), ids=lambda each: each)
 def test_a_command_that_only_looks_like_it_is_not(rule: str, command: str) -> None:
     assert reached(rule, command) is None
 
@@ -274,7 +274,7 @@ def test_a_string_in_a_string_in_a_string_is_followed() -> None:
     assert reached("rm:*", command)
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm 'x",
@@ -296,7 +296,7 @@ def test_a_name_in_text_that_cannot_be_read_is_enough(command: str) -> None:
     assert reached("rm:*", command)
 
 
-@pytest.mark.parametrize("command", ["xrm 'x", "rm-old 'x", "--rm 'x", "rmx 'x", "ls 'x"])
+@rows("command", ["xrm 'x", "rm-old 'x", "--rm 'x", "rmx 'x", "ls 'x"])
 def test_a_part_of_another_name_is_not(command: str) -> None:
     assert reached("rm:*", command) is None
 
@@ -372,7 +372,7 @@ def test_a_lot_of_candidates_for_an_unknown_program_is_a_hit() -> None:
     assert reached("rm:*", "unknown $x")
 
 
-@pytest.mark.parametrize("program", [Word(None, "$x"), Word(None, "a/$x"), Word(None, '"$x"')])
+@rows("program", [Word(None, "$x"), Word(None, "a/$x"), Word(None, '"$x"')])
 def test_a_program_that_only_the_shell_knows_is_reached(program: Word) -> None:
     assert reaches(Analysis("", Script((Simple((program,)),))), parse_pattern("rm:*"))
 
@@ -387,7 +387,7 @@ def test_a_command_without_words_is_nothing() -> None:
     assert reaches(Analysis("", Script((Simple(()),))), parse_pattern("* x")) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "kind"),
     [
         ("ls -l", None),

@@ -1,16 +1,15 @@
 """The word ``time``: it measures the command behind it, and is read as a program that runs it."""
 
-import pytest
-
+from tests.rows import rows
 from tests.shell.lexer_kit import refused, values
 
 
-@pytest.mark.parametrize("text", ["time a", "time -p a -p", "! time a b", "x | time a", "time 'if' a", "time >f a"])
+@rows("text", ["time a", "time -p a -p", "! time a b", "x | time a", "time 'if' a", "time >f a"])
 def test_the_word_time_may_stand_before_a_simple_command(text: str) -> None:
     assert values(text)[-1][0] == "time"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "why"),
     [
         ("time", "the word time without a command"),

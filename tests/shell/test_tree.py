@@ -7,6 +7,7 @@ import pytest
 from callgate.shell import tree
 from callgate.shell.command import Redirect, Script, Simple, Unread, Word
 from callgate.shell.tree import MOST_SIGNS, read_widely
+from tests.rows import rows
 
 
 def read_tree(text: str) -> Script | Unread:
@@ -35,7 +36,7 @@ def values(script: Script) -> list[list[str | None]]:
     return [[word.value for word in simple.words] for simple in script.commands]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "words"),
     [
         ("x plain 1 -a", ["x", "plain", "1", "-a"]),
@@ -87,7 +88,7 @@ def test_how_words_are_marked() -> None:
     assert only("x a$y").words[1] == Word(None, "a$y")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "commands", "operators"),
     [
         ("a; b & c\nd", ["a", "b", "c", "d"], (";", "&", ";")),
@@ -131,7 +132,7 @@ def test_every_command_is_found(text: str, commands: list[str], operators: tuple
     assert script.operators == operators
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "within"),
     [
         (
@@ -163,7 +164,7 @@ def test_what_a_command_stands_in(text: str, within: list[tuple[str, ...]]) -> N
     assert [simple.within for simple in salvage(text).commands] == within
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "redirects"),
     [
         ("x > f", [Redirect(">", Word("f", "f"))]),
@@ -223,7 +224,7 @@ def test_assignments() -> None:
     assert only("A[0]=1").assignments == (("A[0]", Word("1", "1")),)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "x $y",
@@ -243,7 +244,7 @@ def test_an_expansion_is_told(text: str) -> None:
     assert read(text).expands
 
 
-@pytest.mark.parametrize(
+@rows(
     "text", ["x y", "x '$y'", "x *", "x {a,b}", "x ~", "x <<'E'\n$y\nE", "x <<E\ny\nE", "export A=1", "[ a ]", "a | b"]
 )
 def test_without_an_expansion_none_is_told(text: str) -> None:
@@ -257,9 +258,7 @@ def test_what_the_grammar_does_not_know_is_unread_and_what_it_does_is_kept() -> 
     assert read_tree("a <<E\n$(b") != salvage("a <<E\n$(b")
 
 
-@pytest.mark.parametrize(
-    "opening", ["(", "( ", "{ ", "$(", "`", '"$(', "if ", "a=$(", "${a:-", "<(", "[[ ( ", "((", "f() { "]
-)
+@rows("opening", ["(", "( ", "{ ", "$(", "`", '"$(', "if ", "a=$(", "${a:-", "<(", "[[ ( ", "((", "f() { "])
 def test_no_nesting_is_too_deep_to_come_back_from(opening: str) -> None:
     for text in (opening * 3_000, "a " + opening * 3_000 + "b"):
         assert isinstance(read_tree(text), Unread)

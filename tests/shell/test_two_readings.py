@@ -1,11 +1,10 @@
 """A value that looks like an option may be one: programs differ, and a table may be wrong. Then both readings count."""
 
-import pytest
-
 from callgate.shell.command import Word, names
 from callgate.shell.programs.arguments import scan, uses_in
 from callgate.shell.programs.entries import Grammar, Program, options_in
 from callgate.shell.programs.uses import Use
+from tests.rows import rows
 from tests.shell.shell_kit import granted
 
 OPTIONS = "-k= -r=read -o=file -x!run -q --key= --out=file --flag"
@@ -17,7 +16,7 @@ def found(command: str, *, stops: bool = False) -> list[str]:
     return [f"{each.name} {each.text}" for each in scan(rules, [Word(text) for text in command.split()])]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "expected"),
     [
         ("p -k v", ["-k v"]),
@@ -71,7 +70,7 @@ def test_two_dashes_are_as_good_as_one_where_names_have_one() -> None:
     assert [each.option is not None for each in found] == [True, True]
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "git log --unified --output=x",
@@ -101,7 +100,7 @@ def test_a_value_does_not_hide_what_runs_or_writes(command: str) -> None:
     assert not granted(f"{rule}:*", command)
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "git log --author x -n -1",
