@@ -23,6 +23,7 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.modes import MODES
+from callgate.words.traits import writes
 
 _DECISIONS = (Allow, Ask, Deny)
 
@@ -140,7 +141,7 @@ class Approval:
             self._record.write(CallDecided(self._clock.now(), call.id, decision, case.arguments_hash))
         call.decision = decision
         if not isinstance(decision, Deny):
-            self._board.judged(call, asks=isinstance(decision, Ask))
+            self._board.judged(call, asks=isinstance(decision, Ask) or _writes_elsewhere(call))
             return
         whose = "The user" if decision.code == "denied" else "A hook"
         stop = f"{whose} stopped the turn." if decision.stop else ""
@@ -177,6 +178,9 @@ class Approval:
     def ask(self, call: Call, _: None = None) -> None:
         """Nothing earlier is in the way: the question can be put, unless it has its answer already."""
         if call.stage is not PREPARING or self.rebound(call):
+            return
+        if isinstance(call.decision, Allow):
+            self._driver.follow(call, self._preview(call), self._judge_preview)
             return
         question = call.given.question
         if any(each.call_id == call.id for each in self._answers):
@@ -259,7 +263,7 @@ class Approval:
 
     def _show(self, call: Call) -> None:
         """Everything a person has to see: the preview first, if there is one."""
-        if call.case.tool.previews:
+        if call.case.tool.previews and (call.preview is None or not _names_no_files(call)):
             self._driver.follow(call, self._preview(call), self._previewed)
         else:
             self._put(call)
@@ -268,9 +272,24 @@ class Approval:
         if not isinstance(shown, ChangeSet):
             self._board.settled(call, shown or broken_off(call))
             return
+        if _writes_elsewhere(call):
+            self._judge_preview(call, shown, error)
+            return
         call.preview = shown
         if not self._allowed_by_policy(call):
             self._put(call)
+
+    def _judge_preview(self, call: Call, shown: ChangeSet | Result | None, error: BaseException | None) -> None:
+        """The tool does not say which files it writes, and its preview shows them: the call is judged by these, before
+        it runs and before a person is asked. The decision of before stands where nothing speaks against it."""
+        if not isinstance(shown, ChangeSet):
+            self._board.settled(call, shown or broken_off(call))
+            return
+        call.preview = shown
+        case = call.case
+        traits = replace(case.traits, declared_locks=writes(*shown.paths))
+        self._board.answered(call)
+        self._ask_gate(call, lambda _: self._gate.judge_again(replace(case, traits=traits)), call.decision)
 
     def _put(self, call: Call) -> None:
         """Ask. The question is on record before anybody sees it."""
@@ -373,3 +392,13 @@ class Approval:
         self._board.answered(call)
         self._decide(call, replace(allow, context=ask.context), None)
         return True
+
+
+def _names_no_files(call: Call) -> bool:
+    """Only its preview shows which files it writes."""
+    return call.case.tool.previews and call.case.traits.locks.scope != "paths"
+
+
+def _writes_elsewhere(call: Call) -> bool:
+    """It has not been judged by the files it writes."""
+    return call.preview is None and _names_no_files(call)

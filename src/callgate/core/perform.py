@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from inspect import isawaitable
 from json import dumps
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +31,7 @@ from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.plain import plain_json
-from callgate.words.traits import Locks, Traits, workspace, writes
+from callgate.words.traits import Locks, Traits, workspace
 
 _CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -172,9 +171,6 @@ class Performer:
         """Apply what was shown, or what would have been. A refusal has changed nothing, unless it is HalfApplied."""
         try:
             changes = call.preview or await self._previewed(call, run)
-            unseen = None if call.preview is not None else await self._against(call, changes)
-            if unseen is not None:
-                return unseen
         except Exception as error:
             return outcomes.from_exception(error, "none")
         except asyncio.CancelledError:
@@ -192,20 +188,6 @@ class Performer:
                 return _sound(call.name, refused(call.case.arguments, failure))
             return outcomes.failed(str(failure), "mutating" if isinstance(failure, HalfApplied) else "none")
         return None
-
-    async def _against(self, call: Call, changes: ChangeSet) -> Result | None:
-        """A change that was not shown, to files that the tool did not declare, is judged by the paths it really
-        writes. It is too late to ask: a change that needs a question is refused."""
-        case = call.case
-        if case.traits.locks.scope == "paths":
-            return None
-        traits = replace(case.traits, declared_locks=writes(*changes.paths))
-        verdict = self._gate.judge_again(replace(case, traits=traits))
-        found = await verdict if isawaitable(verdict) else verdict
-        if found is None:
-            return None
-        advice = "its tool must declare which files it writes, so that it can be asked about before"
-        return outcomes.denied("denied", found.by, f"{found.reason}; {advice}")
 
     # ---- afterwards ---------------------------------------------------------------------------------------------
 
