@@ -204,6 +204,6 @@ def test_a_rewound_turn_takes_its_facts_along_and_the_fold_sees_nothing_of_it() 
     events = [says("u1"), *turn(1, "c1"), RunEnded(0.0, "done"), says("u5"), *turn(2, "c2"), Rewound(0.0, "u5")]
     live = live_events(events)
     assert [type(event) for event in live] == [type(event) for event in [*events[:9], events[-1]]]
-    assert Ledger(live).call_ids == {"c1"}
+    assert set(Ledger(live).message_of) == {"c1"}
     back = live_events([*events, Branched(0.0, "r2")])
     assert back == [*events, Branched(0.0, "r2")]

@@ -137,7 +137,7 @@ def test_live_output_grows_with_progress() -> None:
 def test_settled_calls_are_let_go_when_their_turn_ends() -> None:
     ledger = Ledger([TurnStarted(0.0, 1, "m1"), ARRIVED, DECIDED, STARTED, SETTLED, TurnEnded(7.0, 1, "calls")])
     assert ledger.calls == {}
-    assert ledger.call_ids == {"a"}
+    assert set(ledger.message_of) == {"a"}
 
 
 # ---- the rest of the state --------------------------------------------------------------------------------------

@@ -144,6 +144,34 @@ def test_in_a_message_that_was_not_whole_unstarted_calls_never_start(keep: Keep)
 
 
 @pytest.mark.spec("TRS-7", "TRS-10")
+def test_a_clean_close_in_the_middle_of_a_message_leaves_what_a_kill_leaves(keep: Keep) -> None:
+    async def told(at: Keep) -> tuple[Any, ...]:
+        listed = at.store.list()[0].about
+        async with await at.session(ScriptedModel(otherwise=turn(say("ok"))), await at.store.open()) as again:
+            status = again.status
+            await again.send(Continue())
+            texts = [message.text for message in again.messages]
+            kinds = [type(event).__name__ for _, event in await again.told_after(0)]
+            return listed.asking, listed.unfinished, status, results(again.messages), texts, kinds
+
+    async def main() -> None:
+        journal = await keep.store.create()
+        scene = turn(say("First I write a note. "), call("note", what="n"), pause(3600))
+        async with await keep.session(ScriptedModel(scene), journal) as session:
+            session.post(Prompt("go"))
+            draft = journal.path.with_suffix(".draft")
+            await until(lambda: bool(session.questions) and draft.exists())
+            await on_disk(journal)
+            killed = keep.crashed()
+        closed = await told(keep)
+        assert closed == await told(killed)
+        assert closed[:3] == (False, True, "paused")
+        assert closed[3]["call_1"].startswith("Never started: the program ended while the message was still arriving.")
+
+    run(main())
+
+
+@pytest.mark.spec("TRS-7", "TRS-10")
 def test_an_open_question_is_asked_again_and_its_answer_is_taken_once(keep: Keep) -> None:
     async def main() -> None:
         model = ScriptedModel(turn(call("note", what="x"), call("note", what="y")))

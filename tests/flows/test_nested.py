@@ -61,6 +61,26 @@ async def test_a_question_reaches_the_root_from_any_depth_and_its_answer_finds_t
     await office.root.aclose()
 
 
+@pytest.mark.spec("RUN-8")
+async def test_a_session_says_of_every_event_to_which_agent_and_message_it_belongs() -> None:
+    office = Office()
+    found: list[tuple[str, tuple[str, ...], str | None]] = []
+    async for event in office.root.send(Prompt("go"), until="idle"):
+        origin = office.root.origin(event)
+        assert origin.session == office.root.id
+        found.append((type(event).__name__, origin.path, origin.message))
+        if isinstance(event, QuestionAsked):
+            office.root.post(Answer(event.question.yes(door="root")))
+    await office.root.aclose()
+    assert [each for each in found if each[1]] == [
+        ("QuestionAsked", ("reviewer",), None),
+        ("QuestionAnswered", ("reviewer",), None),
+    ]
+    own = {(name, message) for name, path, message in found if not path and message is not None}
+    assert own >= {(name, "a1") for name in ("TurnStarted", "CallArrived", "CallStarted", "CallSettled")}
+    assert {("MessageAdded", "u1"), ("MessageAdded", "a1"), ("TextStreamed", "a2"), ("MessageAdded", "a2")} <= own
+
+
 async def test_agents_of_one_name_are_told_apart_and_each_gets_its_own_answer() -> None:
     office = Office(wide=3)
     paths: list[tuple[str, ...]] = []

@@ -20,8 +20,8 @@ def frozen(ledger: Ledger) -> str:
         call_id: (replace(entry.snapshot(), live_output=""), entry.updated, entry.attempt, entry.asked_as)
         for call_id, entry in ledger.calls.items()
     }
-    rest = {name: value for name, value in vars(ledger).items() if name not in ("calls", "call_ids", "view")}
-    return repr((calls, sorted(ledger.call_ids), list(ledger.messages), sorted(rest.items())))
+    rest = {name: value for name, value in vars(ledger).items() if name not in ("calls", "message_of", "view")}
+    return repr((calls, sorted(ledger.message_of), list(ledger.messages), sorted(rest.items())))
 
 
 class SnapshotJournal(MemoryJournal):

@@ -25,11 +25,13 @@ class Draft:
         if self._timer is None:
             self._timer = self._clock.call_later(BATCH_SECONDS, self._flush)
 
-    def stop(self) -> None:
-        """The message itself is there now, or nothing more will come."""
+    def stop(self, *, keep: bool) -> None:
+        """Nothing more will come. ``keep``: hand over the rest, since the message itself will not come either."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            if keep:
+                self._flush()
 
     def _flush(self) -> None:
         self._timer = None

@@ -127,7 +127,7 @@ class Intake:
         """Ids come from the provider: empty ones and those of other messages are made unique; one that comes twice
         in a message cannot be told apart by anyone, so the second is refused."""
         given = part.call_id
-        if given and given not in self._seen and given not in self._ledger.call_ids:
+        if given and given not in self._seen and given not in self._ledger.message_of:
             self._seen.add(given)
             return
         wanted = given or f"call_{self.message_id}_{len(self._parts)}"
@@ -135,7 +135,7 @@ class Intake:
             errors = (f"$: the call id {part.call_id!r} came twice in one message",)
             part.refused = outcomes.invalid_arguments(part.name, errors)
         unique, n = wanted, 1
-        while unique in self._seen or unique in self._ledger.call_ids:
+        while unique in self._seen or unique in self._ledger.message_of:
             n += 1
             unique = f"{wanted}~{n}"
         self._seen.add(unique)

@@ -164,7 +164,7 @@ class Ledger:
         self.ended: RunReason | None = None  # the cause that ended the last run, until there is something new to do
         self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
-        self.call_ids: set[str] = set()
+        self.message_of: dict[str, str] = {}  # by call id, since the last boundary
         self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
@@ -282,7 +282,7 @@ def _run_ended(ledger: Ledger, event: RunEnded) -> None:
 
 def _arrived(ledger: Ledger, event: CallArrived) -> None:
     ledger.calls[event.call_id] = Entry(event)
-    ledger.call_ids.add(event.call_id)
+    ledger.message_of[event.call_id] = event.message_id
     if event.arguments_hash is not None:
         ledger.recent.append(event.arguments_hash)
 
@@ -385,7 +385,7 @@ def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.running, ledger.paused = event.running, event.paused
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent.clear()
-    ledger.call_ids = {call.id for message in ledger.messages for call in message.calls}
+    ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)
 
 

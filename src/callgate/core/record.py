@@ -182,7 +182,7 @@ class Record:
             pending = self._pending
             while pending:
                 first = pending[0]
-                if type(first) is _Held:
+                if isinstance(first, _Held):
                     if first.waits:
                         return False
                     number, event = first.number, first.event

@@ -118,7 +118,7 @@ class Turn:
             skip=None if equipment.staging is None else equipment.staging.admits,
             deps=equipment.deps,
         )
-        self._left = False
+        self._left = self._left_arriving = False
         self.resumed = opened is not None
 
     async def run(self) -> TurnEnded | None:
@@ -126,11 +126,12 @@ class Turn:
         ledger = self._ledger
         async with self.executor as executor:
             self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
-            executor.close(stop)
-            if self._kit.staging is not None:
-                self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
-            await self._settled()
-        if not executor.settled:
+            if not self._left_arriving:
+                executor.close(stop)
+                if self._kit.staging is not None:
+                    self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
+                await self._settled()
+        if self._left_arriving or not executor.settled:
             return None
         opened = ledger.open_turn
         assert opened is not None
@@ -151,13 +152,14 @@ class Turn:
             self._reader.cancel()
 
     def leave(self, because: str) -> None:
-        """Stops here. A message that is still arriving is cut off; calls that wait for a person stay open on record."""
-        arriving = not self.resumed and (self._reader is None or not self._reader.done())
-        if arriving:
-            self.interrupt(because)
-        else:
-            self._left = True
-            self.executor.leave(because)
+        """Stops here and leaves on record what a kill would leave: what runs is cancelled, the rest stays open. Of a
+        message that is still arriving the text so far is kept as a draft."""
+        self._left = True
+        if not self.resumed and (self._reader is None or not self._reader.done()):
+            self._left_arriving = True
+        self.executor.leave(because)
+        if self._reader is not None:
+            self._reader.cancel()
 
     def _reason(self, stop: StopReason, called: bool) -> TurnReason:
         if self._interrupted:
@@ -188,7 +190,7 @@ class Turn:
         written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
-            if self._interrupted:
+            if self._interrupted or self._left:
                 return "cut_off"
         self._reader = asyncio.get_running_loop().create_task(self._read(self._request(wanted)))
         try:
@@ -197,6 +199,8 @@ class Turn:
             if not self._reader.done():
                 self._reader.cancel()
                 await asyncio.wait((self._reader,))
+        if self._left_arriving:
+            return "cut_off"
         if not self._reader.cancelled():
             self._reader.result()  # a bug of ours is not a model's error
         stop, unclosed = self._intake.finish()
@@ -274,7 +278,7 @@ class Turn:
                 raise
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
-            draft.stop()
+            draft.stop(keep=self._left_arriving)
             await _close(stream)
 
     def _show(self, seen: TextDelta | ThinkingDelta, draft: Draft) -> None:

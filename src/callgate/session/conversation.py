@@ -22,7 +22,7 @@ from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Event, InputRefused, ModelSet, SessionStatus
+from callgate.words.events import Event, EventOrigin, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.pending import Staged
 
@@ -144,6 +144,18 @@ class Conversation(SessionView):
     async def told_after(self, number: int) -> Sequence[tuple[int, Event]]:
         """The events on record after this number, as they are there: without secrets in a session that is kept."""
         return await self._journal.after(number)
+
+    def origin(self, event: Event) -> EventOrigin:
+        """The session, agent path and message of an event that this session told, for a door that hands it on."""
+        about: Any = getattr(event, "question", None) or getattr(event, "confirmation", None) or event
+        path: tuple[str, ...] = getattr(about, "path", self.router.path)
+        if isinstance(event, MessageAdded):
+            message = event.message.id
+        else:
+            message = getattr(event, "message_id", None)
+        if message is None and path == self.router.path:
+            message = self._ledger.message_of.get(getattr(about, "call_id", None) or "")
+        return EventOrigin(self.id, path, message)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on; the function that comes back stops it."""

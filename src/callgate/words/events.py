@@ -7,7 +7,7 @@ comes from the position in the log.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
@@ -479,3 +479,11 @@ Passing = (
     | StatusChanged
 )
 Event = Durable | Passing
+
+
+class EventOrigin(NamedTuple):
+    """The session of an event, the labels of the agents that lead to its agent, and its message if it has one."""
+
+    session: str
+    path: tuple[str, ...]
+    message: str | None
