@@ -15,7 +15,7 @@ from typing import Any, cast
 from callgate.tools.jsonschema import Schema, TooMuchWork
 from callgate.tools.mending import MAX_REPAIRS, Mending, TooManyRepairs
 from callgate.tools.schema_node import quote
-from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, Limits, decode_utf8, parse, plain
+from callgate.tools.strict_json import BLANK, JSONFault, decode_utf8, parse, plain
 from callgate.words.arguments import JSON, Accepted, Rejected, Repair
 
 _FENCE = re.compile(r"```(?:json[5c]?)?(?![\w-])(.*)```", re.DOTALL | re.IGNORECASE)
@@ -26,22 +26,19 @@ _COMMA = re.compile(r'"|,(?=[ \t\n\r]*[}\]])')
 class Arguments:
     """Reads the arguments of one tool. Raises ``SchemaError`` here, and nothing afterwards."""
 
-    def __init__(
-        self, schema: Mapping[str, Any], *, max_chars: int = LIMITS.chars, max_depth: int = LIMITS.depth
-    ) -> None:
+    def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = Schema(schema)
-        self._limits = Limits(chars=max_chars, depth=max_depth)
 
     def read(self, raw: str | bytes | Mapping[str, Any]) -> Accepted | Rejected:
         """Accepted, with what had to be repaired, or Rejected with a line per fault. Never raises."""
         given: Any = raw  # never raises, not even for what the annotation excludes
         try:
             if isinstance(raw, str):
-                return self._judge(*read_json(raw, self._limits))
+                return self._judge(*read_json(raw))
             if isinstance(raw, bytes | bytearray | memoryview):
-                return self.read(decode_utf8(bytes(raw), self._limits))
+                return self.read(decode_utf8(bytes(raw)))
             if isinstance(given, Mapping):
-                return self._judge(plain(raw, self._limits), [])
+                return self._judge(plain(raw), [])
             return Rejected((f"$: got a Python {type(given).__name__}, wanted JSON text or an object",))
         except JSONFault as fault:
             return Rejected(fault.lines)
@@ -56,7 +53,7 @@ class Arguments:
         """``None`` stands for a payload that says nothing."""
         if type(value) is str and value.lstrip(BLANK).startswith("{"):
             try:
-                value = parse(value, self._limits)
+                value = parse(value)
             except JSONFault as fault:
                 return Rejected(tuple(f"{line} (inside a JSON string)" for line in fault.lines))
             repairs.append(Repair("$", "read the object out of a JSON string"))
@@ -69,7 +66,7 @@ class Arguments:
         return Accepted(value, tuple(repairs)) if self._schema.fits(value) else self._mend(value, repairs)
 
     def _mend(self, value: dict[str, Any], repairs: list[Repair]) -> Accepted | Rejected:
-        mending = Mending(self._schema, self._limits)
+        mending = Mending(self._schema)
         try:
             mended = cast(dict[str, Any], mending.mend(value))
         except TooManyRepairs:
@@ -79,11 +76,11 @@ class Arguments:
         return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))
 
 
-def read_json(raw: str, limits: Limits) -> tuple[JSON, list[Repair]]:
+def read_json(raw: str) -> tuple[JSON, list[Repair]]:
     """The value of a JSON text, and the repairs: things around the JSON are taken away, things inside are not guessed.
     None for a text with nothing in it. JSONFault says what is wrong."""
     try:
-        return parse(raw, limits), []
+        return parse(raw), []
     except JSONFault as fault:
         if fault.kind not in ("syntax", "truncated", "extra", "empty"):
             raise
@@ -92,7 +89,7 @@ def read_json(raw: str, limits: Limits) -> tuple[JSON, list[Repair]]:
     if not text.strip(BLANK):
         return None, repairs
     try:
-        return parse(text, limits), repairs
+        return parse(text), repairs
     except JSONFault as inner:
         if inner.kind not in ("syntax", "truncated"):
             raise
@@ -100,7 +97,7 @@ def read_json(raw: str, limits: Limits) -> tuple[JSON, list[Repair]]:
         if not removed:
             raise
     repairs.append(Repair("$", f"removed {removed} trailing comma{'s' if removed > 1 else ''}"))
-    return parse(text, limits), repairs
+    return parse(text), repairs
 
 
 def _unwrapped(raw: str, repairs: list[Repair]) -> str:

@@ -7,7 +7,7 @@ from callgate.tools.jsonschema import Schema
 from callgate.tools.schema_node import SchemaNode, kinds_of
 from callgate.tools.schema_rules import canonical
 from callgate.tools.schema_walk import SchemaWalk
-from callgate.tools.strict_json import BLANK, JSONFault, Limits, join, parse, shown
+from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, JSONLimits, join, parse, shown
 from callgate.words.arguments import Repair
 
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
@@ -24,12 +24,11 @@ class TooManyRepairs(Exception):
 class Mending:
     """One walk along schema and value. ``repairs`` tells what was done, ``hinted`` why something could not be."""
 
-    def __init__(self, schema: Schema, limits: Limits) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.repairs: list[Repair] = []
         self._root = schema.root
         self._walk = SchemaWalk()
         self._fits = self._walk.fits
-        self._limits = limits
         self._chars = _MAX_INNER_CHARS
         self._noted = 0
         self._hints: dict[str, str] = {}
@@ -117,7 +116,7 @@ class Mending:
             self._hints[path] = f"more than {_MAX_INNER_CHARS} characters of JSON inside strings are not read"
             return text
         try:
-            inner = parse(text, Limits(self._limits.chars, self._limits.depth - depth, self._limits.values))
+            inner = parse(text, JSONLimits(depth=LIMITS.depth - depth))
         except JSONFault as fault:
             self._hints[path] = f"read as JSON: {fault.lines[0].partition(': ')[2]}"
             return text

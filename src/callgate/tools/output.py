@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from callgate.tools.arguments import read_json
 from callgate.tools.schema import faults_of, trimmed
-from callgate.tools.strict_json import LIMITS, JSONFault
+from callgate.tools.strict_json import JSONFault
 from callgate.tools.typed_dicts import accepted
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -52,7 +52,7 @@ class OutputType(Generic[T]):
 
         fenced = _FENCED.findall(text)
         try:
-            value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text, LIMITS)
+            value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text)
         except JSONFault as fault:
             return Misfit(fault.lines)
         try:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from math import isfinite
 from typing import Any, Literal, TypeAlias, cast
 
@@ -20,7 +20,6 @@ from callgate.words.arguments import JSON
 BLANK = " \t\n\r"
 # Python converts up to this many digits whatever sys.set_int_max_str_digits says.
 MAX_DIGITS = 640
-_TOO_LONG = 10**MAX_DIGITS
 MAX_WHOLE = 2**53
 MAX_LINES = 20
 
@@ -28,7 +27,7 @@ Kind: TypeAlias = Literal["size", "encoding", "empty", "truncated", "syntax", "e
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JSONLimits:
     """The limits on a JSON text. ``values`` bounds memory and time for texts made of many tiny values."""
 
     chars: int = 8 * 1024 * 1024
@@ -36,7 +35,7 @@ class Limits:
     values: int = 100_000
 
 
-LIMITS = Limits()
+LIMITS = JSONLimits()
 
 
 class JSONFault(ValueError):
@@ -48,7 +47,7 @@ class JSONFault(ValueError):
         self.lines: tuple[str, ...] = lines
 
 
-def parse(text: str, limits: Limits = LIMITS) -> JSON:
+def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
     """The one value that the text is, or ``JSONFault``."""
     size = len(text)
     if size > limits.depth:
@@ -67,7 +66,7 @@ def parse(text: str, limits: Limits = LIMITS) -> JSON:
     return value
 
 
-def decode_utf8(raw: bytes, limits: Limits = LIMITS) -> str:
+def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
     """The text of UTF-8 bytes; no other encoding is ever detected."""
     if len(raw) > 4 * limits.chars:
         raise JSONFault("size", f"$: got {len(raw)} bytes, wanted at most {limits.chars} characters")
@@ -80,34 +79,21 @@ def decode_utf8(raw: bytes, limits: Limits = LIMITS) -> str:
         raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, wanted valid UTF-8") from None
 
 
-def plain(value: Mapping[str, Any], limits: Limits = LIMITS) -> dict[str, JSON]:
-    """A copy of an object that never was text, held to the same rules as ``parse`` holds text."""
-    left = limits.values
+def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> JSON:
+    """A copy of an object that never was text, held to the same rules: written as JSON and read again."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=_as_dict)
+    except RecursionError:
+        raise JSONFault("size", "$: got nesting too deep to read") from None
+    except (TypeError, ValueError) as error:
+        raise JSONFault("content", f"$: got an object that JSON cannot say ({error}), wanted JSON values") from None
+    return parse(text, limits)
 
-    def copy(item: Any, path: str, depth: int) -> JSON:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise JSONFault("size", f"$: got more than {limits.values} values")
-        if item is None or type(item) in (bool, str, int, float):
-            return _whole(item) if type(item) is float else item
-        if depth >= limits.depth:
-            raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, wanted at most {limits.depth}")
-        if type(item) in (list, tuple):
-            return [copy(entry, f"{path}[{index}]", depth + 1) for index, entry in enumerate(item)]
-        if isinstance(item, Mapping):
-            out: dict[str, JSON] = {}
-            for key, entry in cast(Mapping[Any, Any], item).items():
-                if type(key) is not str:
-                    raise JSONFault("content", f"{path}: got a key that is a {type(key).__name__}, wanted a string")
-                out[key] = copy(entry, join(path, key), depth + 1)
-            return out
-        raise JSONFault("content", f"{path}: got a Python {type(item).__name__}, wanted a JSON value")
 
-    out = cast(dict[str, JSON], copy(value, "$", 0))
-    if lines := tuple(islice(_content_faults(out, "$"), MAX_LINES)):
-        raise JSONFault("content", *lines)
-    return out
+def _as_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[Any, Any], value))
+    raise TypeError(f"it holds a Python {type(value).__name__}")
 
 
 def join(path: str, key: str) -> str:
@@ -172,53 +158,28 @@ def _has_surrogate(text: str) -> bool:
 
 # --- size and nesting, before anything is built ---
 
-_STRUCTURE = b'"[]{},'
-_DROPPED = bytes(set(range(256)) - set(_STRUCTURE))
-_ONE_BRACKET = bytes.maketrans(b"{}", b"[]")
-_STRINGS = re.compile(rb'"[^"]*"?')
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_OTHERS = bytes(set(range(256)) - set(b"[]{},"))
+_STRINGS = re.compile(rb'"[^"]*+"?')
 
 
-def _check_size(text: str, limits: Limits) -> None:
+def _check_size(text: str, limits: JSONLimits) -> None:
     if len(text) > limits.chars:
         raise JSONFault("size", f"$: got {len(text)} characters, wanted at most {limits.chars}")
     opened = text.count("[") + text.count("{")
     # Counting inside strings too can only overestimate, and it is enough for nearly every call.
     if opened <= limits.depth and (len(text) <= limits.values or opened + text.count(",") <= limits.values):
         return
-    skeleton = _skeleton(text)
-    values = skeleton.count(b"[") + skeleton.count(b",")
+    raw = text.encode("utf-8", "surrogatepass").replace(b"\\\\", b"").replace(b'\\"', b"")
+    values = raw.count(b'"') // 4  # a value has at most two strings, its key and itself
+    if values <= limits.values:
+        raw = _STRINGS.sub(b"", raw).translate(_BRACKETS, _OTHERS)
+        values = raw.count(b"[") + raw.count(b",")
     if values > limits.values:
         raise JSONFault("size", f"$: got about {values} values, wanted at most {limits.values}")
-    if _deeper(skeleton.replace(b",", b""), limits.depth):
+    steps = [1 if each == ord("[") else -1 for each in raw.replace(b",", b"")[: 2 * limits.values]]
+    if max(accumulate(steps), default=0) > limits.depth:
         raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, wanted at most {limits.depth}")
-
-
-def _skeleton(text: str) -> bytes:
-    """Brackets and commas outside strings. Only C loops: the text may be megabytes of anything."""
-    raw = text.encode("utf-8", "surrogatepass").replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Dropping two quotes side by side keeps every other character inside or outside its string.
-    raw = raw.translate(_ONE_BRACKET, _DROPPED).replace(b'""', b"")
-    out: list[bytes] = []
-    inside = b""
-    # Piece by piece, because re.sub keeps every fragment until it joins them.
-    for start in range(0, len(raw), 1 << 18):
-        piece = inside + raw[start : start + (1 << 18)]
-        inside = b'"' if piece.count(b'"') % 2 else b""
-        out.append(_STRINGS.sub(b"", piece))
-    return b"".join(out)
-
-
-def _deeper(brackets: bytes, depth: int) -> bool:
-    """Each round takes away the innermost pairs, so what is left after ``depth`` rounds is nested deeper."""
-    too_deep = b"[" * (depth + 1)
-    for _ in range(depth):
-        if too_deep in brackets:
-            return True
-        shorter = brackets.replace(b"[]", b"")
-        if len(shorter) == len(brackets):
-            break
-        brackets = shorter
-    return brackets.count(b"[") > depth or b"[]" in brackets
 
 
 # --- the diagnosis, after a failure ---
@@ -292,12 +253,6 @@ def _content_faults(value: Any, path: str) -> Iterator[str]:
             yield f"{path}: got a lone surrogate in {shown(value)}, wanted whole Unicode characters"
     elif isinstance(value, _Odd):
         yield f"{path}: got {_odd_name(value)}, wanted a finite number of at most {MAX_DIGITS} digits"
-    elif isinstance(value, float):
-        if not isfinite(value):
-            yield f"{path}: got {value}, wanted a finite number"
-    elif isinstance(value, int):
-        if abs(value) >= _TOO_LONG:
-            yield f"{path}: got a number of more than {MAX_DIGITS} digits, wanted at most {MAX_DIGITS}"
     elif isinstance(value, _Pairs):
         yield from _pair_faults(value, path)
     elif isinstance(value, dict):

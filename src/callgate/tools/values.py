@@ -108,30 +108,30 @@ def _shown(item: Display, tool: str) -> Display:
 
 def plain(value: object, tool: str) -> Any:
     """The same value made of nothing but JSON types, sharing nothing with the original."""
-    try:
-        return json.loads(_json(value, tool))
-    except ValueError as error:
-        raise ToolFailure(f"{tool} returned a {type(value).__name__} that cannot be kept: {error}") from error
+    return json.loads(_json(value, tool))
 
 
 def _json(value: object, tool: str) -> str:
-    from pydantic_core import to_json
+    from pydantic_core import to_jsonable_python
 
     if isinstance(value, Iterator | AsyncIterator | Coroutine):
         hint = "return a list, or write the tool itself as a generator function"
         raise ToolFailure(f"{tool} returned a {type(cast(object, value)).__name__}: {hint}")
     try:
-        # NaN and the infinities have no JSON; as strings they reach the model instead of vanishing.
-        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_other).decode()
+        simple = to_jsonable_python(value, bytes_mode="base64", fallback=_other)
+        text = _dumped(simple)
+        if "NaN" in text or "Infinity" in text:
+            # These have no JSON; as strings they reach the model instead of vanishing.
+            text = _dumped(json.loads(text, parse_constant=str))
     except Exception as error:
-        try:
-            mended = _without_surrogates(value) if "surrogates not allowed" in str(error) else None
-        except Exception:  # that was not all that is wrong with it
-            mended = None
-        if mended is not None:
-            return mended
         kind = type(value).__name__
         raise ToolFailure(f"{tool} returned a {kind} that cannot be written as JSON: {error}") from error
+    # Two backslashes in JSON are one in the string: the escape is shown, not read back as a surrogate.
+    return _SURROGATE.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _other(value: Any) -> Any:
@@ -152,15 +152,3 @@ def _sound(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace").decode()
     return text
-
-
-def _without_surrogates(value: object) -> str | None:
-    from pydantic_core import to_jsonable_python
-
-    try:
-        simple = to_jsonable_python(value, bytes_mode="base64", fallback=_other)
-        text = json.dumps(simple, ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        return None
-    # Two backslashes in JSON are one in the string: the escape is shown, not read back as a surrogate.
-    return _SURROGATE.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text)
