@@ -12,7 +12,7 @@ from callgate.core.ports import Target, Tool, Unknown
 from callgate.core.ports import Toolbox as AnyToolbox
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Filtered, Merged, Prefixed, Renamed
+from callgate.tools.wrappers import Filtered, Merged, Named, Prefixed
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
 from tests.tools.fake_run import FakeRun
@@ -126,7 +126,7 @@ def test_at_most_three_close_names_and_none_that_are_far() -> None:
 
 @given(st.text(st.characters()) | st.text(min_size=1000).map(lambda text: text * 100))
 def test_no_name_makes_a_box_raise(name: str) -> None:
-    for box in (BOX, Prefixed(BOX, "p_"), Renamed(BOX, {"Bash": "sh"}), Filtered(BOX, ["Bash"]), Merged(BOX)):
+    for box in (BOX, Prefixed(BOX, "p_"), Filtered(BOX, ["Bash"]), Merged(BOX)):
         box.resolve(name, "{}")
 
 
@@ -162,37 +162,13 @@ def test_a_prefix_that_makes_no_name_is_refused_and_later_ones_stay_out() -> Non
     assert found(box, "github__" + "x" * 60) is None
 
 
-def test_renamed_frees_the_old_name() -> None:
-    box = Renamed(BOX, {"Bash": "run", "read_file": "view"})
-    assert names(box) == ["view", "write_file", "run"]
-    assert found(box, "run") == found(box, "shell") == "run"
-    assert found(box, "Bash") is None
+def test_a_tool_under_another_name_is_found_by_that_alone() -> None:
+    box = Toolbox(Named(BOX.tools()[2], "run", ["sh"]), named("Bash"))
+    assert names(box) == ["run", "Bash"]
+    assert (found(box, "sh"), found(box, "shell")) == ("run", None)
     assert what_it_says(box, "run") == "Bash"
-    merged = Merged(box, Toolbox(named("Bash")))
-    assert what_it_says(merged, "Bash") == "Bash"
-    assert names(merged) == ["view", "write_file", "run", "Bash"]
-
-
-def test_renamed_can_swap_and_take_an_alias_as_name() -> None:
-    swapped = Renamed(BOX, {"read_file": "write_file", "write_file": "read_file"})
-    assert what_it_says(swapped, "write_file") == "read_file"
-    assert what_it_says(swapped, "read_file") == "write_file"
-    box = Renamed(BOX, {"Bash": "shell"})
-    assert found(box, "shell") == "shell"
-    assert box.tools()[2].aliases == ()
-
-
-def test_renamed_refuses_names_that_are_taken() -> None:
-    with pytest.raises(ToolDefinitionError, match="write_file"):
-        Renamed(BOX, {"Bash": "write_file"})
-    with pytest.raises(ToolDefinitionError):
-        Renamed(BOX, {"Bash": "x", "read_file": "x"})
-    inner = Changing(named("a"))
-    box = Renamed(inner, {"a": "b"})
-    inner.now = (named("b", "x"), named("a"))
-    assert names(box) == ["b"]
-    assert found(box, "x") is None
-    assert what_it_says(box, "b") == "a"
+    with pytest.raises(ToolDefinitionError, match="cannot name a tool"):
+        Named(BOX.tools()[2], "not a name")
 
 
 def test_merged_looks_for_names_before_aliases_and_the_first_box_wins() -> None:
@@ -213,7 +189,7 @@ def test_a_wrapped_tool_is_the_same_in_everything_but_its_name() -> None:
         search_hint="hint",
         preview=lambda n: ChangeSet("x", ()),  # pyright: ignore
     )
-    (outer,) = Prefixed(Renamed(Toolbox(inner), {"t": "u"}), "p-").tools()
+    (outer,) = Prefixed(Toolbox(Named(inner, "u")), "p-").tools()
     assert outer.spec.name == "p-u"
     assert outer.spec.parameters is inner.spec.parameters
     assert outer.traits({"n": 1}) is inner.traits({"n": 1})

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, cast, get_args, get_origin
 
+from callgate.tools.schema_node import quote
 from callgate.tools.signature import MISSING, Parameter, Signature
 from callgate.tools.strict_json import join
 from callgate.words.arguments import Rejected
@@ -192,7 +193,7 @@ def trimmed(schema: Any) -> Any:
 def faults_of(error: Any) -> tuple[str, ...]:
     """One line for each fault: where, what came, what was wanted."""
     found = error.errors(include_url=False, include_context=False)
-    lines = [f"{_path(each['loc'])}: got {_came(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]
+    lines = [f"{_path(each['loc'])}: got {quote(each['input'])}{_wanted(each['msg'])}" for each in found[:MAX_FAULTS]]
     more = len(found) - MAX_FAULTS
     return (*lines, f"… and {more} more") if more > 0 else tuple(lines)
 
@@ -210,11 +211,3 @@ def _wanted(message: str) -> str:
         if message.startswith(prefix):
             return joint + message.removeprefix(prefix)
     return ": " + message
-
-
-def _came(value: Any) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except Exception:
-        text = type(value).__name__
-    return text if len(text) <= 80 else text[:77] + "…"

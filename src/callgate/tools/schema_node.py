@@ -218,5 +218,5 @@ def quote(value: Any) -> str:
         return f"an object with the keys {keys}" if keys else "an empty object"
     if type(value) is list:
         return f"an array of {len(cast(list[Any], value))}"
-    text = json.dumps(value)
+    text = json.dumps(value, default=lambda other: type(other).__name__)
     return text if len(text) <= 40 else f"{text[:20]}… (a number of {len(text)} digits)"

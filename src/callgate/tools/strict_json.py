@@ -79,7 +79,7 @@ def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
         raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, wanted valid UTF-8") from None
 
 
-def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> JSON:
+def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JSON]:
     """A copy of an object that never was text, held to the same rules: written as JSON and read again."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_as_dict)
@@ -87,7 +87,7 @@ def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> JSON:
         raise JSONFault("size", "$: got nesting too deep to read") from None
     except (TypeError, ValueError) as error:
         raise JSONFault("content", f"$: got an object that JSON cannot say ({error}), wanted JSON values") from None
-    return parse(text, limits)
+    return cast(dict[str, JSON], parse(text, limits))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:

@@ -215,7 +215,7 @@ def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
 
 def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, Any]) -> FunctionTool[..., Any]:
     if isinstance(fn, FunctionTool):
-        raise ToolDefinitionError(f"{fn!r} is a tool already; put it in Renamed to give it another name")
+        raise ToolDefinitionError(f"{fn!r} is a tool already; put it in Named to give it another name")
     if not callable(fn):
         raise ToolDefinitionError(f"{fn!r} is not a function, so it cannot be a tool")
     name = check_name(options.get("name") or _name_of(fn))

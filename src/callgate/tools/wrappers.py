@@ -1,4 +1,4 @@
-"""Thin boxes around boxes: fewer tools, other names, several boxes as one.
+"""A tool under another name, and thin boxes around boxes: fewer tools, a prefix, several boxes as one.
 
 A box may change while it is used (an MCP server's list of tools does), so a wrapper looks into the inner box each
 time and keeps nothing. A wrapped tool shows its new name in its spec and is otherwise the same.
@@ -14,17 +14,16 @@ from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.errors import ToolDefinitionError
 from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits
 
 
 class Named:
-    """A tool under another name."""
+    """A tool under another name: ``Named(tool, "other")``."""
 
-    def __init__(self, tool: Tool, name: str, aliases: Sequence[str]) -> None:
+    def __init__(self, tool: Tool, name: str, aliases: Sequence[str] = ()) -> None:
         self.inner = tool
-        self.spec: ToolSpec = replace(tool.spec, name=name)
+        self.spec: ToolSpec = replace(tool.spec, name=check_name(name))
         self.aliases = tuple(aliases)
 
     def __repr__(self) -> str:
@@ -99,38 +98,6 @@ class Prefixed:
 
     def _named(self, tool: Tool) -> Tool:
         return Named(tool, self._prefix + tool.spec.name, [self._prefix + alias for alias in tool.aliases])
-
-
-class Renamed:
-    """Some tools under new names, ``{"old": "new"}``. An old name is free again: it finds nothing any more."""
-
-    def __init__(self, box: Toolbox, names: Mapping[str, str]) -> None:
-        self._box = box
-        self._new = dict(names)
-        self._old = {check_name(new): old for old, new in names.items()}
-        if len(self._old) < len(self._new):
-            raise ToolDefinitionError(f"two tools would get one name: {dict(names)}")
-        refuse_shared_names([self._named(each) for each in box.tools()])
-
-    def tools(self) -> Sequence[Tool]:
-        return tuple(self._named(each) for each in self._box.tools() if self._visible(each))
-
-    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
-        if name in self._old or name not in self._new:
-            found = self._box.resolve(self._old.get(name, name), raw)
-            if isinstance(found, Target) and self._visible(found.tool):
-                return Target(self._named(found.tool), found.raw)
-        return unknown(name, self.tools())
-
-    def _visible(self, tool: Tool) -> bool:
-        """Not so for a tool that came later under a name already given to another."""
-        return tool.spec.name in self._new or tool.spec.name not in self._old
-
-    def _named(self, tool: Tool) -> Tool:
-        new = self._new.get(tool.spec.name)
-        if new is None:
-            return tool
-        return Named(tool, new, [alias for alias in tool.aliases if alias != new])
 
 
 class Merged:

@@ -14,7 +14,7 @@ from callgate.testing import call, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.tools.staging import stage
 from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Renamed
+from callgate.tools.wrappers import Named
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Origin
 from callgate.words.events import CallArrived, InputRefused
@@ -105,7 +105,8 @@ async def test_a_rule_on_an_alias_of_the_source_tool_reaches_its_callbacks(bench
 @pytest.mark.parametrize("deny", [(), ("GoPlan",)], ids=["free", "denied"])
 @really
 async def test_renamed_plan_tools_go_by_their_new_names(bench: Bench, deny: tuple[str, ...]) -> None:
-    box = Renamed(Toolbox(*plan_tools()), {"EnterPlanMode": "GoPlan", "ExitPlanMode": "LeavePlan"})
+    enter, leave = plan_tools()
+    box = Toolbox(Named(enter, "GoPlan"), Named(leave, "LeavePlan"))
     async with Session(model_of(turn(call("GoPlan"))), box, config=bench.settings(deny=deny)) as session:
         events = await sent(session, "go")
         assert [event.name for event in of(events, CallArrived)] == ["GoPlan"]

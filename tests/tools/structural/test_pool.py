@@ -97,7 +97,7 @@ async def test_beyond_the_limit_only_counts_are_kept(tmp_path: Path) -> None:
 async def test_a_cancel_ends_the_workers_at_once(tmp_path: Path) -> None:
     going, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def progress(done: int, total: int) -> None:
+    def progress(*, current: int, total: int) -> None:
         loop.call_soon_threadsafe(going.set)
 
     names = ["a"] * 64 + ["hangs"] * 64

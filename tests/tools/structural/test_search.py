@@ -24,7 +24,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 async def test_matches_come_in_the_order_of_files_and_text(tmp_path: Path) -> None:
     write(tmp_path, {f"d{n % 7}/f{n}.py": "log(1)\nlog(2, x=3)\n" for n in range(100)})
     told: list[tuple[int, int]] = []
-    found = await search(tmp_path, "log($$$A)", progress=lambda done, total: told.append((done, total)))
+    found = await search(tmp_path, "log($$$A)", progress=lambda *, current, total: told.append((current, total)))
     assert (found.count, found.files, found.files_matched, found.cuts) == (200, 100, 100, ())
     order = [(match.path.split("/"), match.line) for match in found.matches]
     assert order == sorted(order)

@@ -3,13 +3,13 @@ is ``structural_text``; both are loaded when the tool is called."""
 
 from asyncio import CancelledError
 from functools import partial
-from importlib.resources import files
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread, threads_of
+from callgate.tools.builtin import prompt_text
 from callgate.tools.staging import stage
 from callgate.tools.structural.terms import STANDARD, Op, ScanLimits, ScanScope
 from callgate.tools.tool import FunctionTool, tool
@@ -57,7 +57,7 @@ def ast_edit() -> FunctionTool[..., Any]:
         wanted = [Op(each.pattern, each.rewrite) for each in ops]
         where = ScanScope(tuple(paths or ()), language, glob)
         limits = ScanLimits(files=max_files, matches=max_matches)
-        made = await rewrite(run.host.normal("."), wanted, where, limits, partial(_tell, run))
+        made = await rewrite(run.host.normal("."), wanted, where, limits, run.progress)
         # The diff of many files takes its time, and must not take the event loop's.
         result = await in_thread(partial(edit_result, made, run.host.normal(".")), threads=threads_of(run.host))
         if run.cancelled:  # the thread was waited for nevertheless, and its staged changes would not be read
@@ -66,18 +66,13 @@ def ast_edit() -> FunctionTool[..., Any]:
             stage(made.changes.label, made.changes, source_tool_name=NAME, details=result.details)
         return result
 
-    described = files("callgate.tools.builtin").joinpath("ast_edit.md").read_text(encoding="utf-8").strip()
     return tool(
         ast_edit,
         name=NAME,
         aliases=["ast_edit"],
-        description=described,
+        description=prompt_text("ast_edit.md"),
         effects="none",
         stages=True,
         locks=lambda a: reads(*(a.paths or ["."])),
         search_hint="structural code rewrite by syntax pattern, codemod, rename across files",
     )
-
-
-def _tell(run: Run, done: int, total: int) -> None:
-    run.progress(current=done, total=total)

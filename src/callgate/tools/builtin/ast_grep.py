@@ -1,13 +1,12 @@
 """AstGrep: structural search. The engine is ``tools/structural``, the text that the model reads is
 ``structural_text``; both are loaded when the tool is called."""
 
-from functools import partial
-from importlib.resources import files
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
 from callgate.tools.structural.terms import ScanLimits, ScanScope
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
@@ -40,22 +39,16 @@ def ast_grep() -> FunctionTool[..., Any]:
         from callgate.tools.builtin.structural_text import search_result
         from callgate.tools.structural.search import search
 
-        progress = partial(_tell, run)
         where = ScanScope(tuple(paths or ()), language, glob)
-        found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), progress)
+        found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), run.progress)
         return search_result(found)
 
-    described = files("callgate.tools.builtin").joinpath("ast_grep.md").read_text(encoding="utf-8").strip()
     return tool(
         ast_grep,
         name="AstGrep",
         aliases=["ast_grep"],
-        description=described,
+        description=prompt_text("ast_grep.md"),
         effects="none",
         locks=lambda a: reads(*(a.paths or ["."])),
         search_hint="structural code search by syntax pattern",
     )
-
-
-def _tell(run: Run, done: int, total: int) -> None:
-    run.progress(current=done, total=total)

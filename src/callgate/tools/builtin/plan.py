@@ -6,11 +6,11 @@ question is asked every time, whatever rules and modes say.
 
 from collections.abc import Mapping
 from copy import copy
-from importlib.resources import files
 from typing import Any, Protocol, Self
 
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
+from callgate.tools.builtin import prompt_text
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet
@@ -49,8 +49,7 @@ class _PlanTool:
     stages = True
 
     def __init__(self, name: str, parameters: Mapping[str, Any], prompt: str) -> None:
-        described = files("callgate.tools.builtin").joinpath(prompt).read_text(encoding="utf-8").strip()
-        self.spec = ToolSpec(name, described, parameters)
+        self.spec = ToolSpec(name, prompt_text(prompt), parameters)
         self._arguments = Arguments(dict(parameters))
         self._planning: Planning | None = None
 

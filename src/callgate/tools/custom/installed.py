@@ -14,7 +14,7 @@ from types import ModuleType
 from callgate.policy.layers import is_within
 from callgate.tools.custom.api import Api
 from callgate.tools.custom.offers import BadOffer, Offer, line_of, made_by, offered, taken_in
-from callgate.tools.custom.problems import Problem, SkippedTools, blamed, reached_in
+from callgate.tools.custom.problems import Problem, SkippedTools, blamed, last_file_of
 from callgate.words.noun import noun
 
 GROUP = "callgate.tools"
@@ -60,13 +60,11 @@ def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
         found = offered(value, api) if isinstance(value, ModuleType) else made_by(value, api)
         return taken_in(found, file, "installed")
     except BaseException as error:
-        at = reached_in(error, entry.point.value.partition(":")[0].partition(".")[0].strip())
-        where, line = (file, None) if at is None else at
-        if isinstance(error, BadOffer):
-            line = line_of(error.about, where)
-        text = blamed(error, where, "installed").text
-        text = text if where == entry.file else f"{entry.file}: {text}"
-        return Offer(problems=(Problem(where, line, text, "installed"),))
+        package = entry.point.module.partition(".")[0]
+        found = blamed(error, last_file_of(package, error) or file, "installed")
+        line = line_of(error.about, found.file) if isinstance(error, BadOffer) else found.line
+        text = found.text if found.file == entry.file else f"{entry.file}: {found.text}"
+        return Offer(problems=(Problem(found.file, line, text, "installed"),))
 
 
 def _file_of(value: object) -> str | None:

@@ -1,7 +1,6 @@
 """The problems of a file of tools, by name and line."""
 
 import os
-from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Literal
 
@@ -35,43 +34,30 @@ class SkippedTools:
     layer: Layer = "project"
 
 
-def blamed(error: BaseException, file: str, layer: Layer, doing: str = "") -> Problem:
-    """An exception as the fault of this file: the line is the last one that was reached in it."""
-    line, deeper = _reached(error, file)
-    said = in_words(error)
-    if isinstance(error, SyntaxError) and error.filename == file:
-        said, deeper = f"{type(error).__name__}: {error.msg}", ""
-        line = error.lineno or 1
-    elif isinstance(error, SyntaxError):
-        deeper = ""  # its message says where
-    elif isinstance(error, ToolDefinitionError):
-        said, deeper = str(error), ""
-    return Problem(file, line, sentence(f"{doing}{said}{deeper}"), layer)
-
-
-def reached_in(error: BaseException, package: str) -> tuple[str, int] | None:
-    """The last file and line of this package that it came by."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return error.filename, error.lineno or 1
-    found: tuple[str, int] | None = None
-    for frame, number in walk_tb(error.__traceback__):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
-            found = frame.f_code.co_filename, number
-    return found
-
-
-def _reached(error: BaseException, file: str) -> tuple[int | None, str]:
-    """The line, and in words where it went on from there, if that is a file beside it."""
-    folder = os.path.dirname(file)
+def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
+    """An exception as the fault of this file: the line is the last one that was reached in it, and the text says where
+    it went on from there, if that is a file beside it."""
     line, deeper = None, ""
-    for name, number in _frames(error):
+    for frame, number in walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
         if name == file:
             line, deeper = number, ""
-        elif folder and os.path.dirname(name) == folder:
+        elif os.path.dirname(name) == os.path.dirname(file) != "":
             deeper = f" (in {os.path.basename(name)}, line {number})"
-    return line, deeper
+    text = in_words(error) + deeper
+    if isinstance(error, SyntaxError) and error.filename == file:
+        text, line = f"{type(error).__name__}: {error.msg}", error.lineno or 1
+    elif isinstance(error, SyntaxError):
+        text = in_words(error)  # its message says where
+    elif isinstance(error, ToolDefinitionError):
+        text = str(error)
+    return Problem(file, line, sentence(text), layer)
 
 
-def _frames(error: BaseException) -> Iterator[tuple[str, int]]:
-    for frame, number in walk_tb(error.__traceback__):
-        yield frame.f_code.co_filename, number
+def last_file_of(package: str, error: BaseException) -> str | None:
+    """The last file of this package that an exception came by."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    names = [each.f_code.co_filename for each in frames if str(each.f_globals.get("__name__")).split(".")[0] == package]
+    return names[-1] if names else None

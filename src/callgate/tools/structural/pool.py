@@ -14,7 +14,7 @@ from threading import Lock, Timer
 from callgate.host.threads import in_thread
 from callgate.tools.structural.examine import FileResult, ScanRequest, left_out
 from callgate.tools.structural.files import SourceFile
-from callgate.tools.structural.terms import Progress, silent
+from callgate.tools.structural.terms import ScanProgress, silent
 from callgate.tools.structural.worker import START, receive, send
 from callgate.words.errors import ToolFailure
 
@@ -27,7 +27,7 @@ Batch = tuple[SourceFile, ...]
 
 
 async def examine_all(
-    request: ScanRequest, files: Sequence[SourceFile], progress: Progress = silent, *, argv: Sequence[str] = ()
+    request: ScanRequest, files: Sequence[SourceFile], progress: ScanProgress = silent, *, argv: Sequence[str] = ()
 ) -> list[FileResult]:
     """A cancel ends the programs at once. A file on which one of them dies, or takes too long, is skipped by name.
 
@@ -67,7 +67,7 @@ class _Work:
     """The batches, taken by the threads of the workers in turn. Beyond the limit of matches only counts are kept, to
     save memory."""
 
-    def __init__(self, batches: Sequence[Batch], most: int, progress: Progress) -> None:
+    def __init__(self, batches: Sequence[Batch], most: int, progress: ScanProgress) -> None:
         self.todo = deque(enumerate(batches))
         self.results: list[list[FileResult]] = [[] for _ in batches]
         self._total = sum(map(len, batches))
@@ -81,7 +81,7 @@ class _Work:
             if before >= self._most:
                 results = [replace(each, matches=(), replacements=(), before=None, after=None) for each in results]
             self.results[at] = results
-            self._progress(sum(map(len, self.results)), self._total)
+            self._progress(current=sum(map(len, self.results)), total=self._total)
 
 
 class _Worker:

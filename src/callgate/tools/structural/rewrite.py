@@ -12,10 +12,10 @@ from callgate.tools.structural.terms import (
     STANDARD,
     Cut,
     Op,
-    Progress,
     Rewritten,
     RewrittenFile,
     ScanLimits,
+    ScanProgress,
     ScanScope,
     silent,
 )
@@ -30,7 +30,7 @@ async def rewrite(
     ops: Sequence[Op],
     where: ScanScope = EVERYWHERE,
     limits: ScanLimits = STANDARD,
-    progress: Progress = silent,
+    progress: ScanProgress = silent,
 ) -> Rewritten:
     """The bytes that applying would write: all ops are matched against the files as they are now.
 

@@ -12,7 +12,7 @@ from callgate.tools.structural.examine import FileResult, ScanRequest
 from callgate.tools.structural.files import Walked, walk
 from callgate.tools.structural.languages import Language, language_named
 from callgate.tools.structural.pool import examine_all
-from callgate.tools.structural.terms import NAMED, Cut, Progress, ScanScope, SkipKind, SkippedFile, SkippedFiles
+from callgate.tools.structural.terms import NAMED, Cut, ScanProgress, ScanScope, SkipKind, SkippedFile, SkippedFiles
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -31,7 +31,7 @@ class Scan:
         return sum(each.skipped is None for each in self.looked)
 
 
-async def scan(asked: ScanRequest, where: ScanScope, progress: Progress) -> Scan:
+async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress) -> Scan:
     """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at."""
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)

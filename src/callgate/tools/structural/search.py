@@ -9,8 +9,8 @@ from callgate.tools.structural.terms import (
     STANDARD,
     Cut,
     Match,
-    Progress,
     ScanLimits,
+    ScanProgress,
     ScanScope,
     SearchResult,
     silent,
@@ -23,7 +23,7 @@ async def search(
     pattern: str,
     where: ScanScope = EVERYWHERE,
     limits: ScanLimits = STANDARD,
-    progress: Progress = silent,
+    progress: ScanProgress = silent,
 ) -> SearchResult:
     """Every match, in the order of the files and of their text. Files with syntax errors are searched as far as they
     parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""

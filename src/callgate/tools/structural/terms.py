@@ -1,17 +1,20 @@
 """The nouns of structural search and rewriting. Lines and columns count from 1, columns in characters."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
 
 from callgate.words.changes import ChangeSet
 from callgate.words.noun import noun
 
-Progress = Callable[[int, int], None]
-"""Told how many files are done, of how many. Called from several threads."""
+
+class ScanProgress(Protocol):
+    """Told how many files are done, of how many; ``Run.progress`` is one. Called from several threads."""
+
+    def __call__(self, *, current: int, total: int) -> None: ...
 
 
-def silent(done: int, total: int) -> None:
-    """The Progress that says nothing."""
+def silent(*, current: int, total: int) -> None:
+    """The progress that says nothing."""
 
 
 SkipKind = Literal["syntax", "size", "encoding", "unreadable", "crashed", "pattern", "language", "link", "ignored"]
