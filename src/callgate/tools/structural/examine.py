@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from callgate.host.beneath import open_beneath
 from callgate.tools.structural.embedded import HOST, embedded
 from callgate.tools.structural.files import SourceFile
-from callgate.tools.structural.source import SourceText, TextEdit, apart, span
+from callgate.tools.structural.source import SourceText, SpanEdit, apart, span
 from callgate.tools.structural.templates import Template, parse_template
 from callgate.tools.structural.terms import (
     NAMED,
@@ -205,7 +205,7 @@ def _searched(request: ScanRequest, file: SourceFile, source: SourceText, parts:
 def _rewritten(
     request: ScanRequest, file: SourceFile, source: SourceText, parts: Sequence[_Part], data: bytes
 ) -> FileResult:
-    edits: list[TextEdit] = []
+    edits: list[SpanEdit] = []
     flaws: list[str] = []
     for number, op in enumerate(request.ops):
         template, found = _template(op), len(edits)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @noun
-class TextEdit:
+class SpanEdit:
     """``start`` and ``end`` are characters of the source; ``op`` is the number of the op it comes from."""
 
     start: int
@@ -42,20 +42,20 @@ class SourceText:
         line, column = self.spot(start)
         return Match(self._path, line, column, self._shown(self.text[start:end]))
 
-    def edit(self, node: "SgNode", template: Template, op: int) -> TextEdit:
+    def edit(self, node: "SgNode", template: Template, op: int) -> SpanEdit:
         start, end = span(node)
         after = template.fill(self.text, start, lambda name, kind: captured_span(node, name, kind))
-        return TextEdit(start, end, after, op)
+        return SpanEdit(start, end, after, op)
 
-    def replacement(self, edit: TextEdit) -> CodeReplacement:
+    def replacement(self, edit: SpanEdit) -> CodeReplacement:
         line, column = self.spot(edit.start)
         before = self._shown(self.text[edit.start : edit.end])
         return CodeReplacement(line, column, before, self._shown(edit.after), edit.op)
 
-    def overlap(self, first: TextEdit, second: TextEdit, *, held: bool) -> Overlap:
+    def overlap(self, first: SpanEdit, second: SpanEdit, *, held: bool) -> Overlap:
         return Overlap(self._path, self.replacement(first), self.replacement(second), held)
 
-    def applied(self, edits: Sequence[TextEdit]) -> str:
+    def applied(self, edits: Sequence[SpanEdit]) -> str:
         """The text afterwards; the edits are in order and apart."""
         parts: list[str] = []
         end = 0
@@ -69,12 +69,12 @@ class SourceText:
         return text if more <= 0 else f"{text[: self._most]}… ({more} more characters)"
 
 
-def apart(edits: Sequence[TextEdit]) -> tuple[list[TextEdit], list[tuple[TextEdit, TextEdit]], bool]:
+def apart(edits: Sequence[SpanEdit]) -> tuple[list[SpanEdit], list[tuple[SpanEdit, SpanEdit]], bool]:
     """The edits that can all be made, the pairs that overlap, and whether an overlap keeps the whole file from being
     changed: two ops for the same code do; of nested matches of one op the outer one is made, as by ast-grep's command
     line. The edits are in order, outer ones before inner ones."""
-    kept: list[TextEdit] = []
-    pairs: list[tuple[TextEdit, TextEdit]] = []
+    kept: list[SpanEdit] = []
+    pairs: list[tuple[SpanEdit, SpanEdit]] = []
     held = False
     for edit in edits:
         if kept and edit.start < kept[-1].end:
