@@ -38,7 +38,7 @@ class Row:
     def enter(self, name: str, locks: Locks) -> bool:
         """Whether it is free at once."""
         self.names.append(name)
-        self.lanes.enter(len(self.names) - 1, placed(locks))
+        self.lanes.put(len(self.names) - 1, placed(locks))
         return self.free(name)
 
     def free(self, name: str) -> bool:
@@ -399,7 +399,7 @@ def many_on_one_host(number: int) -> None:
 def many_in_one_message(number: int) -> None:
     row = Lanes()
     for n in range(number):
-        row.enter(n, placed(writes("a.py")))
+        row.put(n, placed(writes("a.py")))
         row.free(n)
     for n in range(number):
         row.leave(n)
@@ -409,7 +409,7 @@ def many_edited(number: int) -> None:
     """Each of many questions about one file is answered with other arguments."""
     row = Lanes()
     for n in range(number):
-        row.enter(n, placed(writes(f"f{n}")))
+        row.put(n, placed(writes(f"f{n}")))
         row.free(n)
     for n in range(number):
         row.relock(n, placed(writes("a.py")))
@@ -422,7 +422,7 @@ def many_that_give_up(number: int) -> None:
     """Cancelled from the last to the first, as a message is."""
     row = Lanes()
     for n in range(number):
-        row.enter(n, placed(exclusive if n % 2 else reads(f"f{n}")))
+        row.put(n, placed(exclusive if n % 2 else reads(f"f{n}")))
         row.free(n)
     for n in reversed(range(number)):
         row.leave(n)

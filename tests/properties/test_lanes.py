@@ -79,7 +79,7 @@ def test_a_call_is_free_exactly_when_no_earlier_one_conflicts(script: list[tuple
         if what == "enter":
             assert wanted is not None
             order[number] = place(wanted, NORMAL)
-            lanes.enter(number, order[number])
+            lanes.put(number, order[number])
         elif order:
             changed = list(order)[which % len(order)]
             if what == "leave":
@@ -103,7 +103,7 @@ def test_a_call_is_free_exactly_when_no_earlier_one_conflicts(script: list[tuple
 def test_leaving_front_to_back_lets_everybody_run_in_the_end(wanted: list[Locks]) -> None:
     lanes = Lanes()
     for number, each in enumerate(wanted):
-        lanes.enter(number, place(each, NORMAL))
+        lanes.put(number, place(each, NORMAL))
     for number in range(len(wanted)):
         assert lanes.free(number)
         lanes.leave(number)

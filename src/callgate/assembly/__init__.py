@@ -121,7 +121,7 @@ class Session(Conversation):
         journal = as_journal(journal)
         host = as_host(host, root, journal, None if parent is None else parent.host)
         state, context = State(), as_context(context)
-        record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=(state.fold,))
+        record = Record(journal, Ledger(state.follow(journal.read()), context=context), folds=state.folds)
         path, agent = (), label or "agent"
         if parent is not None:
             path, lineage = parent.router.path_for(agent), lineage or parent.running_call()

@@ -59,7 +59,8 @@ class Approval:
                 refused = read
             else:
                 arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
-                raw = raw if repairs else None
+                if not repairs:
+                    raw = None
         if given.id not in self._ledger.calls:  # otherwise resumed: on record already
             if given.edited is not None:
                 arguments = given.edited.before  # the decision on record brings the change
@@ -78,24 +79,27 @@ class Approval:
                     kept=given.kept,
                 )
             )
-        self._tell_note(call)
+        if call.note:
+            self._tell_note(call)
         return refused
 
     def _tell_note(self, call: Call) -> None:
-        if call.note:
-            self._record.write(Noted(self._clock.now(), call.note, "warning", call.id))
-            call.note = ""
+        self._record.write(Noted(self._clock.now(), call.note, "warning", call.id))
+        call.note = ""
 
     def judge(self, call: Call, _: None = None) -> None:
         if call.stage is not JUDGING:
             return
-        before = call.decision or (None if call.given.decision is None else self._decided_before(call))
-        if isinstance(before, Deny):  # on record; it had only not settled yet
-            self._decide(call, None, before)
-        elif before is None or call.decision is not None:
-            self._ask_gate(call, self._gate.judge, before)
-        else:
-            self._ask_gate(call, self._gate.judge_again, before)
+        before = call.decision
+        if before is None and call.given.decision is not None:
+            before = self._decided_before(call)
+            if isinstance(before, Deny):  # on record; it had only not settled yet
+                self._decide(call, None, before)
+                return
+            if before is not None:
+                self._ask_gate(call, self._gate.judge_again, before)
+                return
+        self._ask_gate(call, self._gate.judge, before)
 
     def _decided_before(self, call: Call) -> Decision | None:
         """The decision about a resumed call, or one of a batch that runs on, if it was about these arguments."""
@@ -115,7 +119,7 @@ class Approval:
             if isinstance(error, KeyboardInterrupt):
                 raise
             verdict = refused("gate", error)
-        if verdict is None or isinstance(verdict, _DECISIONS):
+        if verdict is None or type(verdict) in _DECISIONS:
             self._decide(call, verdict, before)
         else:
             self._driver.follow(call, verdict, lambda call, value, error: self._judged(call, value, error, before))
@@ -126,17 +130,19 @@ class Approval:
         self._decide(call, verdict if error is None else refused("gate", error), before)
 
     def _decide(self, call: Call, verdict: Decision | None, before: Decision | None) -> None:
-        decision = verdict if isinstance(verdict, Allow) else questions.weighed(call, verdict, before)
-        if isinstance(decision, Ask) and MODES[self._ledger.mode].never_asks:
-            decision = unasked(decision, self._ledger.mode)
-        case = call.case
-        if not isinstance(decision, Deny) and decision.arguments not in (None, case.arguments):
-            self._change_arguments(call, decision)
-            return
-        entry = self._ledger.calls[call.id]
-        if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # a repeat after a crash: not without asking
-            self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
-            return
+        case, entry = call.case, self._ledger.calls[call.id]
+        decision = verdict
+        if type(decision) is not Allow:
+            decision = questions.weighed(call, verdict, before)
+            if isinstance(decision, Ask) and MODES[self._ledger.mode].never_asks:
+                decision = unasked(decision, self._ledger.mode)
+        if not isinstance(decision, Deny):
+            if decision.arguments is not None and decision.arguments != case.arguments:
+                self._change_arguments(call, decision)
+                return
+            if isinstance(decision, Ask) and entry.status is Status.EXECUTING:  # a repeat after a crash: not unasked
+                self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
+                return
         if decision is not entry.decision:
             self._record.write(CallDecided(self._clock.now(), call.id, decision, case.arguments_hash))
         call.decision = decision
@@ -153,7 +159,8 @@ class Approval:
         if isinstance(read, Result):
             self._board.settled(call, read)
             return
-        self._tell_note(call)
+        if call.note:
+            self._tell_note(call)
         call.preview = None
         call.bound = self._driver.changes
         self._board.relocked(call, call.locks)

@@ -9,7 +9,7 @@ whole, what a failure or a cancel takes along, and which results may leave.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
 from typing import Generic, Literal, TypeVar
@@ -93,7 +93,9 @@ def _counted(before: Stage, after: Stage) -> tuple[Stage, int, int]:
     return after, moving, (after in ACTIVE) - (before in ACTIVE)
 
 
-_STEPS = {before: {move: _counted(before, after) for move, after in moves.items()} for before, moves in MOVES.items()}
+_STEPS = {
+    move: {before: _counted(before, after[move]) for before, after in MOVES.items() if move in after} for move in Move
+}
 
 
 class Do(StrEnum):
@@ -153,12 +155,14 @@ class Board(Generic[S]):
         self.stopped = False  # the turn is over
         self._halted = False
         self._most = max_concurrency
-        self._start: Start = start
+        self._eager = start == "eager"
+        self._begins = start != "after"  # calls may start before the message is whole
         self._lanes = Lanes()
         self._relocked = False  # only then can a call that was free be so no longer
         self._ready: list[int] = []
         self._taken = 0  # slots
         self._active = self._blocking = 0  # calls that run, and those of them that do not give way
+        self.interruptible = False  # something runs, and all of it gives way to a message of the user
         self._shared: set[int] = set()  # those that run and hold no locks
         self._parked: list[S] = []  # exclusive ones that wait for these
 
@@ -174,7 +178,7 @@ class Board(Generic[S]):
         if refused is not None:
             self.settled(slot, refused)
             return
-        self._lanes.enter(slot.index, slot.locks)
+        self._lanes.put(slot.index, slot.locks)
         self.actions.append((JUDGE, slot, None))
 
     def recalled(self, slot: S, result: Result) -> None:
@@ -265,7 +269,7 @@ class Board(Generic[S]):
 
     def over(self, *, whole: bool) -> None:
         """The message has ended. Unless it is whole, what has not started will not start."""
-        self.whole = whole
+        self.whole = self._begins = whole
         if whole:
             self._advance_all(range(len(self.slots)))
         else:
@@ -300,11 +304,6 @@ class Board(Generic[S]):
     def closed(self) -> bool:
         return self.front == len(self.slots)
 
-    @property
-    def interruptible(self) -> bool:
-        """Something runs, and all of it gives way to a message of the user."""
-        return self._active > 0 and self._blocking == 0
-
     def active(self) -> list[S]:
         """Those that run."""
         return [slot for slot in self.slots if slot.stage in ACTIVE]
@@ -319,17 +318,19 @@ class Board(Generic[S]):
     # ---- moves --------------------------------------------------------------------------------------------------
 
     def _move(self, slot: S, move: Move) -> None:
-        step = _STEPS[slot.stage].get(move)
+        step = _STEPS[move].get(slot.stage)
         if step is None:
             raise StateError(f"call {slot.id}: {move} is not legal while {slot.stage}")
         slot.stage, moving, active = step
-        self.moving += moving
+        if moving:
+            self.moving += moving
         if active:
             self._active += active
             if not slot.yields:
                 self._blocking += active
+            self.interruptible = self._active > 0 and self._blocking == 0
 
-    def _advance_all(self, indices: "list[int] | range") -> None:
+    def _advance_all(self, indices: Sequence[int]) -> None:
         for index in indices:
             self._advance(self.slots[index])
 
@@ -341,13 +342,9 @@ class Board(Generic[S]):
             if self._lanes.free(slot.index):
                 self._move(slot, Move.CLEARED)
                 self.actions.append((ASK, slot, None))
-        elif (slot.early or self.whole or self._start == "eager") and self._may_start(slot):
+        elif (self.whole or slot.early or self._eager) and self._begins and self._lanes.free(slot.index):
             self._move(slot, QUEUED)
             heappush(self._ready, slot.index)
-
-    def _may_start(self, slot: S) -> bool:
-        """The message is whole, or it need not be for this call; and no earlier call is in the way."""
-        return (self.whole or self._start != "after") and self._lanes.free(slot.index)
 
     def _fill(self) -> None:
         """Take what is ready, earliest first, while there are slots."""

@@ -88,18 +88,17 @@ class Station:
 class CallRun:
     """The Run of one call. Progress may come from any thread; it is merged and never waits for the loop."""
 
-    __slots__ = ("_open", "_station", "_waiting", "attempt", "call_id", "cancelled", "changes", "context", "deadline")
+    deadline: float | None = None
+    cancelled = False
+    changes: ChangeSet | None = None
+    open = True  # otherwise progress is dropped
+    _waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
     def __init__(self, call: Call, context: Mapping[str, Any], station: Station) -> None:
         self.call_id = call.id
         self.attempt = call.attempt
         self.context = context
-        self.deadline: float | None = None
-        self.cancelled = False
-        self.changes: ChangeSet | None = None
         self._station = station
-        self._open = True
-        self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
     @property
     def host(self) -> Host:
@@ -119,7 +118,7 @@ class CallRun:
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
         station = self._station
-        if not self._open:
+        if not self.open:
             return
         try:
             said = str(text)
@@ -137,15 +136,11 @@ class CallRun:
             try:
                 station.loop.call_soon_threadsafe(self._flush)
             except RuntimeError:  # the loop is closed, and nobody listens any more
-                self._open = False
-
-    def mute(self) -> None:
-        """Drop progress that is reported from now on."""
-        self._open = False
+                self.open = False
 
     def _flush(self) -> None:
         with self._station.lock:
             waiting, self._waiting = self._waiting, None
-        if self._open and waiting is not None:
+        if self.open and waiting is not None:
             texts, (current, total) = waiting
             self._station.sink(self.call_id, "".join(texts), current, total)

@@ -46,7 +46,7 @@ class Driver:
         self.changes = 0  # calls with effects that have begun
         self.handlers: dict[Do, Callable[[Call, Any], None]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
-        self.changed = asyncio.Event()  # anything a reader might want to look at
+        self._changed: asyncio.Future[None] | None = None  # waits for anything a reader might want to look at
         self._performing = self._interruptible = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -71,12 +71,12 @@ class Driver:
                 handlers[do](call, result)
         finally:
             self._performing = False
-        interruptible = self.board.interruptible
-        if self._interruptible is not interruptible:
-            self._interruptible = interruptible
+        if self._interruptible is not self.board.interruptible:
+            self._interruptible = self.board.interruptible
             if self.record.heard:
-                self.record.tell(InterruptibleChanged(self.clock.now(), interruptible))
-        self.changed.set()
+                self.record.tell(InterruptibleChanged(self.clock.now(), self._interruptible))
+        if self._changed is not None:
+            self.tell_change()
 
     def soon(self, feed: Callable[[], None]) -> bool:
         """Feed the board from whichever thread this is. False when the loop of this message is closed."""
@@ -121,7 +121,7 @@ class Driver:
     def forget(self, task: asyncio.Task[None] | None) -> None:
         if task is not None:
             self.tasks.discard(task)
-            self.changed.set()
+            self.tell_change()
 
     def give_up(self, call: Call) -> None:
         """Let go of what a call waits for. Work that does not listen to the cancel is not waited for beyond the grace
@@ -133,6 +133,14 @@ class Driver:
             timer = self.clock.call_later(self.settings.grace, lambda: self.forget(task))
             task.add_done_callback(lambda _: timer.cancel())
 
+    def tell_change(self) -> None:
+        """Wake those that wait for a change."""
+        changed, self._changed = self._changed, None
+        if changed is not None and not changed.done():
+            changed.set_result(None)
+
     async def change(self) -> None:
-        self.changed.clear()
-        await self.changed.wait()
+        """Wait until something has changed."""
+        if self._changed is None:
+            self._changed = self.loop.create_future()
+        await asyncio.shield(self._changed)

@@ -28,6 +28,7 @@ T = TypeVar("T")
 _Steps = Generator[Awaitable[Any], Any, T]
 _ANSWERS = (Allow, Ask, Deny, Hooked)
 _UNDECIDED = Deny("gate", "no check decided about this call")
+_UNASKED = object()
 
 
 Trace = Callable[[Judged], None]
@@ -65,7 +66,16 @@ class CheckGate:
     # ---- before it runs -----------------------------------------------------------------------------------------
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]:
-        return _driven(self._judged(case, None))
+        for at, check in enumerate(self._checks):
+            try:
+                answer: Any = check.judge(case)
+            except BaseException as error:
+                answer = _refused(check, error)
+            if answer is not None:
+                if type(answer) is Allow:  # nothing to wait for, and no hook has added to it
+                    return answer
+                return _driven(self._judged(case, None, at, answer))
+        return _UNDECIDED
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
         return _driven(self._judged_again(case)) if self._again else None
@@ -73,7 +83,7 @@ class CheckGate:
     def explain(self, case: Case, trace: Trace) -> Decision:
         """Judge without running anything: a check that would have to be waited for, as hooks are, is left out and
         traced with its awaitable, closed. ``trace`` gets each step in turn."""
-        steps = self._judged(case, trace)
+        steps = self._judged(case, trace, 0, _UNASKED)
         try:
             pending = next(steps)
             while True:
@@ -84,36 +94,37 @@ class CheckGate:
         except StopIteration as over:
             return over.value
 
-    def _judged(self, case: Case, trace: Trace | None) -> _Steps[Decision]:
-        """Asks the checks in order until one decides; again from the first after hooks changed the arguments."""
+    def _judged(self, case: Case, trace: Trace | None, at: int, answer: Any) -> _Steps[Decision]:
+        """Asks the checks in order until one decides, from the one at ``at`` with its ``answer``; again from the first
+        after hooks changed the arguments."""
         checks = self._checks
-        at, changed_by = 0, ""
+        changed_by = ""
         decision: Decision | None = None
         while at < len(checks) and decision is None:
             check = checks[at]
             at += 1
-            try:
-                answer: Any = check.judge(case)
-            except BaseException as error:
-                answer = _refused(check, error)
-            if answer is None and trace is None:
-                continue  # as most checks do
+            if answer is _UNASKED:
+                try:
+                    answer = check.judge(case)
+                except BaseException as error:
+                    answer = _refused(check, error)
             answer = _answered(check, answer)
             if answer is None or isinstance(answer, _ANSWERS):
                 if trace is not None:
                     trace(Judged(check.name, answer, case))
             else:
                 answer = yield from _later(check, case, answer, trace)
-            if not isinstance(answer, Hooked):
-                decision = answer and _with_advice(case, answer, changed_by)
+            found, answer = answer, _UNASKED
+            if not isinstance(found, Hooked):
+                decision = found and _with_advice(case, found, changed_by)
                 continue
-            taken = answer.decision if isinstance(answer.decision, Deny) else _with_hooked(case, answer)
+            taken = found.decision if isinstance(found.decision, Deny) else _with_hooked(case, found)
             if isinstance(taken, Deny):
                 decision = taken
                 continue
             checks, at = (*checks[: at - 1], *checks[at:]), at - 1  # hooks are asked once
-            if answer.arguments is not None:
-                changed_by, at = answer.by, 0
+            if found.arguments is not None:
+                changed_by, at = found.by, 0
             case = taken
         if trace is not None:
             for left in checks[at:]:

@@ -41,18 +41,17 @@ class Refused:
 class _Open:
     """A part being streamed."""
 
-    __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
+    size = 0
+    signature: str | None = None
+    kept: Opaque | None = None
+    closed = False
+    refused: Result | None = None
 
     def __init__(self, kind: str, name: str, call_id: str) -> None:
         self.kind = kind
         self.name = name
         self.call_id = call_id
         self.texts: list[str] = []
-        self.size = 0
-        self.signature: str | None = None
-        self.kept: Opaque | None = None
-        self.closed = False
-        self.refused: Result | None = None
 
 
 class Intake:
@@ -80,9 +79,9 @@ class Intake:
         }
 
     def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | None:
+        step = self._feed.get(event.__class__)
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
-        step = self._feed.get(type(event))
         if step is None:
             raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
         return step(event)
@@ -120,16 +119,16 @@ class Intake:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
         part = _Open(event.kind, event.name, event.id)
         if event.kind == "tool_call":
-            self._name_call(part)
+            given = event.id
+            if not given or given in self._seen or given in self._ledger.message_of:
+                self._rename(part)
+            self._seen.add(part.call_id)
         self._parts[event.index] = part
 
-    def _name_call(self, part: _Open) -> None:
+    def _rename(self, part: _Open) -> None:
         """Ids come from the provider: empty ones and those of other messages are made unique; one that comes twice
         in a message cannot be told apart by anyone, so the second is refused."""
         given = part.call_id
-        if given and given not in self._seen and given not in self._ledger.message_of:
-            self._seen.add(given)
-            return
         wanted = given or f"call_{self.message_id}_{len(self._parts)}"
         if given in self._seen:
             errors = (f"$: the call id {part.call_id!r} came twice in one message",)
@@ -138,7 +137,6 @@ class Intake:
         while unique in self._seen or unique in self._ledger.message_of:
             n += 1
             unique = f"{wanted}~{n}"
-        self._seen.add(unique)
         part.call_id = unique
 
     def _text(self, event: TextDelta) -> TextDelta:
@@ -152,7 +150,9 @@ class Intake:
         return event
 
     def _arguments(self, event: ArgumentsDelta) -> None:
-        part = self._part(event.index, "tool_call")
+        part = self._parts.get(event.index)
+        if part is None or part.closed or part.kind != "tool_call":
+            part = self._part(event.index, "tool_call")
         part.size += len(event.text)
         if part.size <= self._limit:
             part.texts.append(event.text)
@@ -166,7 +166,9 @@ class Intake:
         part.kept = Opaque(event.provider, _unchangeable(event.data))
 
     def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
-        part = self._part(event.index, None)
+        part = self._parts.get(event.index)
+        if part is None or part.closed:
+            part = self._part(event.index, None)
         part.closed = True
         if part.kind != "tool_call":
             return None
@@ -183,7 +185,10 @@ class Intake:
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls
         self._calls += 1
-        return ToolCall(part.call_id, part.name, {}, "".join(part.texts), index, self.message_id, kept=part.kept)
+        text = part.texts[0] if len(part.texts) == 1 else "".join(part.texts)
+        return ToolCall(
+            id=part.call_id, name=part.name, raw_arguments=text, index=index, message_id=self.message_id, kept=part.kept
+        )
 
     def _part(self, index: int, kind: str | None) -> _Open:
         part = self._parts.get(index)

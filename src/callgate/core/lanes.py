@@ -259,45 +259,40 @@ class Watched(Generic[K]):
         return list(watchers)
 
 
-class Lanes:
+class Lanes(Claims):
     """The calls of one message, each with its place as number. Pure: its return values say which calls are free."""
 
-    __slots__ = ("_claims", "_watched")
+    __slots__ = ("_watched",)
 
     def __init__(self) -> None:
-        self._claims = Claims()
+        super().__init__()
         self._watched: Watched[int] = Watched()
-
-    def __len__(self) -> int:
-        return len(self._claims)
-
-    def enter(self, number: int, locks: Placed) -> None:
-        self._claims.put(number, locks)
 
     def free(self, number: int) -> bool:
         """True if no earlier call is in the way. Otherwise ``leave`` or ``relock`` returns the number when it becomes
         free."""
-        return number not in self._watched.waits and self._look(number)
+        return not self._filed or (number not in self._watched.waits and self._look(number))
 
     def leave(self, number: int) -> list[int]:
         """Take the call out, whether it was free or not. Gives those that are free now and were not."""
-        if number not in self._claims:
-            return []
-        self._claims.drop(number)
-        if not self._watched.waits:
-            return []
-        self._watched.stop(number)
-        return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
+        if self._unfiled.pop(number, None) is None:
+            if number not in self._filed:
+                return []
+            self.drop(number)
+        return self._freed_by(number) if self._watched.waits else []
 
     def relock(self, number: int, locks: Placed) -> list[int]:
         """Other arguments, other locks: the call keeps its place. Gives those that are free now and were not."""
-        self._claims.drop(number)
-        self._claims.put(number, locks)
+        self.drop(number)
+        self.put(number, locks)
+        return self._freed_by(number)
+
+    def _freed_by(self, number: int) -> list[int]:
         self._watched.stop(number)
         return [each for each in sorted(self._watched.freed_by(number)) if self._look(each)]
 
     def _look(self, number: int) -> bool:
-        blocker = self._claims.latest(self._claims.locks(number), number)
+        blocker = self.latest(self.locks(number), number)
         if blocker < 0:
             return True
         self._watched.watch(number, blocker)

@@ -59,30 +59,18 @@ SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
 class Entry:
     """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
 
-    __slots__ = (
-        "answer",
-        "arguments",
-        "asked_as",
-        "attempt",
-        "decision",
-        "duration_ms",
-        "edited",
-        "ended_at",
-        "hashed",
-        "id",
-        "index",
-        "kept",
-        "live_output",
-        "message_id",
-        "name",
-        "question",
-        "raw_arguments",
-        "repairs",
-        "result",
-        "started_at",
-        "status",
-        "updated",
-    )
+    status = VALIDATING
+    attempt = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration_ms: float | None = None
+    live_output = ""
+    result: Result | None = None
+    question: Question | None = None
+    answer: Confirmation | None = None  # on record, and not acted on yet
+    decision: Decision | None = None
+    edited: Edited | None = None
+    updated = False  # its context update has been applied
 
     def __init__(self, event: CallArrived) -> None:
         self.id = event.call_id
@@ -95,18 +83,6 @@ class Entry:
         self.hashed = event.arguments_hash
         self.index = event.index
         self.message_id = event.message_id
-        self.status = VALIDATING
-        self.attempt = 0
-        self.started_at: float | None = None
-        self.ended_at: float | None = None
-        self.duration_ms: float | None = None
-        self.live_output = ""
-        self.result: Result | None = None
-        self.question: Question | None = None
-        self.answer: Confirmation | None = None  # on record, and not acted on yet
-        self.decision: Decision | None = None
-        self.edited: Edited | None = None
-        self.updated = False  # its context update has been applied
 
     def move(self, after: Status) -> None:
         if after not in TRANSITIONS[self.status]:
@@ -322,7 +298,9 @@ def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
 
 def _started(ledger: Ledger, event: CallStarted) -> None:
     entry = ledger.calls[event.call_id]
-    if entry.status is not EXECUTING:  # a repeat after a crash stays where it was
+    if entry.status is SCHEDULED:
+        entry.status = EXECUTING
+    elif entry.status is not EXECUTING:  # a repeat after a crash stays where it was
         entry.move(EXECUTING)
     entry.attempt = event.attempt
     entry.started_at = event.at
@@ -335,12 +313,12 @@ def _progressed(ledger: Ledger, event: CallProgressed) -> None:
 
 
 def _settled(ledger: Ledger, event: CallSettled) -> None:
-    entry = ledger.calls[event.call_id]
-    entry.move(event.result.status)
-    entry.result = event.result
+    entry, result = ledger.calls[event.call_id], event.result
+    code = result.code
+    entry.move(CODES[code].status)
+    entry.result = result
     entry.ended_at = event.at
     entry.duration_ms = event.duration_ms
-    code = event.result.code
     if code == "ok":
         ledger.denied_in_a_row = 0
     elif CODES[code].denial:

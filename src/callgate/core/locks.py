@@ -59,6 +59,10 @@ class LockTable:
             self._number(claim)
             if self._watched.waits:
                 self._pass_waiting(claim)
+            elif self._holding.latest(claim.locks, _ALL) < 0:
+                self._holding.put(claim.number, claim.locks)
+                claim.holds = True
+                return True
             return self._look(claim)
 
     def leave(self, claim: Claim) -> None:

@@ -70,11 +70,11 @@ class Outlet:
 
 
 def size_of(result: Result) -> int:
-    return sum(map(_chars, result.content))
-
-
-def _chars(part: Content) -> int:
-    return 0 if isinstance(part, Image) else len(part.text or "")
+    size = 0
+    for part in result.content:
+        if not isinstance(part, Image):
+            size += len(part.text or "")
+    return size
 
 
 def named_if_empty(name: str, result: Result) -> Result:
@@ -125,7 +125,9 @@ async def _encoded(text: str) -> bytes:
 
 def _split(result: Result) -> tuple[str, tuple[Content, ...]]:
     """All text in one, and the parts that are none."""
-    rest = tuple(part for part in result.content if not _chars(part) and not isinstance(part, Text))
+    rest = tuple(
+        part for part in result.content if isinstance(part, Image) or not (isinstance(part, Text) or part.text)
+    )
     return "\n".join(_texts(result.content)), rest
 
 

@@ -31,7 +31,7 @@ from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Image, Resource, Text
 from callgate.words.plain import plain_json
-from callgate.words.traits import Locks, Traits, workspace
+from callgate.words.traits import Traits, workspace
 
 _CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -42,7 +42,7 @@ class Performer:
 
     def __init__(self, driver: Driver, toolbox: Toolbox) -> None:
         self._driver = driver
-        self._toolbox = toolbox
+        self._resolve = toolbox.resolve
         self._gate = driver.gate
         self._host = driver.host
         self._normal, self._place = driver.host.normal, driver.host.place
@@ -61,11 +61,11 @@ class Performer:
         written = given.raw_arguments
         raw = given.arguments if given.arguments or given.edited is not None or written is None else written
         try:
-            found = self._toolbox.resolve(given.name, raw)
+            found = self._resolve(given.name, raw)
             if isinstance(found, Unknown):
                 return outcomes.unknown_tool(given.name, found.close)
-            call.name = found.tool.spec.name
-            return self._read(call, found.tool, found.raw, call.name, self._ledger.hashes_before(given.id))
+            call.name = name = found.tool.spec.name
+            return self._read(call, found.tool, found.raw, name, self._ledger.hashes_before(given.id))
         except BaseException as error:
             return _broken(error)
 
@@ -84,16 +84,25 @@ class Performer:
         read = tool.read(raw)
         if isinstance(read, Rejected):
             return outcomes.invalid_arguments(title, read.errors)
-        hashed = arguments_hash(call.name, read.arguments)
-        traits = self._traits(call, tool, read.arguments)
+        arguments = read.arguments
+        try:
+            traits = tool.traits(arguments)
+            if not isinstance(traits, Traits):
+                raise TypeError(f"they are {type(traits).__name__}, wanted Traits")
+            locks = traits.locks
+            call.locks = self._workspace if locks is workspace else place(locks, self._normal)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            traits = self._careful(call, error)
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
         call.case = Case(
             call_id=call.id,
             tool=tool,
             name=traits.judged_as or call.name,
-            arguments=read.arguments,
-            arguments_hash=hashed,
+            arguments=arguments,
+            arguments_hash=arguments_hash(call.name, arguments),
             traits=traits,
             policies=ledger.policies,
             mode=ledger.mode,
@@ -104,27 +113,15 @@ class Performer:
         )
         return read
 
-    def _traits(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Traits:
+    def _careful(self, call: Call, error: BaseException) -> Traits:
         """Traits that raise are the most careful ones: alone, with effects, not to be interrupted."""
-        try:
-            traits = tool.traits(arguments)
-            if not isinstance(traits, Traits):
-                raise TypeError(f"they are {type(traits).__name__}, wanted Traits")
-            call.locks = self._bound(traits.locks)
-            return traits
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            call.locks = EXCLUSIVE
-            call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
-            return Traits()
+        call.locks = EXCLUSIVE
+        call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
+        return Traits()
 
     def places(self, call: Call) -> Placed:
         """Its locks, with their paths resolved now."""
-        return call.locks if call.locks.scope != "paths" else self._bound(call.case.traits.locks)
-
-    def _bound(self, locks: Locks) -> Placed:
-        return self._workspace if locks is workspace else place(locks, self._normal)
+        return call.locks if call.locks.scope != "paths" else place(call.case.traits.locks, self._normal)
 
     # ---- run ----------------------------------------------------------------------------------------------------
 
@@ -150,9 +147,10 @@ class Performer:
         case = call.case
         effects = case.traits.effects
         try:
-            refused = await self._apply(call, run) if case.tool.previews else None
-            if refused is not None:
-                return refused
+            if case.tool.previews:
+                refused = await self._apply(call, run)
+                if refused is not None:
+                    return refused
             result = _sound(call.name, await case.tool.run(case.arguments, run))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and call.reason is not None:
@@ -199,10 +197,10 @@ class Performer:
             if isinstance(error, KeyboardInterrupt):
                 raise
             after = self._hook_failed(call, result, error)
-        if isinstance(after, Result):
-            after = self._complete(call, after)
-            return self._spilled(call, after) if self._too_big(call, after) else after
-        return self._finish_later(call, result, after)
+        if not isinstance(after, Result):
+            return self._finish_later(call, result, after)
+        after = self._complete(call, after)
+        return after if after.is_error or size_of(after) <= self._limit_of(call) else self._spilled(call, after)
 
     async def _finish_later(self, call: Call, result: Result, after: Awaitable[Result]) -> Result:
         try:
@@ -215,7 +213,8 @@ class Performer:
                 raise
             result = self._hook_failed(call, result, error)
         result = self._complete(call, result)
-        return await self._spilled(call, result) if self._too_big(call, result) else result
+        fits = result.is_error or size_of(result) <= self._limit_of(call)
+        return result if fits else await self._spilled(call, result)
 
     def _hook_failed(self, call: Call, result: Result, error: BaseException) -> Result:
         note = f"A hook after {call.name} failed: {in_words(error)}"
@@ -224,7 +223,9 @@ class Performer:
 
     def _complete(self, call: Call, result: Result) -> Result:
         """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
-        result = named_if_empty(call.name, result)
+        content = result.content
+        if not (content and content[0].__class__ is Text and content[0].text):
+            result = named_if_empty(call.name, result)
         edited = self._ledger.calls[call.id].edited
         context = call.decision.context if isinstance(call.decision, Allow) else ()
         if edited is None and not context:
@@ -240,9 +241,6 @@ class Performer:
     def cut(self, call: Call, result: Result) -> Result:
         """For a result that must leave now: its head and tail, without an artifact."""
         return cut_to(result, self._limit_of(call))
-
-    def _too_big(self, call: Call, result: Result) -> bool:
-        return not result.is_error and size_of(result) > self._limit_of(call)
 
     def _limit_of(self, call: Call) -> int:
         return call.case.traits.max_result_chars or self._driver.settings.max_result_chars
@@ -264,7 +262,7 @@ class Performer:
         if self._outlet.open:
             self._record.tell(event)
             self._outlet.progress(event)
-            self._driver.changed.set()
+            self._driver.tell_change()
 
 
 def unrecorded(error: BaseException) -> Result:

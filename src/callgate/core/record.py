@@ -5,12 +5,13 @@
 
 from asyncio import Future, ensure_future, get_running_loop, shield
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from callgate.core.chain import live_events
-from callgate.core.ledger import Ledger
+from callgate.core.ledger import FOLD, Ledger
 from callgate.core.ports import Drafted, Journal, Maybe
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import in_words
@@ -104,7 +105,7 @@ class Record:
     """The one writer. Doors hear events in the order of the record, each at the moment that the column ``told`` of the
     table of events says. An event that could not be made durable is told when a later one is.
 
-    ``folds`` are states beside the ledger, which see every durable event; none may raise."""
+    ``folds`` fold durable events of a class into state beside the ledger; none may raise."""
 
     def __init__(
         self,
@@ -112,10 +113,10 @@ class Record:
         ledger: Ledger,
         listeners: Iterable[Listener] = (),
         *,
-        folds: Iterable[Callable[[Durable], None]] = (),
+        folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
     ) -> None:
         self.ledger = ledger
-        self._folds = tuple(folds)
+        self._folds = folds
         self._journal = journal
         self._append = journal.append
         self._number = journal.number  # of the last event written
@@ -145,7 +146,11 @@ class Record:
     def write(self, event: Durable) -> None:
         """Journal, then ledger, then doors."""
         number = self._take(event)
-        if event.__class__ in _FIRST and self._durable_first(event):
+        first = event.__class__ in _FIRST
+        if first and type(event) is CallSettled:
+            first = event.call_id in self._with_effects
+            self._with_effects.discard(event.call_id)
+        if first:
             self._hold(number, event, self._journal.barrier(), None)  # the next step that needs it fails
         elif self._scheduled:
             self._pending.append((number, event))
@@ -206,18 +211,13 @@ class Record:
     def _take(self, event: Durable) -> int:
         self._append(event)
         self._number = number = self._number + 1
-        self.ledger.fold(event)
-        for fold in self._folds:
-            fold(event)
+        fold = FOLD.get(event.__class__)
+        if fold is not None:
+            fold(self.ledger, event)
+        beside = self._folds.get(event.__class__)
+        if beside is not None:
+            beside(event)
         return number
-
-    def _durable_first(self, event: Durable) -> bool:
-        if not isinstance(event, CallSettled):
-            return True
-        if event.call_id not in self._with_effects:
-            return False
-        self._with_effects.discard(event.call_id)
-        return True
 
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None

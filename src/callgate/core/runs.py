@@ -51,7 +51,7 @@ class Runs:
         """All its locks at once, or a place in the queue for them."""
         if call.stage is not LOCKING:
             return
-        if self._approval.rebound(call):
+        if call.bound != self._driver.changes and self._approval.rebound(call):
             self.unlock(call)
             return
         if call.claim is None:
@@ -100,7 +100,8 @@ class Runs:
             self._locks.leave(call.claim)
 
     def unlock(self, call: Call, _: None = None) -> None:
-        call.stop_timer()
+        if call.timer is not None:
+            call.stop_timer()
         call.late = False
         claim, call.claim = call.claim, None
         if claim is not None:
@@ -134,10 +135,10 @@ class Runs:
                 call.task = None
                 self._ended(call, result, error)
                 self._driver.perform()
-            if error is not None and going_down(error):
-                raise error
         finally:
-            self._driver.changed.set()
+            self._driver.tell_change()
+        if error is not None and going_down(error):
+            raise error
 
     async def _result(self, call: Call) -> Result | None:
         """None when the call has settled before anything of it ran."""
@@ -166,7 +167,7 @@ class Runs:
         call.finished = result = await self._performer.run(call, run)
         if call.result is not None:  # it was given up
             return result
-        if call.reason is None:
+        if call.reason is None and call.timer is not None:
             call.stop_timer()
         finished = self._performer.finish(call, result)
         result = finished if isinstance(finished, Result) else await finished
@@ -222,7 +223,7 @@ class Runs:
         if call.timer is not None:
             call.stop_timer()
         if call.run is not None:
-            call.run.mute()
+            call.run.open = False
             call.run = None
         if result.is_error:
             result = cut_to(result, self._settings.max_error_chars)

@@ -19,7 +19,7 @@ from callgate.core import outcomes
 from callgate.core.draft import Draft, with_text
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
-from callgate.core.intake import Intake, call_part
+from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
 from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, Toolbox
 from callgate.core.record import Record
@@ -259,14 +259,15 @@ class Turn:
                 seen = intake.feed(event)
                 if seen is None:
                     continue
-                if isinstance(seen, TextDelta | ThinkingDelta):
+                if isinstance(seen, ToolCall):
+                    self._called = True
+                    executor.add(seen)
+                elif isinstance(seen, Refused):
+                    self._called = True
+                    executor.add(seen.call, refused=seen.result)
+                else:
                     self._show(seen, draft)
                     continue
-                self._called = True
-                if isinstance(seen, ToolCall):
-                    executor.add(seen)
-                else:
-                    executor.add(seen.call, refused=seen.result)
                 draft.calls += 1
                 crowded = room()
                 if crowded is not None:

@@ -15,15 +15,15 @@ class LoopClock:
     """
 
     def __init__(self) -> None:
-        self._seen: AbstractEventLoop | None = None
+        self._loop: AbstractEventLoop | None = None
 
     now = staticmethod(time.time)
 
     def monotonic(self) -> float:
-        loop = self._seen
+        loop = self._loop
         if loop is None or not loop.is_running():
             try:
-                loop = self._seen = get_running_loop()
+                loop = self._loop = get_running_loop()
             except RuntimeError:  # a worker thread comparing with a deadline: the time of the loop that started it
                 return time.monotonic() if loop is None else loop.time()
         return loop.time()

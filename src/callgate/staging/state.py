@@ -1,7 +1,7 @@
 """Folds a session's events into what is pending, and what the model was told and made to do about it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import cast
+from typing import Any
 
 from callgate.words.events import (
     ActionResolved,
@@ -28,6 +28,19 @@ class State:
     """The fold. It never raises: lines of a log may be lost."""
 
     def __init__(self, events: Iterable[Durable] = ()) -> None:
+        self.folds: Mapping[type, Callable[[Any], None]] = {
+            MessageAdded: self._message_added,
+            TurnStarted: self._turn_started,
+            TurnEnded: self._turn_ended,
+            CallArrived: self._arrived,
+            CallSettled: self._settled,
+            ActionStaged: self._staged,
+            ActionResolved: self._resolved,
+            Rewound: self._moved,
+            Branched: self._moved,
+            Compacted: self._compacted,
+            Forked: self._forked,
+        }
         self._begin()
         for event in events:
             self.fold(event)
@@ -56,9 +69,9 @@ class State:
             yield event
 
     def fold(self, event: Event) -> None:
-        step = self.FOLD.get(event.__class__)
+        step = self.folds.get(event.__class__)
         if step is not None:
-            step(self, event)
+            step(event)
 
     @property
     def newest(self) -> Staged | None:
@@ -141,20 +154,3 @@ class State:
 
     def _soften(self) -> None:
         self.detour, self.forced = False, 0
-
-    FOLD = cast(
-        Mapping[type, Callable[["State", Event], None]],
-        {
-            MessageAdded: _message_added,
-            TurnStarted: _turn_started,
-            TurnEnded: _turn_ended,
-            CallArrived: _arrived,
-            CallSettled: _settled,
-            ActionStaged: _staged,
-            ActionResolved: _resolved,
-            Rewound: _moved,
-            Branched: _moved,
-            Compacted: _compacted,
-            Forked: _forked,
-        },
-    )

@@ -34,7 +34,10 @@ class Arguments:
         given: Any = raw  # never raises, not even for what the annotation excludes
         try:
             if isinstance(raw, str):
-                return self._judge(*read_json(raw))
+                value, repairs = read_json(raw)
+                if type(value) is dict and self._schema.fits(value):
+                    return Accepted(value, tuple(repairs))
+                return self._judge(value, repairs)
             if isinstance(raw, bytes | bytearray | memoryview):
                 return self.read(decode_utf8(bytes(raw)))
             if isinstance(given, Mapping):

@@ -128,9 +128,9 @@ class SchemaNode:
 
     def surely_fits(self, value: Any) -> bool:
         """True if a value fits by its type, or an object by the types of its values, as most do; False says nothing."""
-        if type(value) is not dict or not self.flat:
-            return type(cast(object, value)) in self.simple
-        flat, keys = self.flat, cast(dict[str, Any], value)
+        flat, keys = self.flat, value
+        if type(value) is not dict or not flat:
+            return type(value) in self.simple
         for key, item in keys.items():
             if type(item) not in flat.get(key, ()):
                 return False

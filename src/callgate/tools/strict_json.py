@@ -9,7 +9,7 @@ The C scanner of ``json`` does the work; a detailed diagnosis happens only after
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from math import isfinite
@@ -56,8 +56,8 @@ def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
         raise _diagnosed(text)
     body = text.strip(BLANK)
     try:
-        value, end = (_decode if size <= MAX_DIGITS else _decode_long)(body)
-    except (ValueError, RecursionError):
+        value, end = (_decode if size <= MAX_DIGITS else _decode_long)(body, 0)
+    except (ValueError, RecursionError, StopIteration):
         raise _diagnosed(text) from None
     if end != len(body):
         raise _diagnosed(text)
@@ -140,11 +140,14 @@ def _whole(value: float) -> float:
     return int(value) if value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE else value
 
 
+_Scan = Callable[[str, int], tuple[Any, int]]
 # A text no longer than MAX_DIGITS cannot hold a longer number, and the C scanner converts integers faster by itself.
-_decode = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number).raw_decode
-_decode_long = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number, parse_int=_integer
-).raw_decode
+_decode: _Scan = cast(
+    Any, json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number)
+).scan_once
+_decode_long: _Scan = cast(
+    Any, json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number, parse_int=_integer)
+).scan_once
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 

@@ -25,7 +25,7 @@ def to_result(value: object, tool: str) -> Result:
     enums, paths, dates. A structured value is not repeated in ``details``; return a Result to fill those.
     """
     if type(value) is str:
-        return Result((Text(_sound(value)),))
+        return Result((Text(value if value.isascii() else _sound(value)),))
     if value is None:
         return Result()
     if isinstance(value, Result):

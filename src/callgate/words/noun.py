@@ -54,8 +54,8 @@ _FACTORY = _Factory()
 
 def _constructor(cls: type[Any]) -> Callable[..., Any]:
     twin = type(cls.__name__, (), {"__slots__": cls.__slots__})
-    known: dict[str, Any] = {"_twin": twin, "_new": object.__new__, "_FACTORY": _FACTORY}
-    parameters, lines = ["_kind"], ["_made = _new(_twin)"]
+    known: dict[str, Any] = {"_twin": twin, "_FACTORY": _FACTORY}
+    parameters, lines = ["_kind"], ["_made = _twin()"]
     for field in fields(cls):
         name, value = field.name, field.name
         if field.default_factory is not MISSING:
