@@ -4,43 +4,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.edits import TextEdit, from_edits
+from callgate.changes.edits import TextReplacement as Edit
+from callgate.changes.edits import from_edits
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
 
 
-def edited(before: bytes | None, *edits: TextEdit) -> ChangeSet:
+def edited(before: bytes | None, *edits: Edit) -> ChangeSet:
     return from_edits("f.py", before, edits, "Edit f.py", "Edit")
 
 
-def after(before: bytes | None, *edits: TextEdit) -> bytes:
+def after(before: bytes | None, *edits: Edit) -> bytes:
     (change,) = edited(before, *edits).files
     assert (change.path, change.before) == ("f.py", before)
     assert isinstance(change.after, bytes)
     return change.after
 
 
-def refusal(before: bytes, *edits: TextEdit) -> str:
+def refusal(before: bytes, *edits: Edit) -> str:
     with pytest.raises(ToolFailure) as failure:
         edited(before, *edits)
     return str(failure.value)
 
 
 def test_an_edit_replaces_its_one_place() -> None:
-    changes = edited(b"a = 1\nb = 2\n", TextEdit("b = 2", "b = 3"))
+    changes = edited(b"a = 1\nb = 2\n", Edit("b = 2", "b = 3"))
     file = FileChange("f.py", b"a = 1\nb = 2\n", b"a = 1\nb = 3\n")
     assert changes == ChangeSet("Edit f.py", (file,), "Edit", count=1)
 
 
 def test_edits_build_on_each_other_and_all_of_them_are_counted() -> None:
-    changes = edited(b"a a a\n", TextEdit("a", "b", all=True), TextEdit("b b b", "c"))
+    changes = edited(b"a a a\n", Edit("a", "b", all=True), Edit("b b b", "c"))
     assert (changes.files[0].after, changes.count) == (b"c\n", 4)
 
 
 def test_an_empty_old_text_fills_an_empty_or_a_missing_file() -> None:
-    assert after(b"", TextEdit("", "a\r\nb\n")) == b"a\r\nb\n"
-    assert after(None, TextEdit("", "new\n")) == b"new\n"
-    assert edited(None, TextEdit("", "new\n")).files[0].kind == "create"
+    assert after(b"", Edit("", "a\r\nb\n")) == b"a\r\nb\n"
+    assert after(None, Edit("", "new\n")) == b"new\n"
+    assert edited(None, Edit("", "new\n")).files[0].kind == "create"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
@@ -50,27 +51,27 @@ def test_an_empty_old_text_fills_an_empty_or_a_missing_file() -> None:
 def test_an_edit_keeps_the_form_of_the_file(end: str, typed: str, encoding: str, last: str) -> None:
     before = f"a{end}b{end}c{end}{last}".encode(encoding)
     expected = f"a{end}B{end}B{end}c{end}{last}".encode(encoding)
-    assert after(before, TextEdit(f"a{typed}b", f"a{typed}B{typed}B")) == expected
+    assert after(before, Edit(f"a{typed}b", f"a{typed}B{typed}B")) == expected
 
 
 def test_bytes_that_are_not_utf_8_survive_an_edit_beside_them() -> None:
-    assert after(b"caf\xe9 = 1\n", TextEdit("= 1", "= 2 # é")) == b"caf\xe9 = 2 # \xc3\xa9\n"
+    assert after(b"caf\xe9 = 1\n", Edit("= 1", "= 2 # é")) == b"caf\xe9 = 2 # \xc3\xa9\n"
 
 
 @pytest.mark.parametrize(
     ("before", "edit", "expected"),
     [
-        (b"a\r\nb\nc\r\n", TextEdit("a\nb\nc", "a\nB\nc"), b"a\r\nB\nc\r\n"),
-        (b"a\nb\r\nc\r\n", TextEdit("a\nb\nc", "a\nB\nc"), b"a\nB\r\nc\r\n"),
-        (b"a\nb\r\nc\n", TextEdit("b\nc", "x\ny\nc"), b"a\nx\r\ny\r\nc\n"),
-        (b"a\nb\r\nc\r\n", TextEdit("a", "x\ny"), b"x\r\ny\nb\r\nc\r\n"),
-        (b"a\nb\r\nc\n", TextEdit("a\nb", "a\nb\nd"), b"a\nb\nd\r\nc\n"),
-        (b"a\nb\r\nc\n", TextEdit("b\r\nc", ""), b"a\n\n"),
-        (b"a\r\nb\n", TextEdit("\nb", ""), b"a\n"),
-        (b"a\r\nb\nb\n", TextEdit("\nb", "-", all=True), b"a--\n"),
-        (b"a\r\n\r\n\n\nb", TextEdit("\n\n", "\n", all=True), b"a\r\n\nb"),
-        (b"x\r\ny\n", TextEdit("y", "1%\r2%\n3%"), b"x\r\n1%\r2%\r\n3%\n"),
-        (b"1%\r2%\nend\n", TextEdit("1%\r2%", "3%"), b"3%\nend\n"),
+        (b"a\r\nb\nc\r\n", Edit("a\nb\nc", "a\nB\nc"), b"a\r\nB\nc\r\n"),
+        (b"a\nb\r\nc\r\n", Edit("a\nb\nc", "a\nB\nc"), b"a\nB\r\nc\r\n"),
+        (b"a\nb\r\nc\n", Edit("b\nc", "x\ny\nc"), b"a\nx\r\ny\r\nc\n"),
+        (b"a\nb\r\nc\r\n", Edit("a", "x\ny"), b"x\r\ny\nb\r\nc\r\n"),
+        (b"a\nb\r\nc\n", Edit("a\nb", "a\nb\nd"), b"a\nb\nd\r\nc\n"),
+        (b"a\nb\r\nc\n", Edit("b\r\nc", ""), b"a\n\n"),
+        (b"a\r\nb\n", Edit("\nb", ""), b"a\n"),
+        (b"a\r\nb\nb\n", Edit("\nb", "-", all=True), b"a--\n"),
+        (b"a\r\n\r\n\n\nb", Edit("\n\n", "\n", all=True), b"a\r\n\nb"),
+        (b"x\r\ny\n", Edit("y", "1%\r2%\n3%"), b"x\r\n1%\r2%\r\n3%\n"),
+        (b"1%\r2%\nend\n", Edit("1%\r2%", "3%"), b"3%\nend\n"),
     ],
     ids=[
         "kept",
@@ -86,7 +87,7 @@ def test_bytes_that_are_not_utf_8_survive_an_edit_beside_them() -> None:
         "inside-a-line",
     ],
 )
-def test_a_file_with_mixed_line_ends_is_edited_with_plain_ones(before: bytes, edit: TextEdit, expected: bytes) -> None:
+def test_a_file_with_mixed_line_ends_is_edited_with_plain_ones(before: bytes, edit: Edit, expected: bytes) -> None:
     assert after(before, edit) == expected
 
 
@@ -102,8 +103,8 @@ def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str
     context = "\n".join(text for text, _ in texts)
     texts[number][0] = "new"
     expected = "".join(text + end for text, end in texts).encode()
-    assert after(before.encode(), TextEdit("old", "new")) == expected
-    assert after(before.encode(), TextEdit(context, context.replace("old", "new"))) == expected
+    assert after(before.encode(), Edit("old", "new")) == expected
+    assert after(before.encode(), Edit(context, context.replace("old", "new"))) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,44 +128,44 @@ def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str
 def test_a_text_that_is_not_there_is_said_with_the_place_that_comes_nearest(
     before: bytes, old: str, words: str
 ) -> None:
-    said = refusal(before, TextEdit(old, "new"))
+    said = refusal(before, Edit(old, "new"))
     assert said.startswith("f.py: the text to replace was not found. ")
     assert said.endswith(words)
 
 
 def test_a_text_at_several_places_is_refused_with_their_lines() -> None:
     said = "f.py: the text to replace stands at 2 places (lines 1, 3); give more of the text around the one"
-    assert refusal(b"a\nb\na\n", TextEdit("a", "c")).startswith(said)
-    assert "7 places (lines 1, 2, 3, 4, 5, …)" in refusal(b"a\n" * 7, TextEdit("a", "c"))
-    assert "more than 100 places (lines 1, 1, 1, 1, 1, …)" in refusal(b"a" * 200, TextEdit("a", "c"))
-    assert "(lines 1, 2)" in refusal(b"a\r\na\n", TextEdit("a", "c"))
+    assert refusal(b"a\nb\na\n", Edit("a", "c")).startswith(said)
+    assert "7 places (lines 1, 2, 3, 4, 5, …)" in refusal(b"a\n" * 7, Edit("a", "c"))
+    assert "more than 100 places (lines 1, 1, 1, 1, 1, …)" in refusal(b"a" * 200, Edit("a", "c"))
+    assert "(lines 1, 2)" in refusal(b"a\r\na\n", Edit("a", "c"))
 
 
 def test_places_that_overlap_are_several_places() -> None:
-    assert "2 places" in refusal(b"aaa", TextEdit("aa", "b"))
-    assert after(b"aaa", TextEdit("aa", "b", all=True)) == b"ba"
-    assert edited(b"aaaa", TextEdit("aa", "b", all=True)).count == 2
+    assert "2 places" in refusal(b"aaa", Edit("aa", "b"))
+    assert after(b"aaa", Edit("aa", "b", all=True)) == b"ba"
+    assert edited(b"aaaa", Edit("aa", "b", all=True)).count == 2
 
 
 @pytest.mark.parametrize(
     ("before", "edits", "words"),
     [
-        (b"a\n", [TextEdit("a", "a")], "f.py: the old and the new text are the same"),
-        (b"a\r\n", [TextEdit("a\r\n", "a\n")], "f.py: the old and the new text are the same"),
-        (b"a\n", [TextEdit("", "b")], "f.py: the old text is empty, but the file is not"),
-        (b"a\n", [TextEdit("a", "b"), TextEdit("x", "y")], "f.py, edit 2 of 2: the text to replace was not found"),
-        (b"a\n", [TextEdit("a", "b"), TextEdit("b", "a")], "f.py: the edits leave the file as it is"),
+        (b"a\n", [Edit("a", "a")], "f.py: the old and the new text are the same"),
+        (b"a\r\n", [Edit("a\r\n", "a\n")], "f.py: the old and the new text are the same"),
+        (b"a\n", [Edit("", "b")], "f.py: the old text is empty, but the file is not"),
+        (b"a\n", [Edit("a", "b"), Edit("x", "y")], "f.py, edit 2 of 2: the text to replace was not found"),
+        (b"a\n", [Edit("a", "b"), Edit("b", "a")], "f.py: the edits leave the file as it is"),
         (b"a\n", [], "f.py: the edits leave the file as it is"),
-        (b"a\0", [TextEdit("a", "b")], "f.py: this is not a text file"),
-        (b"a\n", [TextEdit("a", "\ud83d")], "f.py: \\ud83d is half a character and cannot be written as utf-8"),
-        ("a".encode("utf-16"), [TextEdit("a", "\udce9")], "f.py: \\xe9 is half a character"),
+        (b"a\0", [Edit("a", "b")], "f.py: this is not a text file"),
+        (b"a\n", [Edit("a", "\ud83d")], "f.py: \\ud83d is half a character and cannot be written as utf-8"),
+        ("a".encode("utf-16"), [Edit("a", "\udce9")], "f.py: \\xe9 is half a character"),
     ],
     ids=["same", "same-but-for-ends", "empty-old", "second", "back-again", "none", "binary", "half", "utf-16"],
 )
-def test_what_cannot_be_made_is_refused(before: bytes, edits: list[TextEdit], words: str) -> None:
+def test_what_cannot_be_made_is_refused(before: bytes, edits: list[Edit], words: str) -> None:
     assert refusal(before, *edits).startswith(words)
 
 
 def test_large_content_is_not_edited() -> None:
     with pytest.raises(ToolFailure, match=r"f\.py: the file is too large to edit \(2000000 bytes\)"):
-        from_edits("f.py", Stored("00" * 32, 2_000_000, "kept"), [TextEdit("a", "b")], "", "")
+        from_edits("f.py", Stored("00" * 32, 2_000_000, "kept"), [Edit("a", "b")], "", "")

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from callgate.host.applying import apply_changes
-from callgate.host.beneath import open_beneath
+from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.policy.paths import parse_path_pattern
 from callgate.policy.protected import What, danger
@@ -133,14 +133,13 @@ def outcome_of_reading(world: World) -> str:
     if said != "allow":
         return said
     target = world.root / world.path
-    top = os.open(world.root, os.O_RDONLY | os.O_DIRECTORY)
+    real = Path(Resolver(world.root).walk(world.path).resolved)
     try:
-        with as_nobody(world.root):
-            file = open(open_beneath(top, world.path, os.O_RDONLY), "rb")  # noqa: SIM115
+        parts = real.parent.relative_to(world.root).parts
+        with OpenFolder.held(str(world.root)) as top, as_nobody(world.root), top.below(parts) as folder:
+            file = open(folder.opened(real.name), "rb")  # noqa: SIM115
     except PermissionError:
         return "error"
-    finally:
-        os.close(top)
     with file:
         before = file.read(1_000)
     if target.stat().st_size > 1_000:

@@ -16,7 +16,7 @@ _FEW, _MANY = 5, 100
 
 
 @noun
-class TextEdit:
+class TextReplacement:
     """Text to be replaced, at its one place or with ``all`` wherever it stands."""
 
     old: str
@@ -24,7 +24,7 @@ class TextEdit:
     all: bool = False
 
 
-def from_edits(path: str, before: Content | None, edits: Sequence[TextEdit], label: str, tool: str) -> ChangeSet:
+def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacement], label: str, tool: str) -> ChangeSet:
     """The edits one after the other, each on what the last one left, with the encoding and line ends of the file kept.
 
     In the edits "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills a file that is empty
@@ -55,7 +55,7 @@ def _bytes(text: str, form: TextForm, path: str) -> bytes:
         raise ToolFailure(f"{path}: {half} is half a character and cannot be written as {form.encoding}") from error
 
 
-def _edited(text: str, edit: TextEdit, form: TextForm, where: str) -> tuple[str, int]:
+def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tuple[str, int]:
     """The text after one edit, and how many places it changed."""
     mixed = form.newline == "mixed"
     old, new = (_plain(part, form) for part in (edit.old, edit.new))

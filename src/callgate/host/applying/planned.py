@@ -66,8 +66,11 @@ def planned_files(changes: ChangeSet, resolver: Resolver) -> list[PlannedFile]:
 
 
 def _planned(place: tuple[str, Parts, str], leaving: FileChange | None, arriving: FileChange | None) -> PlannedFile:
+    path, folder, name = place
     return PlannedFile(
-        *place,
+        path=path,
+        folder=folder,
+        name=name,
         before=None if leaving is None else leaving.before,
         after=None if arriving is None else arriving.after,
         link_before=leaving is not None and leaving.link,

@@ -88,9 +88,10 @@ def _settle(files: "list[_CutFile]", *, back: bool) -> tuple[bool, list[str]]:
     forward = finishable and (not undoable or all_new or not left) and not (back and undoable)
     for each, state in states:
         if forward and state == "old":
-            each.finish()
+            with each.swap.opened() as folder:
+                each.swap.commit(folder)
         elif not forward and state == "new" and each.can_undo():
-            each.undo()
+            each.swap.undo()
         elif not forward and state == "new":
             left.append(f"{each.path}: what it was is not kept any more")
     return forward, left
@@ -104,9 +105,9 @@ class _CutFile:
     """One file of an apply that was cut short: what the journal says of it, and what is there."""
 
     def __init__(self, noted: dict[str, Any], top: OpenFolder) -> None:
-        self.swap = Swap(top, tuple(noted["folder"]), noted["name"], noted["staged"], noted["backup"])
-        self._before: str | None = noted["before"]
-        self._after: str | None = noted["after"]
+        names = {key: noted[key] for key in ("name", "staged", "backup", "before", "after")}
+        self.swap = Swap(top=top, folder=tuple(noted["folder"]), **names)
+        self._before, self._after = self.swap.before, self.swap.after
 
     @property
     def path(self) -> str:
@@ -134,22 +135,6 @@ class _CutFile:
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after
         return self._hash(self.swap.backup) == self._before
-
-    def finish(self) -> None:
-        with self.swap.opened() as folder:
-            if self._after is None:
-                self.swap.remove(folder)
-            elif self._before is None:
-                self.swap.create(folder)
-            else:
-                self.swap.replace(folder)
-
-    def undo(self) -> None:
-        with self.swap.opened() as folder:
-            if self._before is not None:
-                self.swap.put_back(folder)
-            elif self._after is not None:
-                self.swap.remove(folder)
 
     def _hash(self, name: str) -> str | None:
         """None where there is no file; anything but files and links gets a text that is no hash."""

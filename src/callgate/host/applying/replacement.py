@@ -37,7 +37,15 @@ class FileReplacement:
 
     def __init__(self, plan: PlannedFile, top: OpenFolder, token: str) -> None:
         self.plan = plan
-        self.swap = Swap(top, plan.folder, plan.name, f".callgate-{token}.new", f".callgate-{token}.old")
+        self.swap = Swap(
+            top=top,
+            folder=plan.folder,
+            name=plan.name,
+            staged=f".callgate-{token}.new",
+            backup=f".callgate-{token}.old",
+            before=digest(plan.before),
+            after=digest(plan.after),
+        )
         self.like: FileReplacement = self
         self._found: _Found | None = None
         self._attributes: dict[str, bytes] = {}
@@ -133,37 +141,19 @@ class FileReplacement:
         with self.swap.opened() as folder:
             if self.plan.before is not None and _Found.of(folder.status(self.plan.name)) != self._found:
                 raise OSError("it was changed by another program just now")
-            if self.plan.before is None:
-                self.swap.create(folder)
-            elif self.plan.after is None:
-                self.swap.remove(folder)
-            else:
-                self.swap.replace(folder)
+            self.swap.commit(folder)
 
     def undo(self) -> bool:
         try:
-            with self.swap.opened() as folder:
-                if self.plan.before is not None:
-                    self.swap.put_back(folder)
-                elif self.plan.after is not None:
-                    self.swap.remove(folder)
+            self.swap.undo()
         except OSError:
             return False
         return True
 
     def journal_entry(self) -> dict[str, Any]:
         """The file as recovery needs it, with the mode that an undo of the whole change puts back."""
-        plan = self.plan
-        return {
-            "path": plan.path,
-            "folder": list(plan.folder),
-            "name": plan.name,
-            "staged": self.swap.staged,
-            "backup": self.swap.backup,
-            "before": digest(plan.before),
-            "after": digest(plan.after),
-            "mode": self.mode,
-        }
+        names = {key: getattr(self.swap, key) for key in ("folder", "name", "staged", "backup", "before", "after")}
+        return {**names, "path": self.plan.path, "mode": self.mode}
 
 
 def _take_over(found: _Found | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:

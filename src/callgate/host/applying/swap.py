@@ -11,27 +11,48 @@ from callgate.host.applying.planned import Parts
 from callgate.host.beneath import OpenFolder
 from callgate.host.files import sync_folder
 from callgate.words.changes import Stored
+from callgate.words.noun import noun
 
 _CHUNK = 1 << 20
 
 
+@noun
 class Swap:
     """A file's name in its folder, beside it the name of its new content (``staged``) and of its old one (``backup``).
+    ``before`` and ``after`` are the hashes of the two; None where there is no file.
 
     Every operation opens the folder anew beneath the workspace, over no link.
     """
 
-    def __init__(self, top: OpenFolder, folder: Parts, name: str, staged: str, backup: str) -> None:
-        self.top = top
-        self.folder = folder
-        self.name = name
-        self.staged = staged
-        self.backup = backup
+    top: OpenFolder
+    folder: Parts
+    name: str
+    staged: str
+    backup: str
+    before: str | None
+    after: str | None
 
     def opened(self) -> AbstractContextManager[OpenFolder]:
         return self.top.below(self.folder)
 
-    def create(self, folder: OpenFolder) -> None:
+    def commit(self, folder: OpenFolder) -> None:
+        """Make the file new."""
+        if self.after is None:
+            os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
+        elif self.before is None:
+            self._create(folder)
+        else:
+            _rename(folder, self.staged, self.name)
+
+    def undo(self) -> None:
+        """Make the file old again."""
+        with self.opened() as folder:
+            if self.before is not None:
+                _rename(folder, self.backup, self.name)
+            elif self.after is not None:
+                os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
+
+    def _create(self, folder: OpenFolder) -> None:
         """Give the staged content its name by a hard link, which unlike a rename never replaces a file that appeared
         meanwhile; by a rename where there are no hard links."""
         staged, name, at = folder.of(self.staged), folder.of(self.name), folder.descriptor
@@ -44,15 +65,6 @@ class Swap:
                 folder.status(self.name)
                 raise
             _rename(folder, self.staged, self.name)
-
-    def replace(self, folder: OpenFolder) -> None:
-        _rename(folder, self.staged, self.name)
-
-    def put_back(self, folder: OpenFolder) -> None:
-        _rename(folder, self.backup, self.name)
-
-    def remove(self, folder: OpenFolder) -> None:
-        os.unlink(folder.of(self.name), dir_fd=folder.descriptor)
 
     def tidy_up(self) -> bool:
         """Remove the staged content and the backup; False if one of them is still there."""

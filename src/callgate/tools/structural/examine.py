@@ -5,13 +5,12 @@ that is not an ``Exception``; ``examine`` returns a value whatever happens.
 """
 
 import errno
-import os
 import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from callgate.host.beneath import open_beneath
+from callgate.host.beneath import OpenFolder
 from callgate.tools.structural.embedded import HOST, embedded
 from callgate.tools.structural.files import SourceFile
 from callgate.tools.structural.source import SourceText, SpanEdit, apart, span
@@ -120,7 +119,8 @@ def _read(request: ScanRequest, file: SourceFile) -> bytes:
     if file.size > most:
         raise too_big
     try:
-        with open(open_beneath(request.root, file.path, os.O_RDONLY, links="refuse"), "rb") as opened:
+        *folders, name = file.path.split("/")
+        with OpenFolder.held(request.root) as top, top.below(folders) as at, open(at.opened(name), "rb") as opened:
             data = opened.read(most + 1)
     except OSError as error:
         raise _Refused("link" if error.errno == errno.ELOOP else "unreadable", error.strerror or str(error)) from None
