@@ -270,16 +270,6 @@ def test_what_is_ignored_is_told_with_the_reason(person: Person) -> None:
 
 
 @pytest.mark.spec("GATE-1")
-def test_an_allow_rule_of_a_repository_that_cannot_be_read_is_named(person: Person) -> None:
-    person.project('[permissions]\nallow = ["Bash(ls"]\ndeny = ["Bash(rm:*)"]')
-    person.project('[permissions]\nallow = [\n"Bash(ls)",\n"Bsh(ls)"]', "settings.local.toml")
-    out = " ".join(person.good("policy", "check").out.split())
-    assert "settings.toml:2: the allow rule Bash(ls cannot be read: the closing bracket is missing, at" in out
-    assert "settings.local.toml:4: the allow rule Bsh(ls) cannot be read: tools are named exactly: did you mean" in out
-    assert "4 notes" in out
-
-
-@pytest.mark.spec("GATE-1")
 def test_a_rule_that_is_hardly_meant_that_way_is_noted_and_closes_nothing(person: Person) -> None:
     person.user('[permissions]\nallow = ["Bash(git*)", "Bash(* --version)"]\ndeny = ["Edit(*.{ts,tsx})"]')
     out = " ".join(person.good("policy", "check").out.split())

@@ -14,7 +14,7 @@ import pytest
 
 from callgate.policy import json_store
 from callgate.policy.answer_rules import why_not_narrower
-from callgate.policy.json_store import set_record_aside, write_record
+from callgate.policy.json_store import write_record
 from callgate.policy.memory import Memory, Remembered
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern, Scope
 from callgate.words.errors import UsageError
@@ -304,25 +304,10 @@ def test_a_damaged_file_allows_nothing_and_closes_the_gate(tmp_path: Path, memor
     (fault,) = memory.faults()
     assert fault.origin == Origin("remembered", str(file))
     assert fault.text.startswith("these remembered answers cannot be used: the file is ")
-    assert fault.text.endswith("Mend it, or set it aside")
-    with pytest.raises(UsageError, match="mend it, or set it aside"):
+    assert fault.text.endswith("Mend it, or remove it")
+    with pytest.raises(UsageError, match="mend it, or remove it"):
         memory.add(policy("project", tool="Edit"))
     assert file.read_bytes() == data
-
-
-@pytest.mark.spec("GATE-2")
-def test_a_damaged_file_is_set_aside_by_the_person_and_kept(tmp_path: Path, memory: Memory) -> None:
-    memory.add(policy("project"))
-    file = only_file(tmp_path)
-    user = memory.add(policy("user"))
-    file.write_bytes(b"precious")
-    (aside,) = memory.set_aside()
-    assert aside.name.startswith(file.name)
-    assert aside.suffix == ".broken"
-    assert aside.read_bytes() == b"precious"
-    assert memory.faults() == ()
-    assert memory.policies() == (user,)
-    assert memory.set_aside() == ()
 
 
 def test_a_file_that_leads_elsewhere_or_is_none_is_damage(tmp_path: Path, memory: Memory) -> None:
@@ -367,11 +352,6 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path, memory: 
     with pytest.raises(UsageError, match="cannot be written"):
         write_record(folder / "user.json", {})
     assert [path.name for path in folder.iterdir()] == ["user.json"]
-
-
-def test_a_file_that_cannot_be_moved_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be moved: No such file"):
-        set_record_aside(tmp_path / "none")
 
 
 def test_a_system_without_locks_does_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

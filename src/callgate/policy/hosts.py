@@ -58,12 +58,11 @@ class HostPattern:
         return name.endswith(f".{self.name}") if self.below else name == self.name
 
 
-def host_pattern(text: str, *, star: bool = False, suffix: bool = False) -> HostPattern:
+def host_pattern(text: str, *, star: bool = False) -> HostPattern:
     """Parses a rule's host: ``example.com`` (that host alone), ``*.example.com`` (those beneath it), an address, each
     with ``:port`` for another port than those of the web. ValueError says what is wrong.
 
     With ``star`` it may be ``*``, every host: for a person's own settings, not for a file that a repository brings.
-    With ``suffix`` it may be ``*.com``. A rule that forbids may always have both.
     """
     if text == "*":
         if star:
@@ -78,7 +77,7 @@ def host_pattern(text: str, *, star: bool = False, suffix: bool = False) -> Host
     name, port = found
     if below and _is_address(name):
         raise ValueError(f"{text!r}: nothing is beneath an address")
-    if below and not suffix and is_public_suffix(name):
+    if below and is_public_suffix(name):
         raise ValueError(f"{text!r}: anybody can have a name beneath {name}; write which ones are meant")
     return HostPattern(name, below, port)
 

@@ -65,16 +65,6 @@ def write_record(file: Path, value: dict[str, Any]) -> None:
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from error
 
 
-def set_record_aside(file: Path) -> Path:
-    """Take it out of the way without losing it, and say where it is now. UsageError when it cannot be moved."""
-    aside = file.with_name(f"{file.name}.{os.urandom(4).hex()}.broken")
-    try:
-        os.rename(file, aside)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be moved: {error.strerror or error}") from error
-    return aside
-
-
 @contextmanager
 def one_at_a_time(file: Path) -> Generator[None]:
     """Locks the record against changes by other processes. Reading needs no lock: it finds the old or the new."""

@@ -2,7 +2,7 @@
 
 They are kept in the person's own data folder, those for one project too: a repository cannot bring its own. A file
 that is damaged fails closed. Its allows count no more, and since there may have been a deny or an ask in it, there is
-a fault, which closes the gate until the person sets the file aside (``set_aside``) and so gives up what it said.
+a fault, which closes the gate until the person mends or removes the file.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Literal
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.policy.entries import SettingsFault
-from callgate.policy.json_store import Damaged, one_at_a_time, read_record, set_record_aside, write_record
+from callgate.policy.json_store import Damaged, one_at_a_time, read_record, write_record
 from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -66,7 +66,7 @@ class Memory:
             try:
                 self._read(scope)
             except Damaged as error:
-                text = f"these remembered answers cannot be used: the file {error}. Mend it, or set it aside"
+                text = f"these remembered answers cannot be used: the file {error}. Mend it, or remove it"
                 found.append(SettingsFault(text, Origin("remembered", str(file))))
         return tuple(found)
 
@@ -94,17 +94,6 @@ class Memory:
         _check_moments(policy)
         return self._change(id, policy)
 
-    def set_aside(self) -> tuple[Path, ...]:
-        """Move damaged files out of the way, and say where they are now. What they said is given up."""
-        moved: list[Path] = []
-        for scope, file in self._files.items():
-            with one_at_a_time(file):
-                try:
-                    self._read(scope)
-                except Damaged:
-                    moved.append(set_record_aside(file))
-        return tuple(moved)
-
     def _change(self, id: str, policy: ApprovalPolicy | None) -> Remembered:
         """The answer with this id as it is afterwards, or, where None takes it out, as it was."""
         for scope in self._files:
@@ -124,7 +113,7 @@ class Memory:
         try:
             return self._read(scope)
         except Damaged as error:
-            raise UsageError(f"{self._files[scope]} {error}: mend it, or set it aside") from None
+            raise UsageError(f"{self._files[scope]} {error}: mend it, or remove it") from None
 
     def _read(self, scope: KeptScope) -> list[Remembered]:
         data = read_record(self._files[scope])

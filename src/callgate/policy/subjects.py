@@ -323,10 +323,6 @@ class Subject:
         return danger(place, way, root=self.root, home=self.home)
 
     @property
-    def reads_files(self) -> bool:
-        return "reads" in self.declared.kinds
-
-    @property
     def edits_files(self) -> bool:
         """True if the tool is one that changes files: it declares where, or shows its change first."""
         return "writes" in self.declared.kinds or self.case.tool.previews

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
 from time import time
 from typing import Any
 
@@ -21,7 +20,6 @@ from callgate.policy.explain import Explanation, explain
 from callgate.policy.hints import hint
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.protocol import UNTOLD
-from callgate.policy.layers import read_repository
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rules import Rulebook, make_rule, parse_rule
 from callgate.policy.trust import Trust
@@ -87,17 +85,7 @@ class WorkspacePolicy:
             for hook in self.config.hooks
             if hook.event in UNTOLD
         )
-        return (*self.config.notes, *unused, *useless, *untold, *self._misspelt(), *self._doubtful())
-
-    def _misspelt(self) -> Iterator[SettingsFault]:
-        """Allow rules of the repository are ignored as a whole, so nothing else says which of them cannot be read."""
-        for settings in read_repository(self.config.root):
-            for line in settings.rules:
-                if line.effect == "allow":
-                    try:
-                        make_rule("allow", line.text, line.origin, root=self._root, home=self._home)
-                    except ValueError as error:
-                        yield SettingsFault(f"the allow rule {line.text} cannot be read: {error}", line.origin)
+        return (*self.config.notes, *unused, *useless, *untold, *self._doubtful())
 
     def _doubtful(self) -> Iterator[SettingsFault]:
         for rule in self.rulebook.rules:
@@ -171,10 +159,6 @@ class WorkspacePolicy:
         memory = self._memory()
         found = self._find(memory, id)
         return self._answer(memory.replace(id, replace(found.policy, expires_at=at)))
-
-    def set_aside(self) -> tuple[Path, ...]:
-        """Give up answers that cannot be read any more; where their files are now."""
-        return self._memory().set_aside()
 
     def _memory(self) -> Memory:
         memory = self.config.memory()

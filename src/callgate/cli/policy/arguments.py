@@ -167,14 +167,8 @@ def _add_revoke(policy: Group) -> None:
         "forget remembered answers",
         f"Forgets these answers, all or, if one of the ids is not known, none. {_KEPT}",
         "callgate policy revoke 3fa2c1",
-        "callgate policy revoke --damaged",
     )
-    parser.add_argument("ids", metavar="ID", nargs="*", help="as `callgate policy list` shows it")
-    parser.add_argument(
-        "--damaged",
-        action="store_true",
-        help="give up answers that cannot be read any more, and close the gate: their files are set aside",
-    )
+    parser.add_argument("ids", metavar="ID", nargs="+", help="as `callgate policy list` shows it")
     _add_root(parser)
 
 
@@ -218,8 +212,6 @@ def check_policy(path: str, parser: Parser, options: Namespace) -> None:
     """Checks that need more than one option."""
     if path == "policy decide" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
-    if path == "policy revoke" and bool(options.ids) is options.damaged:
-        parser.error("say which: the ids of answers, or --damaged")
     if path == "policy explain":
         names = [name for name, _ in options.argument]
         twice = next((name for name in names if names.count(name) > 1), None)

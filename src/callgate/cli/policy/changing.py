@@ -21,13 +21,8 @@ def add(options: Namespace) -> int:
 
 
 def revoke(options: Namespace) -> int:
-    policy = WorkspacePolicy(options.root)
-    if options.damaged:
-        aside = policy.set_aside()
-        _say([f"set aside: {path}" for path in aside] or ["no file is damaged"])
-    else:
-        revoked = policy.revoke(options.ids)
-        _say(f"revoked {each.id}: {each.policy.effect} {each.covers}" for each in revoked)
+    revoked = WorkspacePolicy(options.root).revoke(options.ids)
+    _say(f"revoked {each.id}: {each.policy.effect} {each.covers}" for each in revoked)
     return 0
 
 

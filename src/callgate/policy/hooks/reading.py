@@ -5,6 +5,7 @@ guess; ``null`` is the same as leaving a field out. Unknown fields are named to 
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 from callgate.host.processes import Finished
@@ -19,7 +20,27 @@ LARGEST = 256 * 1024
 
 _BLOCKED = "blocked by a hook that gave no reason"
 _STOPPED = "a hook stopped the work"
-_TOP = ("continue", "stopReason", "systemMessage", "decision", "reason", "hookSpecificOutput")
+_Kind = type | tuple[str, ...] | None
+"""The type of a field, or its words; None is a field that is known and not read."""
+_TOP: Mapping[str, _Kind] = {
+    **dict.fromkeys(("stopReason", "systemMessage", "reason"), str),
+    "decision": ("block", "approve"),
+    "continue": bool,
+    "hookSpecificOutput": dict,
+    "suppressOutput": None,  # what hooks say is always on record
+}
+_OWN: Mapping[str, _Kind] = {
+    **dict.fromkeys(("hookEventName", "permissionDecisionReason", "additionalContext"), str),
+    "permissionDecision": ("allow", "ask", "deny"),
+    "updatedInput": dict,
+    "decision": dict,
+}
+_CHOICE: Mapping[str, _Kind] = {"behavior": ("allow", "deny"), "message": str, "updatedInput": dict, "interrupt": bool}
+_FOR_ONE_EVENT = {
+    **dict.fromkeys(("permissionDecision", "permissionDecisionReason", "updatedInput"), "PreToolUse"),
+    "decision": "PermissionRequest",
+}
+_NAMES = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 
@@ -97,92 +118,59 @@ def _no_constant(_name: str) -> object:
 def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
     """The answer that a JSON value says."""
     try:
-        return _answer(event, _Fields("", said))
+        return _answer(event, said)
     except _Wrong as wrong:
         return HookFailure(f"gave an answer that cannot be read: {wrong}")
 
 
-class _Fields:
-    """A JSON object that is read field by field; ``rest`` are the fields that were not read."""
-
-    def __init__(self, path: str, value: object) -> None:
-        if not isinstance(value, dict):
-            raise _Wrong(f"{path or 'it'} must be an object, not {_name(value)}")
-        self._path = path
-        self._left = {key: field for key, field in cast(dict[str, object], value).items() if field is not None}
-
-    def of(self, name: str, kind: type, words: str) -> Any:
-        """The field, or None when it is not there."""
-        value = self._left.pop(name, None)
-        if value is not None and not isinstance(value, kind):
-            raise _Wrong(f"{self._named(name)} must be {words}, not {_name(value)}")
-        return value
-
-    def text(self, name: str) -> str:
-        return cut_text(self.of(name, str, "text") or "")
-
-    def flag(self, name: str) -> bool | None:
-        return self.of(name, bool, "true or false")
-
-    def one_of(self, name: str, *words: str) -> Any:
-        value = self.of(name, str, f"one of {', '.join(words)}")
-        if value is not None and value not in words:
-            raise _Wrong(f"{self._named(name)} must be one of {', '.join(words)}")
-        return value
-
-    def object(self, name: str) -> "dict[str, Any] | None":
-        return self.of(name, dict, "an object")
-
-    def fields(self, name: str) -> "_Fields":
-        return _Fields(self._named(name), self.object(name) or {})
-
-    def only_for(self, event: str, wanted: str, *names: str) -> None:
-        """These fields mean something for one event alone."""
-        for name in names:
-            if name in self._left and event != wanted:
-                raise _Wrong(f"{self._named(name)} means nothing for {event}")
-
-    def drop(self, name: str) -> None:
-        self._left.pop(name, None)
-
-    @property
-    def rest(self) -> tuple[str, ...]:
-        return tuple(self._named(name) for name in self._left)
-
-    def _named(self, name: str) -> str:
-        return f"{self._path}.{name}" if self._path else name
+def _fields(path: str, value: object, known: Mapping[str, _Kind], unknown: list[str]) -> dict[str, Any]:
+    """The known fields of a JSON object that are not null; the names of all others are added to ``unknown``."""
+    if not isinstance(value, dict):
+        raise _Wrong(f"{path or 'it'} must be an object, not {_name(value)}")
+    found: dict[str, Any] = {}
+    for key, field in cast(dict[str, object], value).items():
+        named = f"{path}.{key}" if path else key
+        wanted = known.get(key, object)
+        if field is None or wanted is None:
+            continue
+        if isinstance(wanted, tuple) and field not in wanted:
+            what = "" if isinstance(field, str) else f", not {_name(field)}"
+            raise _Wrong(f"{named} must be one of {', '.join(wanted)}{what}")
+        if isinstance(wanted, type) and not isinstance(field, wanted):
+            raise _Wrong(f"{named} must be {_NAMES[wanted]}, not {_name(field)}")
+        if wanted is object:
+            unknown.append(named)
+        found[key] = cut_text(field) if isinstance(field, str) else field
+    return found
 
 
-def _answer(event: str, top: _Fields) -> HookAnswer:
-    goes_on, stop, message = top.flag("continue"), top.text("stopReason"), top.text("systemMessage")
-    top.drop("suppressOutput")  # what hooks say is always on record
-    plain, reason = top.one_of("decision", "block", "approve"), top.text("reason")
-    own = top.fields("hookSpecificOutput")
-    if own.of("hookEventName", str, "text") not in (None, event):
+def _answer(event: str, said: object) -> HookAnswer:
+    unknown: list[str] = []
+    top = _fields("", said, _TOP, unknown)
+    own = _fields("hookSpecificOutput", top.get("hookSpecificOutput", {}), _OWN, unknown)
+    if own.get("hookEventName", event) != event:
         raise _Wrong(f"hookSpecificOutput.hookEventName is not {event}, which it was asked about")
-    own.only_for(event, "PreToolUse", "permissionDecision", "permissionDecisionReason", "updatedInput")
-    own.only_for(event, "PermissionRequest", "decision")
-    choice = own.fields("decision")
-    permission, why = own.one_of("permissionDecision", "allow", "ask", "deny"), own.text("permissionDecisionReason")
-    behavior, note = choice.one_of("behavior", "allow", "deny"), choice.text("message")
-    interrupts = choice.flag("interrupt")
-    changed, changed_too = own.object("updatedInput"), choice.object("updatedInput")
-    context = own.text("additionalContext")
-    said: list[tuple[Effect | None, str]] = [
-        (_PLAINLY.get(plain), reason),
-        (permission, why or reason),
-        (behavior, note or reason),
-    ]
-    verdict, because = strictest(said)
-    unknown = ", ".join((*top.rest, *own.rest, *choice.rest))
-    notes = (message, unknown and f"said what nobody here understands: {unknown[:200]}")
+    for name, wanted in _FOR_ONE_EVENT.items():
+        if name in own and event != wanted:
+            raise _Wrong(f"hookSpecificOutput.{name} means nothing for {event}")
+    choice = _fields("hookSpecificOutput.decision", own.get("decision", {}), _CHOICE, unknown)
+    reason, behavior = top.get("reason", ""), choice.get("behavior")
+    verdict, because = strictest(
+        [
+            (_PLAINLY.get(top.get("decision", "")), reason),
+            (own.get("permissionDecision"), own.get("permissionDecisionReason") or reason),
+            (behavior, choice.get("message") or reason),
+        ]
+    )
+    stops = top.get("continue") is False or (choice.get("interrupt") and behavior == "deny")
+    notes = (top.get("systemMessage"), unknown and f"said what nobody here understands: {', '.join(unknown)[:200]}")
     return HookAnswer(
-        verdict,
-        (because or _BLOCKED) if verdict == "deny" else because,
-        changed_too if changed is None else changed,
-        context,
-        (stop or because or _STOPPED) if goes_on is False or (interrupts and behavior == "deny") else None,
-        tuple(note for note in notes if note),
+        verdict=verdict,
+        reason=(because or _BLOCKED) if verdict == "deny" else because,
+        arguments=own.get("updatedInput", choice.get("updatedInput")),
+        context=own.get("additionalContext", ""),
+        stop=(top.get("stopReason") or because or _STOPPED) if stops else None,
+        shown=tuple(note for note in notes if note),
     )
 
 
@@ -202,11 +190,4 @@ def cut_text(text: str) -> str:
 
 
 def _name(value: object) -> str:
-    names: dict[type, str] = {
-        dict: "an object",
-        list: "a list",
-        str: "text",
-        bool: "true or false",
-        type(None): "null",
-    }
-    return names.get(type(value), "a number")
+    return _NAMES.get(type(value), "a number")
