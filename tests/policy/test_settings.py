@@ -282,7 +282,7 @@ def test_a_number_that_python_does_not_read_is_no_toml(tmp_path: Path) -> None:
         ("[permissions]\ndent = []", 2, "there is no setting 'permissions.dent': did you mean deny?"),
         ("[permissions]\ndefaultMode = 'x'", 2, "there is no setting 'permissions.defaultMode': known here: allow,"),
         ("[permissions]\nask = [\n1]", 3, "a rule is a text or a table, not 1"),
-        ("[permissions]\nask = [\n'']", 3, "permissions.ask must be a text that is not empty, not ''"),
+        ("[permissions]\nask = [\n'']", 2, "permissions.ask must be a text that is not empty, not ''"),
         ("[permissions]\nask = [[]]", 2, "a rule is a text or a table, not []"),
         ("[permissions]\nask = [{}]", 2, 'this table has no rule: say which with rule = "…"'),
         ("[permissions]\nask = [{rule = 1}]", 2, "permissions.ask.rule must be a text that is not empty, not 1"),

@@ -1,7 +1,5 @@
 """Settings: lines are found in any document, no content raises, and a repository never loosens anything."""
 
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -13,102 +11,33 @@ from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine
 from callgate.policy.keys import DEFAULTS, SETTINGS
 from callgate.policy.layers import gather, spoken
 from callgate.policy.settings import Settings, SetValue, read_settings
-from callgate.policy.toml_lines import locate
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import MODES, Mode, is_stricter
 
 # ---- positions ----------------------------------------------------------------------------------------------------
 
 NOISE = st.sampled_from(["", " ", "\n", "# ]}'\"[{\n", "\n\n  # x = [\n\t"])
-ODD_TEXT = st.text(st.sampled_from(list("ab[]{}#=,.'\"\\ \n")), max_size=12)
+FORMS = st.sampled_from(['"{}"', "'{}'", '{{ rule = "{}" }}', "{{ note = 'why', rule = '{}' }}"])
 
 
-class Writer:
-    """Writes a document in a random style. Every plain value holds a number of its own."""
-
-    def __init__(self, data: st.DataObject) -> None:
-        self._draw = data.draw
-        self._number = 100_000
-        self._names = 0
-
-    def name(self) -> str:
-        self._names += 1
-        bare = f"k{self._names}"
-        return self._draw(st.sampled_from([bare, f'"{bare}.#]"', f"'{bare} = ['", f'"{bare}\\u0041"']))
-
-    def key(self) -> str:
-        return self._draw(st.sampled_from([".", " . "])).join(self.name() for _ in range(self._draw(st.integers(1, 3))))
-
-    def number(self) -> str:
-        self._number += 1
-        return str(self._number)
-
-    def plain(self) -> str:
-        number, odd = self.number(), self._draw(ODD_TEXT)
-        line = odd.replace("\n", "")
-        escaped = line.replace("\\", "\\\\").replace('"', '\\"')
-        return self._draw(
-            st.sampled_from(
-                [
-                    number,
-                    f"{number}.5",
-                    f'"{number}{escaped}"',
-                    f"'{number}{line.replace(chr(39), '')}'",
-                    f'"""{number}{odd.replace(chr(92), "").replace(chr(34), "")}"""',
-                    f'"""{number}\n"" [x]\n\\""""""',
-                    f"'''{number}{odd.replace(chr(39), '')}'''",
-                    f"'''{number}\n['' = #'''''",
-                ]
-            )
-        )
-
-    def value(self, depth: int) -> str:
-        kind = self._draw(st.sampled_from(["plain", "array", "table"])) if depth else "plain"
-        if kind == "plain":
-            return self.plain()
-        count = self._draw(st.integers(0, 3))
-        if kind == "table":
-            return "{" + " , ".join(f"{self.key()} = {self.value(depth - 1)}" for _ in range(count)) + " }"
-        parts = [f"{self._draw(NOISE)}{self.value(depth - 1)}{self._draw(NOISE)}" for _ in range(count)]
-        return "[" + ",".join(parts) + ("," if parts and self._draw(st.booleans()) else "") + self._draw(NOISE) + "]"
-
-    def pairs(self) -> Iterator[str]:
-        for _ in range(self._draw(st.integers(0, 3))):
-            yield f"{self.key()} = {self.value(3)} # done ]"
-
-    def document(self) -> str:
-        lines = list(self.pairs())
-        for _ in range(self._draw(st.integers(0, 3))):
-            lines.append(self._draw(NOISE))
-            if self._draw(st.booleans()):
-                lines += [f"[{self.key()}]", *self.pairs()]
-                continue
-            header = self.key()
-            for _ in range(self._draw(st.integers(1, 3))):
-                lines += [f"[[ {header} ]]", *self.pairs()]
-                if self._draw(st.booleans()):
-                    lines += [f"[{header}.{self.name()}]", *self.pairs()]
-        return self._draw(st.sampled_from(["\n", "\r\n"])).join(lines)
-
-
-def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from leaves(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from leaves(inner, (*path, index))
-    else:
-        yield path, value
-
-
-@given(st.data())
-def test_the_line_that_is_found_holds_the_value(data: st.DataObject) -> None:
-    text = Writer(data).document()
-    lines, positions = text.replace("\r\n", "\n").split("\n"), locate(text)
-    for path, value in leaves(tomllib.loads(text)):
-        assert str(value)[:6] in lines[positions.line_of(path) - 1], (path, text)
-        assert path in positions.lines
+@given(data=st.data())
+def test_the_line_of_a_rule_holds_the_rule(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    number = 0
+    text = data.draw(NOISE) + "[permissions]\n"
+    for effect in data.draw(st.permutations(["allow", "ask", "deny"])):
+        text += f"{effect} = ["
+        for _ in range(data.draw(st.integers(0, 4))):
+            number += 1
+            rule = data.draw(FORMS).format(f"Bash(run{number} [x] # y)")
+            text += f"{data.draw(NOISE)}{rule}{data.draw(NOISE)},"
+        text += f"{data.draw(NOISE)}]\n"
+    file = tmp_path_factory.mktemp("lines") / "settings.toml"
+    file.write_text(data.draw(st.sampled_from(["\n", "\r\n"])).join(text.split("\n")), newline="")
+    found = read_settings(file, "user")
+    assert not found.faults
+    assert len(found.rules) == number
+    lines = text.split("\n")
+    assert [rule.text for rule in found.rules if rule.text not in lines[rule.origin.line - 1]] == []
 
 
 # ---- no content raises --------------------------------------------------------------------------------------------

@@ -138,7 +138,8 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
         if len(line) > LONGEST_LINE:
             raise _Wrong(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
     try:
-        return tomllib.loads(text), locate(text)
+        tables = tomllib.loads(text)
+        return tables, locate(text, tables)
     except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
         place = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)", str(error))
         line = int(place[1]) if place else text.count("\n") + 1
