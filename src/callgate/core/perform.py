@@ -35,6 +35,8 @@ from callgate.words.traits import Traits, workspace
 
 _CONTENT = (Text, Image, Resource)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Of a call whose traits raise: the gate does not know its subject, so a person must consent.
+_UNKNOWN = Traits(requires_interaction=True)
 
 
 class Performer:
@@ -85,16 +87,20 @@ class Performer:
         if isinstance(read, Rejected):
             return outcomes.invalid_arguments(title, read.errors)
         arguments = read.arguments
+        traits = _UNKNOWN
         try:
-            traits = tool.traits(arguments)
-            if not isinstance(traits, Traits):
-                raise TypeError(f"they are {type(traits).__name__}, wanted Traits")
+            found = tool.traits(arguments)
+            if not isinstance(found, Traits):
+                raise TypeError(f"they are {type(found).__name__}, wanted Traits")
+            traits = found
             locks = traits.locks
             call.locks = self._workspace if locks is workspace else place(locks, self._normal)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            traits = self._careful(call, error)
+            traits = self._careful(call, traits, error)
+        if traits.failed:
+            call.note = traits.failed
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
         call.case = Case(
@@ -113,11 +119,11 @@ class Performer:
         )
         return read
 
-    def _careful(self, call: Call, error: BaseException) -> Traits:
+    def _careful(self, call: Call, traits: Traits, error: BaseException) -> Traits:
         """Traits that raise are the most careful ones: alone, with effects, not to be interrupted."""
         call.locks = EXCLUSIVE
         call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
-        return Traits()
+        return replace(traits, effects="mutating", interrupt="block")
 
     def places(self, call: Call) -> Placed:
         """Its locks, with their paths resolved now."""

@@ -131,7 +131,7 @@ class FunctionTool(Generic[P, R]):
         return outcome
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        """One and the same object while no trait is a function. ToolDefinitionError names a function that failed."""
+        """One and the same object while no trait is a function; `failed` names the functions that failed."""
         return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:

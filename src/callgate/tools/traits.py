@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Any, TypedDict, cast
 
 from callgate.words.decisions import Choice
-from callgate.words.declared import KINDS, Declaration, Given, Part
-from callgate.words.errors import ToolDefinitionError
-from callgate.words.traits import Effects, Locks, OnSteer, Traits
+from callgate.words.declared import KINDS, UNDECLARED, Declaration, Given, Part
+from callgate.words.errors import ToolDefinitionError, in_words
+from callgate.words.traits import Effects, Locks, OnSteer, Traits, exclusive
 
 PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
@@ -75,6 +75,14 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
     "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }
+# Option → its value where its function fails; the default of Traits for the others.
+_MOST_CAREFUL: Mapping[str, Any] = {
+    "effects": "mutating",
+    "locks": exclusive,
+    "interrupt": "block",
+    "requires_interaction": True,
+    "choices_for_always": (),
+}
 
 
 class DeclaredTraits:
@@ -107,19 +115,27 @@ class DeclaredTraits:
         self.fixed = None if self._functions or parts else Traits(**self._constants)
 
     def of(self, given: Given) -> Traits:
-        """The traits of one call. ToolDefinitionError names a function that failed or gave what no trait can be."""
+        """The traits of one call. A function that fails, or gives what no trait can be, gives the most careful value;
+        a call whose subject is not known needs a person."""
         found = dict(self._constants)
+        failed: list[str] = []
+        declared = UNDECLARED
         for name, function in self._functions.items():
             try:
-                value = function(given)
+                found[_RULES[name][0]] = self._checked(name, function(given))
             except Exception as error:
-                raise ToolDefinitionError(f"tool {self._tool!r}: {name} failed: {error!r}") from error
-            found[_RULES[name][0]] = self._checked(name, value)
+                failed.append(f"{name} failed ({in_words(error)})")
+                if name in _MOST_CAREFUL:
+                    found[_RULES[name][0]] = _MOST_CAREFUL[name]
+                elif name == "timeout":
+                    found["timeout"] = self._most
         try:
             declared = self.declaration.of(given)
         except Exception as error:
-            raise ToolDefinitionError(f"tool {self._tool!r}: its declared subject failed: {error!r}") from error
-        return Traits(**found, declared=declared)
+            failed.append(f"its declared subject failed ({in_words(error)})")
+            found["requires_interaction"] = True
+        note = f"tool {self._tool!r}: {', '.join(failed)}: the most careful value is taken" if failed else ""
+        return Traits(**found, declared=declared, failed=note)
 
     def _checked(self, name: str, value: Any) -> Any:
         _field, fits, wanted = _RULES[name]

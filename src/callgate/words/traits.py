@@ -68,6 +68,8 @@ class Traits:
     declared: Declared = UNDECLARED
     server: str = ""
     """The MCP server the tool belongs to, as the names of its tools spell it."""
+    failed: str = ""
+    """A note for people: which traits could not be evaluated and so have their most careful value."""
 
     @property
     def locks(self) -> Locks:

@@ -39,6 +39,7 @@ async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = N
         promise(not isinstance(answer, Rejected) or answer.errors, f"{name}: a rejection says why")
     traits = tool.traits(accepted)
     promise_kind(traits, Traits, text=f"{name}: traits() gives Traits")
+    promise(not traits.failed, f"{name}: its traits can be evaluated: {traits.failed}")
     promise(traits.timeout is None or traits.timeout > 0, f"{name}: a timeout is positive")
     if run is not None:
         before = json.dumps(accepted, sort_keys=True)
