@@ -73,10 +73,10 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-@pytest.fixture(params=["told of the end", "looking for the end"])
+@pytest.fixture(params=["left unreaped", "reaped at its end"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "looking for the end":
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    if request.param == "reaped at its end":
+        monkeypatch.delattr(os, "waitid", raising=False)
 
 
 @pytest.mark.usefixtures("either_way")

@@ -55,27 +55,12 @@ class LocalHost:
         self._resolver = Resolver(root or Path.cwd())
         self._data = None if data is None else data.absolute()
         self._data_lock = Lock()
-        self._clock: Clock = clock or LoopClock()
-        self._locks = locks_of(self._resolver.root)
-        self._threads = Threads()
         self._clean = clean
-        self._journal = None if journal is None else journal.absolute()
-
-    @property
-    def root(self) -> Path:
-        return Path(self._resolver.root)
-
-    @property
-    def clock(self) -> Clock:
-        return self._clock
-
-    @property
-    def locks(self) -> LockTable:
-        return self._locks
-
-    @property
-    def threads(self) -> Threads:
-        return self._threads
+        self.root = Path(self._resolver.root)
+        self.clock: Clock = clock or LoopClock()
+        self.locks = locks_of(self._resolver.root)
+        self.threads = Threads()
+        self.journal = None if journal is None else journal.absolute()
 
     def normal(self, path: str) -> str:
         return self._resolver.normal(path)
@@ -84,12 +69,7 @@ class LocalHost:
         return self._resolver.place(path)
 
     async def keep(self, name: str, data: bytes) -> str:
-        return await in_thread(partial(self._keep, name, data), threads=self._threads)
-
-    @property
-    def journal(self) -> Path | None:
-        """The folder of the write-ahead journal of applies, if there is one."""
-        return self._journal
+        return await in_thread(partial(self._keep, name, data), threads=self.threads)
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
         return await self.apply_kept(changes)
@@ -98,15 +78,15 @@ class LocalHost:
         """``kept`` is the change's name in the history, if it is kept there."""
         from callgate.host.applying import apply_changes  # loaded with the first change
 
-        return await in_thread(partial(apply_changes, changes, self.root, self._journal, kept), threads=self._threads)
+        return await in_thread(partial(apply_changes, changes, self.root, self.journal, kept), threads=self.threads)
 
     async def recover(self) -> "list[Recovered]":
         """Finish or undo what was being applied to the workspace when a program died."""
-        if self._journal is None:
+        if self.journal is None:
             return []
         from callgate.host.applying import recover
 
-        return await in_thread(partial(recover, self.root, self._journal), threads=self._threads)
+        return await in_thread(partial(recover, self.root, self.journal), threads=self.threads)
 
     def _keep(self, name: str, data: bytes) -> str:
         if self._clean is not None:

@@ -15,8 +15,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock
-from typing import IO, Literal, NamedTuple
+from threading import Lock, Thread
+from typing import IO, Literal, NamedTuple, cast
 
 from callgate.core.ports import Clock, Timer
 from callgate.host.threads import in_thread
@@ -27,7 +27,7 @@ _MARK = "CALLGATE_TREE"
 """A variable with a value of its own for every run: found again in whatever inherits it, wherever that has moved."""
 
 _CHUNK = 65536
-_LOOK_AGAIN = 0.02  # seconds; only while something is being ended, or where the system cannot tell of an end
+_LOOK_AGAIN = 0.02  # seconds; only while something is being ended
 _PATIENCE = 5.0  # seconds for the system to take away what was killed
 
 _PS = "/bin/ps"
@@ -126,6 +126,7 @@ class _Running:
         self._linger = linger
         self._lock = Lock()
         self._ordered: _Order = _GO_ON
+        self._gone = False
         self._wake: int | None = None
         self.stdout = _Output(limit)
         self.stderr = _Output(limit)
@@ -135,9 +136,24 @@ class _Running:
     def order(self, order: _Order) -> None:
         with self._lock:
             self._ordered = max(self._ordered, order)
-            if self._wake is not None:
-                with suppress(BlockingIOError):  # it has not woken up yet from earlier orders
-                    os.write(self._wake, b".")
+            self._wake_up()
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits for the end in a thread of its own. Where the system allows it the program stays unreaped until its
+        children were looked for, so that its number is not reused."""
+        with suppress(ChildProcessError):
+            if hasattr(os, "waitid"):
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            else:
+                process.wait()
+        with self._lock:
+            self._gone = True
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        if self._wake is not None:
+            with suppress(BlockingIOError):  # it has not woken up yet from earlier orders
+                os.write(self._wake, b".")
 
     def run(self) -> int:
         with ExitStack() as stack:
@@ -153,10 +169,15 @@ class _Running:
                 bufsize=0,
                 start_new_session=True,
             )
+            Thread(target=self._wait, args=(process,), name="callgate-process", daemon=True).start()
             tree = _Tree(process, self._mark)
-            self._connect(process, selector, stack)
             try:
-                self._attend(process, selector, tree)
+                stdin, *outputs = cast("list[IO[bytes]]", [process.stdin, process.stdout, process.stderr])
+                for stream, output in zip(outputs, (self.stdout, self.stderr), strict=True):
+                    ready = partial(self._read, selector, stream, output)
+                    _attach(stream, selectors.EVENT_READ, ready, selector, stack)
+                _attach(stdin, selectors.EVENT_WRITE, partial(self._feed, selector, stdin), selector, stack)
+                self._attend(outputs, selector, tree)
                 for key, _ in selector.select(0):  # its last words
                     key.data()
             except BaseException:
@@ -168,7 +189,7 @@ class _Running:
             return -signal.SIGKILL if process.returncode is None else process.returncode
 
     def _listen(self, selector: selectors.BaseSelector, stack: ExitStack) -> None:
-        """Orders reach the selector as bytes in a pipe."""
+        """Orders, and the end of the program, reach the selector as bytes in a pipe."""
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)
@@ -182,23 +203,6 @@ class _Running:
         with self._lock:
             self._wake = None
             os.close(writer)
-
-    def _connect(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector, stack: ExitStack) -> None:
-        streams = ((process.stdout, self.stdout), (process.stderr, self.stderr))
-        for stream, output in streams:
-            assert stream is not None
-            self._attach(stream, selectors.EVENT_READ, partial(self._read, selector, stream, output), selector, stack)
-        stdin = process.stdin
-        assert stdin is not None
-        self._attach(stdin, selectors.EVENT_WRITE, partial(self._feed, selector, stdin), selector, stack)
-
-    @staticmethod
-    def _attach(
-        stream: IO[bytes], event: int, ready: Callable[[], None], selector: selectors.BaseSelector, stack: ExitStack
-    ) -> None:
-        os.set_blocking(stream.fileno(), False)
-        selector.register(stream, event, ready)
-        stack.callback(stream.close)
 
     @staticmethod
     def _read(selector: selectors.BaseSelector, stream: IO[bytes], output: _Output) -> None:
@@ -218,68 +222,34 @@ class _Running:
             selector.unregister(stream)
             stream.close()
 
-    def _attend(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector, tree: "_Tree") -> None:
-        with _Exit(process, selector) as gone:
-            give_up: float | None = None  # waiting for the output of a program that has ended
-            while True:
-                if self._ordered:
-                    self.ended = True
-                    if not tree.end() and gone():
-                        return
-                if self._ordered == _KILL:
-                    tree.kill()
+    def _attend(self, outputs: Sequence[IO[bytes]], selector: selectors.BaseSelector, tree: "_Tree") -> None:
+        give_up: float | None = None  # waiting for the output of a program that has ended
+        while True:
+            if self._ordered:
+                self.ended = True
+                if not tree.end() and self._gone:
                     return
-                pause = _LOOK_AGAIN if self.ended or gone.unheard else None
-                if not self.ended and gone():
-                    now = time.monotonic()
-                    give_up = now + self._linger if give_up is None else give_up
-                    if now > give_up or not self._open(process, selector):
-                        return
-                    pause = give_up - now
-                for key, _ in selector.select(pause):
-                    key.data()
+            if self._ordered == _KILL:
+                tree.kill()
+                return
+            pause = _LOOK_AGAIN if self.ended else None
+            if not self.ended and self._gone:
+                now = time.monotonic()
+                give_up = now + self._linger if give_up is None else give_up
+                listening = selector.get_map()
+                if now > give_up or not any(stream in listening for stream in outputs):
+                    return
+                pause = give_up - now
+            for key, _ in selector.select(pause):
+                key.data()
 
-    @staticmethod
-    def _open(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> bool:
-        listening = selector.get_map()
-        return process.stdout in listening or process.stderr in listening
 
-
-class _Exit:
-    """Watches for the end of a program; where the system can tell, through the selector.
-
-    There, the ended program also stays unreaped until its children were looked for, so that its number is not reused.
-    """
-
-    def __init__(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
-        self._process = process
-        self._selector = selector
-        self._over = False
-        self._fd: int | None = None
-        with suppress(AttributeError, OSError):
-            self._fd = os.pidfd_open(process.pid)
-
-    @property
-    def unheard(self) -> bool:
-        """True if the end has to be polled for."""
-        return self._fd is None
-
-    def __enter__(self) -> "_Exit":
-        if self._fd is not None:
-            self._selector.register(self._fd, selectors.EVENT_READ, self._seen)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-
-    def __call__(self) -> bool:
-        return self._over if self._fd is not None else self._process.poll() is not None
-
-    def _seen(self) -> None:
-        assert self._fd is not None
-        self._over = True
-        self._selector.unregister(self._fd)
+def _attach(
+    stream: IO[bytes], event: int, ready: Callable[[], None], selector: selectors.BaseSelector, stack: ExitStack
+) -> None:
+    os.set_blocking(stream.fileno(), False)
+    selector.register(stream, event, ready)
+    stack.callback(stream.close)
 
 
 class _Seen(NamedTuple):
@@ -299,7 +269,7 @@ class _Tree:
         self._process = process
         self._mark = f"{_MARK}={mark}".encode()
         self._known: dict[int, str] = {}
-        self._told: dict[int, str] | None = None
+        self._told: set[tuple[int, str]] | None = None
 
     def alive(self) -> dict[int, _Seen]:
         leader = self._process.pid
@@ -325,12 +295,12 @@ class _Tree:
         found outside of the group by the next look.
         """
         members = self.alive()  # before it is told: what it leaves behind could not be traced back to it afterwards
-        told = self._told
-        if told is None:
+        if self._told is None:
+            self._told = set()
             self._signal_group(signal.SIGTERM, members)
         outside = {pid: seen.began for pid, seen in members.items() if seen.group != self._process.pid}
-        self._signal_each(signal.SIGTERM, [pid for pid, began in outside.items() if not told or told.get(pid) != began])
-        self._told = {**(told or {}), **outside}
+        self._signal_each(signal.SIGTERM, [pid for pid, began in outside.items() if (pid, began) not in self._told])
+        self._told |= outside.items()
         return bool(members)
 
     def kill(self) -> None:

@@ -33,29 +33,21 @@ async def in_thread(
         await job.ended(on_cancel)
         return job.outcome()
     finally:
-        if threads is not None:
-            threads.forget(job)
         del job  # an error's traceback holds this frame: no cycle through the error
 
 
 class Threads:
-    """A cache of idle workers and the list of what is under way. Used from one event loop, dropped with its owner."""
+    """A cache of idle workers. Used from one event loop, dropped with its owner."""
 
     def __init__(self, *, keep_idle: int = 8, idle_seconds: float = 30.0) -> None:
         self._keep_idle = keep_idle
         self._idle_seconds = idle_seconds
         self._lock = Lock()
         self._idle: list[SimpleQueue[_Job[Any]]] = []
-        self._jobs: set[_Job[Any]] = set()
 
     @property
     def idle(self) -> int:
         return len(self._idle)
-
-    @property
-    def busy(self) -> int:
-        """Calls whose thread has not ended yet."""
-        return len(self._jobs)
 
     def begin(self, job: "_Job[Any]") -> None:
         """Hand the job to an idle worker, or to a new one."""
@@ -65,10 +57,6 @@ class Threads:
             inbox.put(job)
         else:
             _spawn(lambda: self._serve(job))
-        self._jobs.add(job)
-
-    def forget(self, job: "_Job[Any]") -> None:
-        self._jobs.discard(job)
 
     def _serve(self, job: "_Job[Any] | None") -> None:
         inbox: SimpleQueue[_Job[Any]] = SimpleQueue()
