@@ -40,7 +40,7 @@ from callgate.testing import (
 )
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Filtered, Merged, Named, Prefixed
+from callgate.tools.wrappers import Filtered, Merged, Named
 from callgate.transcript.masked import masked
 from callgate.transcript.masking import Masker
 from callgate.transcript.sqlite import SqliteJournal
@@ -128,7 +128,6 @@ def test_the_wrappers_of_a_toolbox() -> None:
     for wrapped in (
         Filtered(box, ["add"]),
         Filtered(box, []),
-        Prefixed(box, "x_"),
         Toolbox(Named(add, "plus")),
         Merged(box, plain),
         Merged(),

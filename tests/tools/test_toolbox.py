@@ -12,7 +12,7 @@ from callgate.core.ports import Target, Tool, Unknown
 from callgate.core.ports import Toolbox as AnyToolbox
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Filtered, Merged, Named, Prefixed
+from callgate.tools.wrappers import Filtered, Merged, Named
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
 from tests.tools.fake_run import FakeRun
@@ -126,7 +126,7 @@ def test_at_most_three_close_names_and_none_that_are_far() -> None:
 
 @given(st.text(st.characters()) | st.text(min_size=1000).map(lambda text: text * 100))
 def test_no_name_makes_a_box_raise(name: str) -> None:
-    for box in (BOX, Prefixed(BOX, "p_"), Filtered(BOX, ["Bash"]), Merged(BOX)):
+    for box in (BOX, Filtered(BOX, ["Bash"]), Merged(BOX)):
         box.resolve(name, "{}")
 
 
@@ -138,28 +138,6 @@ def test_filtered_keeps_by_name_or_by_function() -> None:
     assert "write_file" not in close(box, "write_file")
     assert names(Filtered(BOX, lambda each: "file" in each.spec.name)) == ["read_file", "write_file"]
     assert names(Filtered(BOX, lambda each: 1 / 0 > 0)) == []
-
-
-def test_prefixed_names_and_aliases() -> None:
-    box = Prefixed(BOX, "github__")
-    assert names(box) == ["github__read_file", "github__write_file", "github__Bash"]
-    assert found(box, "github__cat") == "github__read_file"
-    assert found(box, "read_file") is None
-    assert close(box, "read_file")[0] == "github__read_file"
-    assert what_it_says(box, "github__Bash") == "Bash"
-
-
-def test_a_prefix_that_makes_no_name_is_refused_and_later_ones_stay_out() -> None:
-    long = named("x" * 60)
-    with pytest.raises(ToolDefinitionError):
-        Prefixed(Toolbox(long), "github__")
-    with pytest.raises(ToolDefinitionError):
-        Prefixed(BOX, "git hub")
-    inner = Changing(named("a"))
-    box = Prefixed(inner, "github__")
-    inner.now = (long, named("b"))
-    assert names(box) == ["github__b"]
-    assert found(box, "github__" + "x" * 60) is None
 
 
 def test_a_tool_under_another_name_is_found_by_that_alone() -> None:
@@ -189,7 +167,7 @@ def test_a_wrapped_tool_is_the_same_in_everything_but_its_name() -> None:
         search_hint="hint",
         preview=lambda n: ChangeSet("x", ()),  # pyright: ignore
     )
-    (outer,) = Prefixed(Toolbox(Named(inner, "u")), "p-").tools()
+    outer = Named(Named(inner, "u"), "p-u")
     assert outer.spec.name == "p-u"
     assert outer.spec.parameters is inner.spec.parameters
     assert outer.traits({"n": 1}) is inner.traits({"n": 1})

@@ -20,7 +20,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from callgate.tools.schema_node import SchemaNode, ValueRule, quote
-from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPlace, choice_rule
+from callgate.tools.schema_rules import Keywords, SchemaError, SchemaPlace, choice_rule, in_new_spelling
 from callgate.tools.schema_walk import SchemaWalk, TooMuchWork
 
 __all__ = ["Schema", "SchemaError", "TooMuchWork"]
@@ -28,10 +28,25 @@ __all__ = ["Schema", "SchemaError", "TooMuchWork"]
 MAX_SCHEMA_DEPTH = 64
 MAX_FAULTS = 20
 _ANNOTATIONS = {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
+# Keywords that hold schemas, with the fields of a node for them.
+_SINGLE = {
+    "additionalProperties": "additional",
+    "propertyNames": "names",
+    "items": "items",
+    "contains": "contains",
+    "not": "none_of",
+    "if": "premise",
+    "then": "then",
+    "else": "otherwise",
+}
+_LISTS = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of", "prefixItems": "prefix"}
+# Those whose schemas judge the same value, and those that only ask a question about it.
+_PARTS = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
+_ASKING = {"not", "if", "contains"}
 # An object schema with none of these takes any object.
 _SAYS_MORE = (
     *("properties", "patternProperties", "required", "propertyNames", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "not", "if"),
+    *("additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "not", "if"),
 )
 
 
@@ -112,7 +127,7 @@ class _Compiler:
             raise place.error(f"a schema is an object or a boolean, got {type(schema).__name__}")
         if place.depth > MAX_SCHEMA_DEPTH:
             raise place.error(f"the schema is nested deeper than {MAX_SCHEMA_DEPTH}")
-        schema = cast(Mapping[str, Any], schema)
+        schema = in_new_spelling(cast(Mapping[str, Any], schema))
         keywords = Keywords(schema, place)
         keywords.refuse_unsupported()
         node.kinds = keywords.kinds()
@@ -121,9 +136,8 @@ class _Compiler:
         node.choices = keywords.choices()
         if node.choices is not None:
             node.rules.append(choice_rule(node.choices, node.wanted))
-        self._object(node, keywords)
-        self._array(node, keywords)
-        self._parts(node, keywords)
+        node.required = keywords.strings("required")
+        self._children(node, keywords)
         # At the top a schema that lists its properties, or says nothing at all, has no others.
         lists_all = place.depth == 0 and ("properties" in schema or "type" not in schema)
         node.free = "object" in node.kinds and not lists_all and not any(schema.get(key) for key in _SAYS_MORE)
@@ -131,62 +145,31 @@ class _Compiler:
         node.open = welcome != (False, False)
         node.closed = node.sealed = "unevaluatedProperties" in schema and not node.open
 
-    def _object(self, node: SchemaNode, keywords: Keywords) -> None:
-        place = keywords.place
-        for key, child in keywords.mapping("properties").items():
-            node.properties[key] = self.node(child, place.below("properties", key))
-        for key, child in keywords.mapping("patternProperties").items():
-            inner = place.below("patternProperties", key)
-            node.patterns.append((keywords.pattern(key, "patternProperties"), self.node(child, inner)))
-        if "additionalProperties" in keywords.schema:
-            node.additional = self.node(keywords.schema["additionalProperties"], place.below("additionalProperties"))
-        if "propertyNames" in keywords.schema:
-            node.names = self.node(keywords.schema["propertyNames"], place.below("propertyNames"))
-        node.required = keywords.strings("required")
-        for keyword in ("dependentSchemas", "dependencies"):
-            for key, child in keywords.mapping(keyword).items():
-                if not isinstance(child, list):
-                    node.dependent[key] = self.node(child, place.below(keyword, key), part=True)
+    def _children(self, node: SchemaNode, keywords: Keywords) -> None:
+        schema = keywords.schema
 
-    def _array(self, node: SchemaNode, keywords: Keywords) -> None:
-        place, schema = keywords.place, keywords.schema
-        items, rest = schema.get("items"), "items"
-        first = "prefixItems"
-        if isinstance(items, list):  # the spelling before 2020-12
-            first, rest = "items", "additionalItems"
-        node.prefix = self._list(keywords, first)
-        if rest in schema:
-            node.items = self.node(schema[rest], place.below(rest))
-        if "contains" in schema:
-            least, most = keywords.count("minContains"), keywords.count("maxContains")
-            asked = self.node(schema["contains"], place.below("contains", asking=True))
-            node.contains = (asked, 1 if least is None else least, inf if most is None else most)
+        def child(inner: Any, keyword: str, *tokens: str | int) -> SchemaNode:
+            place = keywords.place.below(keyword, *tokens, asking=keyword in _ASKING)
+            return self.node(inner, place, part=keyword in _PARTS)
 
-    def _parts(self, node: SchemaNode, keywords: Keywords) -> None:
-        place, schema = keywords.place, keywords.schema
+        for keyword, name in _SINGLE.items():
+            if keyword in schema:
+                setattr(node, name, child(schema[keyword], keyword))
+        for keyword, name in _LISTS.items():
+            entries = keywords.schemas(keyword)
+            setattr(node, name, tuple(child(each, keyword, at) for at, each in enumerate(entries)))
+        node.properties = {key: child(each, "properties", key) for key, each in keywords.mapping("properties").items()}
+        node.dependent = {
+            key: child(each, "dependentSchemas", key) for key, each in keywords.mapping("dependentSchemas").items()
+        }
+        node.patterns = [
+            (keywords.pattern(key, "patternProperties"), child(each, "patternProperties", key))
+            for key, each in keywords.mapping("patternProperties").items()
+        ]
+        least, most = keywords.count("minContains"), keywords.count("maxContains")
+        node.contained = (1 if least is None else least, inf if most is None else most)
         if "$ref" in schema:
-            node.ref = self.reference(schema["$ref"], place, part=True)
-        node.all_of = self._list(keywords, "allOf", part=True)
-        node.any_of = self._list(keywords, "anyOf", part=True)
-        node.one_of = self._list(keywords, "oneOf", part=True)
-        if "not" in schema:
-            node.none_of = self.node(schema["not"], place.below("not", asking=True), part=True)
-        if "if" in schema:
-            asked = self.node(schema["if"], place.below("if", asking=True), part=True)
-            then, otherwise = (
-                self.node(schema[key], place.below(key), part=True) if key in schema else None
-                for key in ("then", "else")
-            )
-            node.condition = (asked, then, otherwise)
-
-    def _list(self, keywords: Keywords, keyword: str, *, part: bool = False) -> tuple[SchemaNode, ...]:
-        entries = keywords.schema.get(keyword)
-        if entries is None:
-            return ()
-        if not isinstance(entries, list) or not (entries or keyword in ("items", "prefixItems")):
-            raise keywords.place.error(f"{keyword} is a list of schemas, got {quote(entries)}")
-        schemas = cast(list[Any], entries)
-        return tuple(self.node(item, keywords.place.below(keyword, i), part=part) for i, item in enumerate(schemas))
+            node.ref = self.reference(schema["$ref"], keywords.place, part=True)
 
     def reference(self, ref: Any, place: SchemaPlace, *, part: bool) -> SchemaNode:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):

@@ -12,12 +12,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST = 100
 
 
-def fits(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None
-
-
 def check_name(name: str) -> str:
-    if not fits(name):
+    if _NAME.fullmatch(name) is None:
         hint = " (give it one with name=)" if name.startswith("<") else ""
         raise ToolDefinitionError(f"{name!r} cannot name a tool: 1 to 64 of A-Z a-z 0-9 _ -{hint}")
     return name

@@ -36,8 +36,7 @@ class Parameters:
         # What the schema has checked needs no second opinion, and scalars need no copy of their own.
         self._plain = all(each.hint in (str, int, bool) for each in takes.parameters)
         self.refuses = not self._plain
-        self._from_python = validator.validate_python
-        self._from_json = validator.validate_json
+        self._validate = validator.validate_json
 
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
         """Keyword arguments for the function, or what its own types and validators have against them.
@@ -46,26 +45,45 @@ class Parameters:
         """
         if self._plain:
             return dict(arguments)
+        from pydantic import ValidationError
+
         try:
-            return self._from_python(fresh(arguments))
-        except Exception as error:
-            return self._convert_as_json(arguments, error)
+            # As JSON, which strict types take a date from, though not from a str of Python.
+            return self._validate(_written(arguments))
+        except ValidationError as error:
+            return Rejected(faults_of(error))
+        except Exception as error:  # a validator may raise anything
+            return Rejected((f"$: {type(error).__name__}: {error}",))
 
     def filled(self, values: dict[str, Any]) -> dict[str, Any]:
         return {**self._defaults, **values}
 
     named = filled
 
-    def _convert_as_json(self, arguments: Mapping[str, Any], first: Exception) -> dict[str, Any] | Rejected:
-        # Strict types take a date from JSON but not from a str, so what failed is tried as the JSON it came from.
-        from pydantic import ValidationError
 
-        try:
-            return self._from_json(json.dumps(fresh(arguments)))
-        except Exception as error:
-            if isinstance(error, ValidationError):
-                return Rejected(faults_of(error))
-            return Rejected((f"$: {type(first).__name__}: {first}",))
+class WholeObject:
+    """The parameters of a schema tool, with the methods of ``Parameters``: one of them takes everything."""
+
+    refuses = False
+
+    def __init__(self, takes: Signature, schema: dict[str, Any], parameter: str) -> None:
+        self.takes = takes
+        self.schema = schema
+        self.parameter = parameter
+        properties = cast("dict[str, Any]", schema.get("properties", {}))
+        self._unset = {
+            name: cast("dict[str, Any]", each).get("default") if isinstance(each, dict) else None
+            for name, each in properties.items()
+        }
+
+    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
+        return {self.parameter: json.loads(_written(arguments))}
+
+    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
+        return values
+
+    def named(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {**self._unset, **values[self.parameter]}
 
 
 def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str) -> Parameters:
@@ -82,18 +100,8 @@ def read_parameters(takes: Signature, descriptions: Mapping[str, str], tool: str
     return Parameters(takes, {**ordered, "additionalProperties": False}, validator)
 
 
-def fresh(value: object) -> Any:
-    """A copy of JSON down to the last container."""
-    kind = type(value)
-    if kind is dict:
-        items = cast("dict[str, Any]", value).items()
-        return {key: item if type(item) in _SCALARS else fresh(item) for key, item in items}
-    if kind is list or kind is tuple:
-        return [fresh(item) for item in cast(Sequence[Any], value)]
-    return fresh(dict(cast(Mapping[str, Any], value))) if isinstance(value, Mapping) else value
-
-
-_SCALARS = frozenset({str, int, bool, float, type(None)})
+def _written(arguments: Mapping[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False, default=dict)
 
 
 def _from_field(default: Any) -> bool:

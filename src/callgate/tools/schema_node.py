@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from math import inf
 from types import NoneType
 from typing import Any, TypeAlias, cast
 
@@ -75,13 +76,16 @@ class SchemaNode:
     dependent: "dict[str, SchemaNode]" = field(default_factory=dict[str, "SchemaNode"])
     prefix: "tuple[SchemaNode, ...]" = ()
     items: "SchemaNode | None" = None
-    contains: "tuple[SchemaNode, int, float] | None" = None
+    contains: "SchemaNode | None" = None
+    contained: tuple[int, float] = (1, inf)  # minContains, maxContains
     ref: "SchemaNode | None" = None
     all_of: "tuple[SchemaNode, ...]" = ()
     any_of: "tuple[SchemaNode, ...]" = ()
     one_of: "tuple[SchemaNode, ...]" = ()
     none_of: "SchemaNode | None" = None
-    condition: "tuple[SchemaNode, SchemaNode | None, SchemaNode | None] | None" = None
+    premise: "SchemaNode | None" = None
+    then: "SchemaNode | None" = None
+    otherwise: "SchemaNode | None" = None
     open: bool = False  # says that other keys are welcome
     free: bool = False  # says nothing about keys
     closed: bool = False  # refuses keys that no part of it names
@@ -96,7 +100,8 @@ class SchemaNode:
     def parts(self) -> "Iterator[SchemaNode]":
         """The schemas that judge the same value and may name its keys."""
         yield from (*self.always, *self.any_of, *self.one_of, *self.dependent.values())
-        yield from (node for node in self.condition or () if node)
+        if self.premise:
+            yield from filter(None, (self.premise, self.then, self.otherwise))
 
     @cached_property
     def combines(self) -> bool:

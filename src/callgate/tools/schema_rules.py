@@ -48,6 +48,22 @@ class SchemaPlace:
         return SchemaError(f"{self.at if len(self.at) < 300 else self.at[:300] + '…'}: {text}")
 
 
+def in_new_spelling(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same schema without the spellings that 2020-12 replaced."""
+    out = dict(schema)
+    if isinstance(schema.get("items"), list):
+        out |= {"prefixItems": schema["items"], "items": schema.get("additionalItems", True)}
+    for bound, flag in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if schema.get(flag) is True:
+            out[flag] = out.pop(bound, None)
+    old = schema.get("dependencies")
+    if isinstance(old, Mapping):
+        needs = cast(Mapping[str, Any], old).items()
+        out["dependentRequired"] = {**out.get("dependentRequired", {}), **{k: v for k, v in needs if type(v) is list}}
+        out["dependentSchemas"] = {**out.get("dependentSchemas", {}), **{k: v for k, v in needs if type(v) is not list}}
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class Keywords:
     """One schema object, read with care: a keyword of the wrong shape is a ``SchemaError``."""
@@ -95,6 +111,14 @@ class Keywords:
             raise self.place.error(f"{keyword} is a list of names, got {quote(given)}")
         return tuple(cast(list[str], given))
 
+    def schemas(self, keyword: str) -> list[Any]:
+        given = self.schema.get(keyword)
+        if given is None:
+            return []
+        if not isinstance(given, list) or not (given or keyword == "prefixItems"):
+            raise self.place.error(f"{keyword} is a list of schemas, got {quote(given)}")
+        return cast(list[Any], given)
+
     def count(self, keyword: str) -> int | None:
         given = self.number(keyword)
         if given is None:
@@ -115,15 +139,9 @@ class Keywords:
         return [*self._number_rules(), *self._size_rules(), *self._text_and_key_rules()]
 
     def _number_rules(self) -> list[ValueRule]:
-        bounds = {keyword: self.number(keyword) for keyword in _BOUNDS}
-        # Draft 4 spelled an exclusive bound as a flag beside the bound.
-        for keyword, flag in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-            if self.schema.get(flag) is True:
-                bounds[flag], bounds[keyword] = bounds[keyword], None
         rules: list[ValueRule] = []
         for keyword, (holds, words) in _BOUNDS.items():
-            bound = bounds[keyword]
-            if bound is not None:
+            if (bound := self.number(keyword)) is not None:
                 rules.append(ValueRule(partial(_compared, holds, bound), f"{words} {bound}", _NUMBERS))
         if (step := self.number("multipleOf")) is not None:
             if step <= 0:
@@ -155,12 +173,10 @@ class Keywords:
             if (most := pattern.longest) is not None:
                 limit = f"at most {most} (the pattern {text} cannot be checked safely on longer text)"
                 rules.append(_size(str, "characters", le, most, limit))
-        for keyword in ("dependentRequired", "dependencies"):
-            for key, given in self.mapping(keyword).items():
-                if keyword == "dependentRequired" or isinstance(given, list):
-                    needed = self.strings(keyword, given)
-                    words = f"{', '.join(map(quote, needed))} as well, because {quote(key)} is there"
-                    rules.append(ValueRule(partial(_has_needed, key, needed), words, (dict,)))
+        for key, given in self.mapping("dependentRequired").items():
+            needed = self.strings("dependentRequired", given)
+            words = f"{', '.join(map(quote, needed))} as well, because {quote(key)} is there"
+            rules.append(ValueRule(partial(_has_needed, key, needed), words, (dict,)))
         return rules
 
     def pattern(self, given: Any, keyword: str) -> TextPattern:

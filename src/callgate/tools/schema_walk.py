@@ -94,11 +94,11 @@ class SchemaWalk:
                 for path, text in self.faults(child, item):
                     yield f"[{index}]{path}", text
         if node.contains:
-            child, least, most = node.contains
-            count = sum(self.fits(child, item) for item in value)
+            least, most = node.contained
+            count = sum(self.fits(node.contains, item) for item in value)
             if not least <= count <= most:
                 bound = f"at least {least}" if count < least else f"at most {most}"
-                yield "", f"got an array with {count} items that are {child.wanted}, wanted {bound}"
+                yield "", f"got an array with {count} items that are {node.contains.wanted}, wanted {bound}"
 
     def _combined(self, node: SchemaNode, value: Any) -> Iterator[Fault]:
         for key, part in node.dependent.items():
@@ -114,9 +114,8 @@ class SchemaWalk:
                 yield "", f"got {quote(value)}, which fits {fitting} alternatives, wanted exactly one"
         if node.none_of and self.fits(node.none_of, value):
             yield "", f"got {quote(value)}, wanted anything but {node.none_of.wanted}"
-        if node.condition:
-            premise, then, otherwise = node.condition
-            branch = then if self.fits(premise, value) else otherwise
+        if node.premise:
+            branch = node.then if self.fits(node.premise, value) else node.otherwise
             if branch:
                 yield from self.faults(branch, value)
 
@@ -157,9 +156,8 @@ class SchemaWalk:
         keys = [key for key in keys if not any(pattern.fits(key) for pattern, _ in node.patterns)]
         held = [*node.always, *(part for key, part in node.dependent.items() if key in value)]
         held += [branch for branch in (*node.any_of, *node.one_of) if self.fits(branch, value)]
-        if node.condition:
-            premise, then, otherwise = node.condition
-            held += filter(None, (premise, then) if self.fits(premise, value) else (otherwise,))
+        if node.premise:
+            held += filter(None, (node.premise, node.then) if self.fits(node.premise, value) else (node.otherwise,))
         for part in held:
             keys = self._unnamed(part, keys, value, sealed=sealed)
         return keys

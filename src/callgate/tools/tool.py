@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import update_wrapper
 from inspect import getdoc, isroutine
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 from warnings import warn
 
 from callgate.core.ports import Run
@@ -18,7 +18,7 @@ from callgate.tools.calling import caller
 from callgate.tools.docstring import read_docstring
 from callgate.tools.names import check_aliases, check_name
 from callgate.tools.preview import Preview
-from callgate.tools.schema import fresh, read_parameters
+from callgate.tools.schema import Parameters, WholeObject, read_parameters
 from callgate.tools.signature import Signature, caller_scope, inside_partials, read_signature
 from callgate.tools.traits import DeclaredTraits, TraitOptions
 from callgate.tools.undeclared import undeclared
@@ -56,38 +56,16 @@ class ToolOptions(CommonOptions, total=False):
     description: str
 
 
-class Shape(Protocol):
-    """Turns the JSON arguments of a call into those of a function."""
-
-    @property
-    def takes(self) -> Signature: ...
-
-    @property
-    def schema(self) -> dict[str, Any]: ...
-
-    @property
-    def refuses(self) -> bool:
-        """True if ``convert`` may refuse what the schema has taken."""
-        ...
-
-    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
-        """Keyword arguments, made anew and sharing nothing; or the faults. Must not raise."""
-        ...
-
-    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The same with the defaults of what was left out."""
-        ...
-
-    def named(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by the names that functions of the arguments use, defaults filled in."""
-        ...
-
-
 class FunctionTool(Generic[P, R]):
     """A Tool made of a function; calling it calls the plain function. Made by ``tool`` and ``schema_tool``."""
 
     def __init__(
-        self, fn: Callable[P, R], spec: ToolSpec, shape: Shape, options: CommonOptions, preview: Preview | None
+        self,
+        fn: Callable[P, R],
+        spec: ToolSpec,
+        shape: Parameters | WholeObject,
+        options: CommonOptions,
+        preview: Preview | None,
     ) -> None:
         update_wrapper(self, fn)
         self.spec = spec
@@ -197,7 +175,7 @@ def schema_tool(
     check_name(name)
     _refuse_unknown(name, options, CommonOptions.__optional_keys__)
     takes = read_signature(fn, name, caller_scope(1))
-    shape = _Whole(takes, _own_copy(name, parameters), _single(takes, name))
+    shape = WholeObject(takes, _own_copy(name, parameters), _single(takes, name))
     preview = options.get("preview")
     shown: Preview | None = None
     if preview is not None:
@@ -230,31 +208,6 @@ def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, An
         wants = read_signature(preview, name, scope)
         shown = Preview(preview, name, wants, {each: each for each in wants.names}, takes.names)
     return FunctionTool[..., Any](fn, spec, shape, options, shown)
-
-
-class _Whole:
-    """The shape of a schema tool: one parameter takes everything."""
-
-    refuses = False
-
-    def __init__(self, takes: Signature, schema: dict[str, Any], parameter: str) -> None:
-        self.takes = takes
-        self.schema = schema
-        self.parameter = parameter
-        properties = cast("dict[str, Any]", schema.get("properties", {}))
-        self._unset = {
-            name: cast("dict[str, Any]", each).get("default") if isinstance(each, dict) else None
-            for name, each in properties.items()
-        }
-
-    def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any] | Rejected:
-        return {self.parameter: fresh(arguments)}
-
-    def filled(self, values: dict[str, Any]) -> dict[str, Any]:
-        return values
-
-    def named(self, values: dict[str, Any]) -> dict[str, Any]:
-        return {**self._unset, **values[self.parameter]}
 
 
 def _single(takes: Signature, tool: str) -> str:

@@ -1,4 +1,4 @@
-"""A tool under another name, and thin boxes around boxes: fewer tools, a prefix, several boxes as one.
+"""A tool under another name, and thin boxes around boxes: fewer tools, several boxes as one.
 
 A box may change while it is used (an MCP server's list of tools does), so a wrapper looks into the inner box each
 time and keeps nothing. A wrapped tool shows its new name in its spec and is otherwise the same.
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
-from callgate.tools.names import check_name, fits
+from callgate.tools.names import check_name
 from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -75,29 +75,6 @@ class Filtered:
             return bool(self._keep(tool))
         except Exception:
             return False
-
-
-class Prefixed:
-    """Every tool under its name with a prefix, aliases too. A name that gets too long for a provider is left out."""
-
-    def __init__(self, box: Toolbox, prefix: str) -> None:
-        self._box = box
-        self._prefix = check_name(prefix)
-        for each in box.tools():
-            check_name(prefix + each.spec.name)
-
-    def tools(self) -> Sequence[Tool]:
-        return tuple(self._named(each) for each in self._box.tools() if fits(self._prefix + each.spec.name))
-
-    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
-        if name.startswith(self._prefix):
-            found = self._box.resolve(name.removeprefix(self._prefix), raw)
-            if isinstance(found, Target) and fits(self._prefix + found.tool.spec.name):
-                return Target(self._named(found.tool), found.raw)
-        return unknown(name, self.tools())
-
-    def _named(self, tool: Tool) -> Tool:
-        return Named(tool, self._prefix + tool.spec.name, [self._prefix + alias for alias in tool.aliases])
 
 
 class Merged:

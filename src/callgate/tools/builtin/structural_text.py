@@ -35,8 +35,9 @@ _SAID: Mapping[SkipKind, str] = {
     "ignored": "ignored",
 }
 
-_SHOWN, _SHOWN_OF_FILE, _SHOWN_CHARACTERS = 100, 20, 15_000
-"""The replacements that a model reads: in all, of a file, in characters. People see the whole diff."""
+_SHOWN_OF_FILE, _SHOWN_CHARACTERS, _SHORTEST = 20, 15_000, 150
+"""The replacements that a model reads: of a file, and of all in characters, where a short one counts as so many. People
+see the whole diff."""
 _LINES, _WIDTH = 6, 200
 """Of one side of one replacement."""
 _NAMED = 20
@@ -148,34 +149,28 @@ def _edit_lines(made: Rewritten) -> Iterator[str]:
 
 def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
     """Each file with the first of its replacements; then, by name alone, the files for which there is no room."""
-    unshown: list[RewrittenFile] = []
-    for file, blocks in _with_room(rewritten):
+    room = _SHOWN_CHARACTERS
+    for at, file in enumerate(rewritten):
+        blocks: list[str] = []
+        for block in map(_block, file.replacements[:_SHOWN_OF_FILE]):
+            room -= max(len(block), _SHORTEST)
+            if room < 0:
+                break
+            blocks.append(block)
         if not blocks:
-            unshown.append(file)
-            continue
+            yield _not_shown(rewritten[at:])
+            return
         yield f"{quoted(file.path)}: {_many(file.count, 'replacement', 'replacements')}"
         yield from blocks
         if file.count > len(blocks):
             yield f"  … {file.count - len(blocks)} more"
-    if unshown:
-        count = sum(file.count for file in unshown)
-        names = ", ".join(f"{quoted(file.path)} ({file.count})" for file in unshown[:_NAMED])
-        more = f" and {_many(len(unshown) - _NAMED, 'more file', 'more files')}" if len(unshown) > _NAMED else ""
-        yield f"Not shown, {_many(count, 'replacement', 'replacements')}: {names}{more}"
 
 
-def _with_room(rewritten: Sequence[RewrittenFile]) -> Iterator[tuple[RewrittenFile, list[str]]]:
-    matches, characters = _SHOWN, _SHOWN_CHARACTERS
-    for file in rewritten:
-        blocks: list[str] = []
-        for each in file.replacements[:_SHOWN_OF_FILE] if matches else ():
-            block = _block(each)
-            if not matches or len(block) > characters:
-                matches = 0  # nor anything after it: what is left out is one piece, at the end
-                break
-            matches, characters = matches - 1, characters - len(block)
-            blocks.append(block)
-        yield file, blocks
+def _not_shown(files: Sequence[RewrittenFile]) -> str:
+    count = sum(file.count for file in files)
+    names = ", ".join(f"{quoted(file.path)} ({file.count})" for file in files[:_NAMED])
+    more = f" and {_many(len(files) - _NAMED, 'more file', 'more files')}" if len(files) > _NAMED else ""
+    return f"Not shown, {_many(count, 'replacement', 'replacements')}: {names}{more}"
 
 
 def _block(each: CodeReplacement) -> str:
