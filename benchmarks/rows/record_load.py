@@ -15,7 +15,7 @@ from callgate.transcript.codec import read_line
 from callgate.transcript.loader import load
 from callgate.transcript.lock import open_log
 from callgate.transcript.masking import Masker
-from callgate.transcript.reader import Reader, raw_lines
+from callgate.transcript.reader import LogReader, raw_lines
 
 LIMIT = 1.5
 
@@ -57,7 +57,7 @@ def _measures(fd: int, log: Path, expected: int) -> dict[str, Measure]:
         return ledger.turn, (loaded, ledger)
 
     def parse() -> Read:
-        return sum(1 for raw in Reader(fd).lines(live) if read_line(raw.data, raw.sum).event) // ENTRIES_A_TURN, None
+        return sum(1 for raw in LogReader(fd).lines(live) if read_line(raw.data, raw.sum).event) // ENTRIES_A_TURN, None
 
     def decode() -> Read:
         lines = (data for begin, end in live for _, _, data in raw_lines(fd, begin, end))

@@ -10,7 +10,7 @@ from benchmarks.measure import FULL, QUICK, Size
 from benchmarks.rows.record_history import DEAD, alone, compacted, rewound
 from benchmarks.rows.record_logs import ENTRIES_A_TURN, amounts, scratch, turns, write_fast
 from callgate.core.ledger import Ledger
-from callgate.transcript.loader import Loaded, load, whole
+from callgate.transcript.loader import LoadedLog, load, whole
 from callgate.transcript.lock import open_log
 from callgate.transcript.masking import Masker
 from callgate.words.events import Durable
@@ -19,7 +19,7 @@ LIVE = 3
 Log = Callable[[int], Iterator[Durable]]
 
 
-def read(log: Path, how: Callable[[int, Path], Loaded] = load) -> Loaded:
+def read(log: Path, how: Callable[[int, Path], LoadedLog] = load) -> LoadedLog:
     fd = open_log(log, os.O_RDONLY)
     try:
         return how(fd, log)

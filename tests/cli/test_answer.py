@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.answers import Holder
+from callgate.admin.answers import LockHolder
 from callgate.cli.terminal import width
 from callgate.transcript.answers import waiting_answers
 from callgate.transcript.lock import holder_of
@@ -327,7 +327,7 @@ def test_who_has_it_open_and_which_agent_asks_are_told(desk: Desk, other: Progra
     lines = shown(desk)
     assert f"1 question waits in session {log.stem}; it is open in process {other.pid}" in " ".join(lines)
     assert "agent: helper > deep" in lines
-    assert isinstance(holder_of(log), Holder)
+    assert isinstance(holder_of(log), LockHolder)
 
 
 def test_nothing_in_a_question_can_steer_the_terminal_or_hide(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from callgate.core.ports import Case, Check, Hooked
 from callgate.core.record import MemoryJournal
 from callgate.testing import PlainTool, ScriptedModel, run_virtual, say, settle, turn
 from callgate.testing import call as called
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.words.decisions import Allow, Ask, Choice, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Durable, QuestionAsked, TurnStarted
 from callgate.words.inputs import Answer, Compact, Prompt, SetMode
@@ -163,7 +163,7 @@ def _asked(path: tuple[str, ...], call_id: str) -> list[Durable]:
 @pytest.mark.spec("GATE-8")
 @pytest.mark.parametrize("path", [(), ("reviewer",)], ids=["root", "nested"])
 def test_a_question_that_another_answer_decided_is_open_no_longer(path: tuple[str, ...]) -> None:
-    questions = Questions([TurnStarted(0.0, 1, "a1"), *_asked(path, "c1")])
+    questions = QuestionFold([TurnStarted(0.0, 1, "a1"), *_asked(path, "c1")])
     assert len(questions.open) == 1
     questions.fold(CallDecided(2.0, "c1", Allow("a policy"), arguments_hash("do", {})))
     assert questions.open == {}
@@ -173,7 +173,7 @@ def test_a_question_that_another_answer_decided_is_open_no_longer(path: tuple[st
 def test_a_question_asked_again_by_a_session_that_is_nested_no_longer_is_one_question() -> None:
     """A session that worked inside another is resumed on its own: its questions have no path now."""
     again = _asked((), "c1")[-1]
-    questions = Questions([TurnStarted(0.0, 1, "a1"), *_asked(("reviewer",), "c1"), again])
+    questions = QuestionFold([TurnStarted(0.0, 1, "a1"), *_asked(("reviewer",), "c1"), again])
     assert len(questions.open) == 1
 
 

@@ -18,7 +18,7 @@ from callgate.core.record import MemoryJournal
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
-from callgate.transcript.asked import Questions, which_of
+from callgate.transcript.asked import QuestionFold, which_of
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Choice, Confirmation, Deny, Origin, Question, arguments_hash
 from callgate.words.events import (
@@ -112,7 +112,7 @@ class KeptJournal(MemoryJournal):
     def __init__(self, events: Iterable[Durable], session: str, delays: tuple[float | None, ...] = ()) -> None:
         super().__init__(events, session=session)
         self.durable = len(self.events)
-        self.questions = Questions(list(self.read()))
+        self.questions = QuestionFold(list(self.read()))
         self.left: list[Confirmation] = []
         self._delays = delays
         self._barriers = 0

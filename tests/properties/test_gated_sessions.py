@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.testing import run_virtual
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.words.events import Durable, QuestionAnswered
 from tests.properties.gated_stage import FORBIDDEN, GUARDED, Called, Deed, Life, Spoken
 
@@ -90,7 +90,7 @@ def test_after_a_crash_at_any_line_what_was_decided_and_answered_stands(
 
 def answered(events: list[Durable], how: str | None) -> list[Durable]:
     """As if another program had answered the first open question while nobody had the session open."""
-    questions = Questions(events)
+    questions = QuestionFold(events)
     runs = [asked.question for asked in questions.open.values() if questions.will_run(asked)]
     if how is None or not runs:
         return events

@@ -12,7 +12,7 @@ from callgate.core.ledger import Ledger
 from callgate.core.view import faults
 from callgate.transcript.codec import read_line
 from callgate.transcript.journal import DiskJournal
-from callgate.transcript.reader import Damage, Raw, Reader
+from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.words.events import Durable, LinesQuarantined
 from tests.transcript.kit import (
     SESSION,
@@ -113,7 +113,7 @@ images = st.one_of(torn(), blocks_that_never_came(), edited(), wrapped())
 def read(path: Path) -> tuple[list[Raw], list[Damage]]:
     fd = os.open(path, os.O_RDONLY)
     try:
-        reader = Reader(fd)
+        reader = LogReader(fd)
         return list(reader.lines([(0, os.fstat(fd).st_size)])), reader.damages
     finally:
         os.close(fd)

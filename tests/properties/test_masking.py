@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.transcript.masking import RULES, Masker, Rule
+from callgate.transcript.masking import RULES, Masker, SecretRule
 from callgate.words.messages import CallPart, Image, Message, Text
 
 WORDS = (
@@ -45,7 +45,7 @@ def test_what_is_masked_in_a_text_is_found_in_its_json(masker: Masker, text: str
 
 @pytest.mark.spec("TRS-13")
 @given(st.sampled_from(RULES), st.data())
-def test_whatever_fits_a_pattern_is_suspected_and_masked(rule: Rule, data: st.DataObject) -> None:
+def test_whatever_fits_a_pattern_is_suspected_and_masked(rule: SecretRule, data: st.DataObject) -> None:
     masker = Masker({})
     text = data.draw(st.from_regex(rule.pattern, fullmatch=True))
     assert masker.finds(json.dumps(text))

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from callgate import Store
 from callgate.transcript.answers import answers_folder
-from callgate.transcript.asked import Asked, Questions
+from callgate.transcript.asked import AskedQuestion, QuestionFold
 from callgate.transcript.entries import all_entries
 from callgate.transcript.masking import Masker
 from callgate.words.calls import Result
@@ -105,9 +105,9 @@ def files(log: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def asked_in(store: Store, log: Path) -> Asked:
+def asked_in(store: Store, log: Path) -> AskedQuestion:
     """The one open question."""
-    (asked,) = Questions(store.read(log.stem).events).open.values()
+    (asked,) = QuestionFold(store.read(log.stem).events).open.values()
     return asked
 
 

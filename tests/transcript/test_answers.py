@@ -22,7 +22,7 @@ from callgate.transcript.answers import (
     tidy_answers,
     waiting_answers,
 )
-from callgate.transcript.asked import Asked, Questions
+from callgate.transcript.asked import AskedQuestion, QuestionFold
 from callgate.transcript.gc import remove_unused
 from callgate.transcript.journal import DiskJournal
 from callgate.words.decisions import Ask
@@ -68,7 +68,7 @@ def _full(*args: object, **kwargs: object) -> None:
 # ---- files that are none ------------------------------------------------------------------------------------------
 
 
-def left_in(folder: Path) -> tuple[Path, Asked]:
+def left_in(folder: Path) -> tuple[Path, AskedQuestion]:
     store, log = keep(folder)
     asked = asked_in(store, log)
     leave_answer(log, asked, YES)
@@ -268,7 +268,7 @@ def test_only_our_own_answer_is_taken_back(tmp_path: Path) -> None:
 
 def test_opening_keeps_what_waits_and_removes_what_has_served(tmp_path: Path) -> None:
     store, log = keep(tmp_path, waiting_on(question(), question("c2")))
-    first, second = Questions(store.read().events).open.values()
+    first, second = QuestionFold(store.read().events).open.values()
     leave_answer(log, first, question().yes())
     leave_answer(log, second, question("c2").yes())
 

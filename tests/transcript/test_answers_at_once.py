@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callgate.transcript.answering import AnswerTaken, answer_question
 from callgate.transcript.answers import AnswerRefused, forget_answers, tidy_answers, waiting_answers
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.transcript.journal import append_to_log
 from callgate.transcript.loader import load
 from callgate.transcript.lock import drop_name, open_log, take_lock
@@ -102,7 +102,7 @@ def writer(log: Path, does: Writing) -> Callable[[], str]:
             os.close(fd)
             return "locked out"
         loaded = load(fd, log)
-        keys = {asked.key for asked in Questions(loaded.events).open.values()}
+        keys = {asked.key for asked in QuestionFold(loaded.events).open.values()}
         tidy_answers(log, keys)
         deeds: list[Durable] = []
         left = [each for each in waiting_answers(log).answers if each.key in keys]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.words.decisions import Allow, Ask
 from callgate.words.events import CallDecided, Durable, Forked, QuestionAnswered, QuestionAsked, TurnStarted
 from tests.transcript.asking import (
@@ -39,8 +39,8 @@ CLOSING: list[tuple[str, list[Durable]]] = [
 
 @pytest.mark.parametrize("after", [each for _, each in CLOSING], ids=[name for name, _ in CLOSING])
 def test_a_question_is_closed_by_whatever_ends_it(after: list[Durable]) -> None:
-    assert list(Questions(waiting_on(question())).open) == [((), "c1")]
-    assert not Questions([*waiting_on(question()), *after]).open
+    assert list(QuestionFold(waiting_on(question())).open) == [((), "c1")]
+    assert not QuestionFold([*waiting_on(question()), *after]).open
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_a_question_is_closed_by_whatever_ends_it(after: list[Durable]) -> None:
     ids=["nothing", "another allowed", "another settled", "another answered", "decided again"],
 )
 def test_a_question_stays_open_through_what_is_not_about_it(after: list[Durable]) -> None:
-    assert list(Questions([*waiting_on(question()), *after]).open) == [((), "c1")]
+    assert list(QuestionFold([*waiting_on(question()), *after]).open) == [((), "c1")]
 
 
 def test_a_question_that_is_asked_again_unanswered_is_the_same_one() -> None:
-    first = Questions(waiting_on(question())).open[(), "c1"]
-    again = Questions([*waiting_on(question()), decided_again(), QuestionAsked(AT + 9, question(at=AT + 9))])
+    first = QuestionFold(waiting_on(question())).open[(), "c1"]
+    again = QuestionFold([*waiting_on(question()), decided_again(), QuestionAsked(AT + 9, question(at=AT + 9))])
     assert again.open[(), "c1"].key == first.key
     assert again.open[(), "c1"].question.asked_at == AT + 9
 
@@ -69,14 +69,14 @@ def test_a_question_that_is_asked_again_unanswered_is_the_same_one() -> None:
     ids=["answered before", "other arguments", "closed before"],
 )
 def test_another_question_about_the_same_call_has_another_key(after: list[Durable]) -> None:
-    first = Questions(waiting_on(question())).open[(), "c1"]
-    assert Questions([*waiting_on(question()), *after]).open[(), "c1"].key != first.key
+    first = QuestionFold(waiting_on(question())).open[(), "c1"]
+    assert QuestionFold([*waiting_on(question()), *after]).open[(), "c1"].key != first.key
 
 
 def test_the_fold_does_not_depend_on_where_it_begins() -> None:
     turns = [*waiting_on(question("c0")), settled("c0"), TurnStarted(AT, 2, "a2")]
     events = [*turns, *arrived(question(), message_id="a2"), message([question()], "a2")]
-    whole, grown = Questions(events), Questions()
+    whole, grown = QuestionFold(events), QuestionFold()
     for event in events:
         grown.fold(event)
     assert whole.open == grown.open

@@ -8,7 +8,7 @@ import pytest
 
 from callgate.transcript import reader as reading
 from callgate.transcript.codec import BadLine, checked, read_head, read_line
-from callgate.transcript.reader import Damage, Raw, Reader, raw_lines
+from callgate.transcript.reader import Damage, LogReader, Raw, raw_lines
 from tests.transcript.kit import Written, talk
 
 pytestmark = pytest.mark.spec("TRS-5")
@@ -25,7 +25,7 @@ class File:
         self.path.write_bytes(image)
         fd = os.open(self.path, os.O_RDONLY)
         try:
-            reader = Reader(fd)
+            reader = LogReader(fd)
             return list(reader.lines(ranges or [(0, len(image))])), reader.damages
         finally:
             os.close(fd)

@@ -9,12 +9,12 @@ from shlex import quote
 from callgate.admin.sessions import Archive
 from callgate.transcript.answering import AnswerTaken, OpenQuestion, questions_in
 from callgate.transcript.answers import AnswerRefused
-from callgate.transcript.lock import Holder, holder_of
+from callgate.transcript.lock import LockHolder, holder_of
 from callgate.transcript.store import Store
 from callgate.words.decisions import Confirmation
 from callgate.words.noun import noun
 
-__all__ = ["AnswerRefused", "AnswerTaken", "Asking", "Holder", "OpenQuestion", "give_answer", "read_questions"]
+__all__ = ["AnswerRefused", "AnswerTaken", "Asking", "LockHolder", "OpenQuestion", "give_answer", "read_questions"]
 
 
 @noun
@@ -26,7 +26,7 @@ class Asking:
     named: str
     questions: tuple[OpenQuestion, ...]
     answered: tuple[Confirmation, ...] = ()
-    holder: Holder | None = None
+    holder: LockHolder | None = None
 
     @property
     def session(self) -> str:

@@ -28,13 +28,13 @@ from callgate.transcript.find import LATEST
 from callgate.transcript.gc import Cleaned, Removed, collect, remove_session, remove_unused
 from callgate.transcript.journal import write_log
 from callgate.transcript.loader import load
-from callgate.transcript.lock import Holder, holder_of, open_log, read_holder
+from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder
 from callgate.transcript.reader import Damage, raw_lines
 from callgate.transcript.share.claude import looks_like_claude, read_claude
-from callgate.transcript.share.page import Exported, Mark, Said, moment, read_page
+from callgate.transcript.share.page import Exported, Mark, SaidMessage, moment, read_page
 from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
-from callgate.transcript.share.unfinished import Draft, open_questions, unfinished
+from callgate.transcript.share.unfinished import UnfinishedMessage, open_questions, unfinished
 from callgate.transcript.store import Store
 from callgate.transcript.summary import Summary, prompt_of
 from callgate.transcript.verify import LogFault, Verified, verify
@@ -51,13 +51,13 @@ __all__ = [
     "CallStory",
     "Cleaned",
     "Damage",
-    "Draft",
-    "Holder",
+    "UnfinishedMessage",
+    "LockHolder",
     "Listed",
     "LogFault",
     "Mark",
     "Removed",
-    "Said",
+    "SaidMessage",
     "Shown",
     "Summary",
     "TakenIn",
@@ -89,11 +89,11 @@ class Shown:
     unknown: int
     questions: tuple[Question, ...]
     missing: bool
-    draft: Draft | None
+    draft: UnfinishedMessage | None
     pending: tuple[Staged, ...] = ()
     waiting: tuple[PromptQueued, ...] = ()
 
-    def page(self) -> Sequence[Said | Mark]:
+    def page(self) -> Sequence[SaidMessage | Mark]:
         """As people read it."""
         return read_page(self._exported())
 
@@ -347,7 +347,7 @@ class Archive:
             )
         return found[0]
 
-    def holder(self, which: str | Path | None) -> tuple[Path, Holder | None, Holder]:
+    def holder(self, which: str | Path | None) -> tuple[Path, LockHolder | None, LockHolder]:
         """The log of a session, its holder now (None if it is not open), and the holder written beside it."""
         log = which if isinstance(which, Path) else self.find(which)
         if _is_file(which):

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
-from callgate.transcript.asked import Asked, Questions, which_of
+from callgate.transcript.asked import AskedQuestion, QuestionFold, which_of
 from callgate.transcript.journal import append_to_log
-from callgate.transcript.loader import Loaded, load, read_log
-from callgate.transcript.lock import Holder, drop_name, holder_of, open_log, read_holder, take_lock, unreadable
+from callgate.transcript.loader import LoadedLog, load, read_log
+from callgate.transcript.lock import LockHolder, drop_name, holder_of, open_log, read_holder, take_lock, unreadable
 from callgate.transcript.repair import repair
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
@@ -54,7 +54,7 @@ class AnswerTaken:
     question: Question
     confirmation: Confirmation
     how: Literal["recorded", "left"]
-    holder: Holder | None = None
+    holder: LockHolder | None = None
 
 
 @noun
@@ -68,7 +68,7 @@ class InSession:
 
 def questions_in(log: Path) -> InSession:
     """Read without locking."""
-    questions = Questions(read_log(log).events)
+    questions = QuestionFold(read_log(log).events)
     found = list(questions.open.values())
     if not all(map(questions.will_run, found)) and holder_of(log) is None:
         found = [asked for asked in found if questions.will_run(asked)]
@@ -83,7 +83,7 @@ def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> An
     """
     answer = replace(_well_formed(confirmation), at=confirmation.at or time())
     _refuse_strangers(log)
-    asked = _fitting(log, Questions(read_log(log).events), answer)
+    asked = _fitting(log, QuestionFold(read_log(log).events), answer)
     return _Attempt(log, masker, asked, answer).taken()
 
 
@@ -102,7 +102,7 @@ def _well_formed(confirmation: Confirmation) -> Confirmation:
     return confirmation
 
 
-def _fitting(log: Path, questions: Questions, answer: Confirmation) -> Asked:
+def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQuestion:
     """The open question that this answers."""
     asked = questions.open.get(which_of(answer))
     if asked is None:
@@ -124,7 +124,7 @@ def _fitting(log: Path, questions: Questions, answer: Confirmation) -> Asked:
     return asked
 
 
-def _why_not(session: str, questions: Questions, answer: Confirmation) -> tuple[str, Confirmation | None]:
+def _why_not(session: str, questions: QuestionFold, answer: Confirmation) -> tuple[str, Confirmation | None]:
     before = questions.answered.get(which_of(answer))
     if before:
         return f"call {answer.call_id} was answered already{told(before[-1])}", before[-1]
@@ -157,7 +157,7 @@ def _refuse_strangers(log: Path) -> None:
 class _Attempt:
     """At being the first. Its file is there until it is on record, or refused."""
 
-    def __init__(self, log: Path, masker: Masker, asked: Asked, answer: Confirmation) -> None:
+    def __init__(self, log: Path, masker: Masker, asked: AskedQuestion, answer: Confirmation) -> None:
         self._log = log
         self._masker = masker
         self._asked = asked
@@ -225,7 +225,7 @@ class _Attempt:
 
     def _if_closed(self, events: Sequence[Durable]) -> AnswerTaken | None:
         """None while the question is open. If that is over, this answer is on record, or AnswerRefused says why not."""
-        questions = Questions(events)
+        questions = QuestionFold(events)
         if self._asked.key in {each.key for each in questions.open.values()}:
             return None
         if any(_is_same(event.confirmation, self._answer) for event in events if isinstance(event, QuestionAnswered)):
@@ -236,10 +236,10 @@ class _Attempt:
             raise AnswerRefused(f"call {first.call_id} was answered already{told(first)}", first)
         raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
 
-    def _refuse_in_vain(self, loaded: Loaded) -> None:
+    def _refuse_in_vain(self, loaded: LoadedLog) -> None:
         """No program runs the session: refuse an answer that a resume could not use."""
         session, answer = self._log.stem, self._answer
-        if not Questions(loaded.events).will_run(self._asked):
+        if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(
                 f"nobody has session {session} open, and the message with call {answer.call_id} never came: the call "
                 "will not run whatever the answer is"
@@ -250,7 +250,7 @@ class _Attempt:
                 "to take them from you: answer when it runs"
             )
 
-    def _as(self, how: Literal["recorded", "left"], holder: Holder | None = None) -> AnswerTaken:
+    def _as(self, how: Literal["recorded", "left"], holder: LockHolder | None = None) -> AnswerTaken:
         return AnswerTaken(self._log.stem, self._asked.question, self._answer, how, holder)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.files import make_folders, sync_folder, write_new
-from callgate.transcript.asked import Asked, key_of
+from callgate.transcript.asked import AskedQuestion, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
@@ -60,7 +60,7 @@ class Waiting:
 
 
 @noun
-class Found:
+class FoundAnswers:
     """``faults`` say in words what lay there and is no answer; it was set aside where that was possible."""
 
     answers: tuple[Waiting, ...] = ()
@@ -96,7 +96,7 @@ def answers_folder(log: Path) -> Path:
 # ---- leaving one --------------------------------------------------------------------------------------------------
 
 
-def leave_answer(log: Path, asked: Asked, confirmation: Confirmation) -> Left:
+def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) -> Left:
     """Leave an answer, synced to disk. AnswerRefused, with its author, when there is one."""
     data = _written(asked, confirmation)
     place = answers_folder(log)
@@ -144,7 +144,7 @@ def told(first: Confirmation | None) -> str:
     return f": {first.outcome.replace('_', ' ')}, by {first.by}" + (f" at {first.door}" if first.door else "")
 
 
-def _written(asked: Asked, confirmation: Confirmation) -> bytes:
+def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
     whole = {
         "v": _VERSION,
         "since": asked.since,
@@ -161,7 +161,7 @@ def _written(asked: Asked, confirmation: Confirmation) -> bytes:
 # ---- finding them -------------------------------------------------------------------------------------------------
 
 
-def waiting_answers(log: Path) -> Found:
+def waiting_answers(log: Path) -> FoundAnswers:
     """Everything that was left and not forgotten yet. Must not raise. Blocks."""
     answers: list[Waiting] = []
     faults: list[str] = []
@@ -181,7 +181,7 @@ def waiting_answers(log: Path) -> Found:
         pass
     except OSError as error:
         faults.append(f"answers of other programs cannot be looked for in {place}: {_why(error)}")
-    return Found(tuple(answers), tuple(faults))
+    return FoundAnswers(tuple(answers), tuple(faults))
 
 
 def read_answer(log: Path, key: str) -> Confirmation | None:

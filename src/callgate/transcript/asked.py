@@ -27,7 +27,7 @@ Which = tuple[tuple[str, ...], str]
 
 
 @noun
-class Asked:
+class AskedQuestion:
     """An open question. ``since`` is when it was first asked, ``answers`` how many its call had before."""
 
     question: Question
@@ -50,11 +50,11 @@ def which_of(about: Question | Confirmation) -> Which:
     return about.path, about.call_id
 
 
-class Questions:
+class QuestionFold:
     """The fold of the live events of a log. Only the turn under way has open questions, so only that is kept."""
 
     def __init__(self, events: Sequence[Durable] = ()) -> None:
-        self.open: dict[Which, Asked] = {}
+        self.open: dict[Which, AskedQuestion] = {}
         self.answered: dict[Which, list[Confirmation]] = {}
         self._message_of: dict[str, str] = {}
         self._messages: set[str] = set()
@@ -71,7 +71,7 @@ class Questions:
         if type(event) in _ABOUT_QUESTIONS:  # almost no event is, and all of them come by here
             self._fold(event)
 
-    def will_run(self, asked: Asked) -> bool:
+    def will_run(self, asked: AskedQuestion) -> bool:
         """True if its call goes on when the session is resumed: its message is on record."""
         return self._message_of.get(asked.question.call_id) in self._messages
 
@@ -105,7 +105,7 @@ class Questions:
         before = self.open.pop(self._about(question.call_id), None)  # perhaps under another path: nested then, not now
         if before is not None and before.question.arguments_hash == question.arguments_hash:
             since = before.since
-        self.open[which] = Asked(question, since, len(self.answered.get(which, ())))
+        self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
     def _decided(self, event: CallDecided) -> None:
         """The answer to another question may have decided this one. A resumed call is decided once more, to be asked

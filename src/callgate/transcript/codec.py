@@ -45,7 +45,7 @@ class BadLine(Exception):
     """Says why these bytes are no line of a log."""
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A line that was read. ``event`` is None for a type, or a shape, that this version does not know."""
 
     n: int
@@ -110,7 +110,7 @@ class Encoder:
         return text if self.event is event else _written(self.event)
 
 
-def read_line(raw: bytes, summed: str | None = None) -> Entry:
+def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
     """BadLine says what is wrong with it. ``summed`` is its sum, if it was checked before."""
     body = summed or checked(raw)
     try:
@@ -145,7 +145,7 @@ def read_line(raw: bytes, summed: str | None = None) -> Entry:
         except UsageError:  # written by a version that means something else by it: kept, not folded
             event = None
     parent = parent if isinstance(parent, str) else None
-    return Entry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
+    return LogEntry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
 
 
 _HEAD = re.compile(

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterator
 
-from callgate.transcript.codec import BadLine, Entry, read_line
-from callgate.transcript.reader import Damage, Reader
+from callgate.transcript.codec import BadLine, LogEntry, read_line
+from callgate.transcript.reader import Damage, LogReader
 
 
-def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[Entry]:
+def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
     """Every intact line in the order of the file, a line that repeats the one before left out. What cannot be read is
     added to ``damages``."""
-    reader = Reader(fd)
+    reader = LogReader(fd)
     before = ""
     for raw in reader.lines([(0, os.fstat(fd).st_size)]):
         try:

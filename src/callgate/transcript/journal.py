@@ -18,12 +18,12 @@ from callgate.core.ports import Drafted, Maybe
 from callgate.host.files import make_folders, sync_folder
 from callgate.host.threads import in_thread
 from callgate.transcript.answers import Waiting, forget_answers, tidy_answers, waiting_answers
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.transcript.codec import START, Encoder
 from callgate.transcript.drafts import draft_path, drop_draft, read_draft, write_draft
 from callgate.transcript.entries import all_entries
 from callgate.transcript.index import Index, drop_index, write_index
-from callgate.transcript.loader import Loaded, read_live, read_message, whole
+from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.reader import Damage
 from callgate.transcript.summary import Summary, Tally
@@ -46,9 +46,9 @@ _MOVES = (Rewound, Branched)
 class DiskJournal(WrittenJournal):
     """A session on disk, open for writing. Made by a Store."""
 
-    def __init__(self, log: Path, masker: Masker, *, loaded: Loaded | None = None, fd: int = -1) -> None:
+    def __init__(self, log: Path, masker: Masker, *, loaded: LoadedLog | None = None, fd: int = -1) -> None:
         self._events: Sequence[Durable] | None = () if loaded is None else loaded.events
-        self._questions = Questions(self._events or ())
+        self._questions = QuestionFold(self._events or ())
         self._log = _Lines(log, masker, loaded, fd, self._questions)
         super().__init__(
             log,
@@ -140,7 +140,7 @@ class _Lines:
     """The log as the writing thread knows it."""
 
     def __init__(
-        self, log: Path, masker: Masker, loaded: Loaded | None, fd: int, questions: Questions | None = None
+        self, log: Path, masker: Masker, loaded: LoadedLog | None, fd: int, questions: QuestionFold | None = None
     ) -> None:
         self.path = log
         self._questions = questions  # the loop's: looked at when it appends nothing any more
@@ -279,7 +279,7 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
     lines.close()
 
 
-def append_to_log(log: Path, masker: Masker, loaded: Loaded, fd: int, events: Iterable[Durable]) -> None:
+def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events: Iterable[Durable]) -> None:
     """More lines at the end of a log that is locked, loaded and mended, all of them on disk or none. Lets go of the
     lock. Blocks."""
     end = loaded.end

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from callgate.core.chain import Chain, Line
-from callgate.transcript.codec import START, BadLine, Entry, read_head, read_line
+from callgate.transcript.codec import START, BadLine, LogEntry, read_head, read_line
 from callgate.transcript.index import Index, read_index
 from callgate.transcript.lock import open_log, unreadable
-from callgate.transcript.reader import Damage, Raw, Reader
+from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.transcript.summary import Summary, Tally, prompt_of
 from callgate.words.errors import JournalError
 from callgate.words.events import Durable, LinesQuarantined, MessageAdded, TurnStarted
@@ -19,7 +19,7 @@ from callgate.words.messages import Message
 _SUM_AND_END = len('0123456789abcdef0123456789abcdef"}\n')
 
 
-class Loaded:
+class LoadedLog:
     """A log as it was found. ``end`` is behind the last intact line; ``ended``: with its line end."""
 
     def __init__(self, fd: int, session: str) -> None:
@@ -55,7 +55,7 @@ class Loaded:
         )
 
 
-def read_log(log: Path) -> Loaded:
+def read_log(log: Path) -> LoadedLog:
     """``load``, without locking or changing anything."""
     try:
         fd = open_log(log, os.O_RDONLY)
@@ -67,7 +67,7 @@ def read_log(log: Path) -> Loaded:
         os.close(fd)
 
 
-def load(fd: int, log: Path) -> Loaded:
+def load(fd: int, log: Path) -> LoadedLog:
     """Read what is live. JournalError only if nothing can be read at all: damage is in ``damages``."""
     index = read_index(log)
     collecting = gc.isenabled()
@@ -89,9 +89,9 @@ def summarize(fd: int, log: Path) -> Summary:
     """The summary for a list, from the index and the lines after it if that is enough."""
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
-        tail = Loaded(fd, log.stem)
+        tail = LoadedLog(fd, log.stem)
         tail.tally, tail.sum = Tally(index.about), index.sum
-        if _parsed(tail, Reader(fd).lines([(index.upto, tail.size)]), live=False):
+        if _parsed(tail, LogReader(fd).lines([(index.upto, tail.size)]), live=False):
             _count(tail, tail.events)
             return tail.about
     loaded = load(fd, log)
@@ -103,7 +103,7 @@ def summarize(fd: int, log: Path) -> Summary:
 def read_live(fd: int, ranges: Iterable[tuple[int, int]]) -> list[Durable]:
     """The events that stand there."""
     events: list[Durable] = []
-    for raw in Reader(fd).lines(ranges):
+    for raw in LogReader(fd).lines(ranges):
         with suppress(BadLine):
             event = read_line(raw.data, raw.sum).event
             if event is not None:
@@ -117,10 +117,10 @@ def read_message(fd: int, where: tuple[int, int] | None) -> Message | None:
     return next((event.message for event in found if isinstance(event, MessageAdded)), None)
 
 
-def whole(fd: int, session: str) -> Loaded:
+def whole(fd: int, session: str) -> LoadedLog:
     """Look at every line, parse the live ones."""
-    loaded = Loaded(fd, session)
-    reader = Reader(fd)
+    loaded = LoadedLog(fd, session)
+    reader = LogReader(fd)
     first: Raw | None = None
     for raw in reader.lines([(0, loaded.size)]):
         try:
@@ -138,7 +138,7 @@ def whole(fd: int, session: str) -> Loaded:
     if first is not None:  # how it began is shown also when that is not live any more
         begun = read_message(fd, (first.start, first.end))
         loaded.tally = Tally(Summary(first_prompt="" if begun is None else prompt_of(begun)))
-    for raw in Reader(fd).lines(loaded.chain.live()):
+    for raw in LogReader(fd).lines(loaded.chain.live()):
         try:
             _keep(loaded, read_line(raw.data, raw.sum))
         except BadLine as why:  # its head is sound, so it has its place; the rest is not
@@ -147,15 +147,15 @@ def whole(fd: int, session: str) -> Loaded:
     return loaded
 
 
-def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
+def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
     """Parse what the index calls live and what came after it. None when it does not fit the file, or when something
     after it reaches back."""
-    loaded = Loaded(fd, session)
+    loaded = LoadedLog(fd, session)
     if index.upto > loaded.size or not _fits(fd, index):
         return None
     loaded.indexed = True
     loaded.complete = index.live == ((0, index.upto),)
-    reader = Reader(fd)
+    reader = LogReader(fd)
     if not _parsed(loaded, reader.lines(index.live), live=True):
         return None
     if reader.damages or loaded.chain.leaf != index.leaf:
@@ -169,7 +169,7 @@ def _from_index(fd: int, session: str, index: Index) -> Loaded | None:
     return loaded
 
 
-def _parsed(loaded: Loaded, lines: Iterable[Raw], *, live: bool) -> bool:
+def _parsed(loaded: LoadedLog, lines: Iterable[Raw], *, live: bool) -> bool:
     """Take these lines as live. False when they do not go together. ``live``: they are known to be, so one message is
     the parent of the next, and moves have been made."""
     try:
@@ -192,19 +192,19 @@ def _parsed(loaded: Loaded, lines: Iterable[Raw], *, live: bool) -> bool:
     return True
 
 
-def _keep(loaded: Loaded, entry: Entry) -> None:
+def _keep(loaded: LoadedLog, entry: LogEntry) -> None:
     if entry.event is None:
         loaded.unknown += 1
     else:
         loaded.events.append(entry.event)
 
 
-def _count(loaded: Loaded, events: Iterable[Durable]) -> None:
+def _count(loaded: LoadedLog, events: Iterable[Durable]) -> None:
     for event in events:
         loaded.tally.fold(event)
 
 
-def _know_open_turn(loaded: Loaded) -> None:
+def _know_open_turn(loaded: LoadedLog) -> None:
     """So that what follows about its calls hangs on its message."""
     starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))
     for event in loaded.events[next(starts, 0) :]:

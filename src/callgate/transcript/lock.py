@@ -50,7 +50,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @noun
-class Holder:
+class LockHolder:
     """The process that has a session open; empty if it left no name."""
 
     pid: int | None = None
@@ -101,18 +101,18 @@ def drop_name(log: Path) -> None:
     drop_beside(lock_path(log))
 
 
-def read_holder(log: Path) -> Holder:
+def read_holder(log: Path) -> LockHolder:
     """The holder that the file names; ``holder_of`` checks that the lock is held."""
     try:
         said = loads(read_beside(lock_path(log)))
         since = float(said["since"])
         gmtime(since)  # a moment that can be told
-        return Holder(int(said["pid"]), since, str(said["host"]))
+        return LockHolder(int(said["pid"]), since, str(said["host"]))
     except (OSError, ValueError, OverflowError, LookupError, TypeError, RecursionError):
-        return Holder()
+        return LockHolder()
 
 
-def holder_of(log: Path) -> Holder | None:
+def holder_of(log: Path) -> LockHolder | None:
     """The holder of the lock right now, or None."""
     fd = open_log(log, os.O_RDONLY)
     try:

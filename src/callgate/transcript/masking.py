@@ -31,7 +31,7 @@ _UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
 @noun
-class Rule:
+class SecretRule:
     """One kind of secret. Nothing matches without one of the ``starts`` in the text; group 1 of the pattern stays."""
 
     kind: str
@@ -111,13 +111,13 @@ _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
 _SPECIAL = (
-    Rule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
-    Rule(
+    SecretRule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
+    SecretRule(
         "jwt",
         (".eyJ",),
         re.compile(rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+", re.ASCII),
     ),
-    Rule(
+    SecretRule(
         "authorization",
         ("uthorization",),
         re.compile(
@@ -126,8 +126,8 @@ _SPECIAL = (
             re.ASCII,
         ),
     ),
-    Rule("bearer", ("Bearer ",), re.compile(r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}", re.ASCII)),
-    Rule(
+    SecretRule("bearer", ("Bearer ",), re.compile(r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}", re.ASCII)),
+    SecretRule(
         "aws",
         ("aws_secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
         re.compile(
@@ -136,27 +136,29 @@ _SPECIAL = (
             re.ASCII,
         ),
     ),
-    Rule(
+    SecretRule(
         "azure",
         ("AccountKey=", "AccessKey="),
         re.compile(r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}", re.ASCII),
     ),
-    Rule("telegram", (":AA",), re.compile(r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
-    Rule("slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)),
-    Rule(
+    SecretRule("telegram", (":AA",), re.compile(r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
+    SecretRule(
+        "slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)
+    ),
+    SecretRule(
         "webhook",
         ("/api/webhooks/", "/webhookb2/", "hooks.zapier.com/hooks/catch/", "/incomingwebhook/"),
         re.compile(
             r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}", re.ASCII
         ),
     ),
-    Rule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
+    SecretRule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
 )
 
 
-def _token(kind: str, start: str, body: str) -> Rule:
+def _token(kind: str, start: str, body: str) -> SecretRule:
     written = re.escape(start)
-    return Rule(kind, (start,), re.compile(f"({written}){_at_a_beginning(written)}{body}", re.ASCII))
+    return SecretRule(kind, (start,), re.compile(f"({written}){_at_a_beginning(written)}{body}", re.ASCII))
 
 
 RULES = (*_SPECIAL, *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()))

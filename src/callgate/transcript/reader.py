@@ -61,7 +61,7 @@ def raw_lines(fd: int, start: int, end: int) -> Iterator[tuple[int, int, bytes]]
         yield at, at + len(data), data
 
 
-class Reader:
+class LogReader:
     """Reads parts of one file and collects what is wrong with it."""
 
     def __init__(self, fd: int) -> None:

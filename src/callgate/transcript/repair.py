@@ -10,7 +10,7 @@ from json import dumps
 from pathlib import Path
 
 from callgate.transcript.beside import open_beside
-from callgate.transcript.loader import Loaded
+from callgate.transcript.loader import LoadedLog
 from callgate.transcript.reader import Damage
 from callgate.words.events import Counted, LinesQuarantined
 
@@ -19,7 +19,7 @@ def broken_path(log: Path) -> Path:
     return log.with_name(f"{log.name}.broken")
 
 
-def repair(fd: int, log: Path, loaded: Loaded, now: float) -> LinesQuarantined | None:
+def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
     """Make the file ready for the next line. What to put on record about it, if anything was lost."""
     damages = loaded.new_damages
     if damages:

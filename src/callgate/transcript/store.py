@@ -16,11 +16,11 @@ from callgate.core.ports import Journal
 from callgate.host.threads import in_thread
 from callgate.transcript.answering import AnswerTaken, answer_question, questions_in
 from callgate.transcript.answers import tidy_answers
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
-from callgate.transcript.loader import Loaded, load, read_log
+from callgate.transcript.loader import LoadedLog, load, read_log
 from callgate.transcript.lock import open_log, take_lock, unreadable
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import repair
@@ -92,7 +92,7 @@ class Store:
         """The sessions of this workspace, last used first."""
         return listed(self.folder, limit)
 
-    def read(self, which: str = LATEST) -> Loaded:
+    def read(self, which: str = LATEST) -> LoadedLog:
         """Read a session without locking or changing anything."""
         return read_log(self.find(which))
 
@@ -111,7 +111,7 @@ class Store:
         """The log of the session that is meant. JournalError names those that might be."""
         return find(self.folder, which)
 
-    def copy(self, original: Loaded, *, source: str = "") -> str:
+    def copy(self, original: LoadedLog, *, source: str = "") -> str:
         """Write a new session with these events; calls that are open there are not taken over. Gives its id."""
         now = time()
         events: list[Durable] = [
@@ -151,7 +151,7 @@ class Store:
         if quarantined is not None:
             loaded.events.append(quarantined)
         # Those whose questions are closed stayed because a program died before it could remove them.
-        tidy_answers(log, {asked.key for asked in Questions(loaded.events).open.values()})
+        tidy_answers(log, {asked.key for asked in QuestionFold(loaded.events).open.values()})
         journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
         if loaded.unknown and quarantined is None:  # those lines may have messages: their ids are not given again
             (messages, turns), ledger = loaded.chain.counted, Ledger(loaded.events)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from callgate.transcript.codec import START, BadLine, Entry, checked, read_line
+from callgate.transcript.codec import START, BadLine, LogEntry, checked, read_line
 from callgate.transcript.lock import open_log
-from callgate.transcript.reader import Damage, Raw, Reader, raw_lines
+from callgate.transcript.reader import Damage, LogReader, Raw, raw_lines
 from callgate.words.events import LinesQuarantined
 from callgate.words.noun import noun
 
@@ -179,7 +179,7 @@ class _Check:
         self._most = max(self._most, here.n)
         self._broken = 0
 
-    def _place(self, here: _Place, entry: Entry, length: int) -> None:
+    def _place(self, here: _Place, entry: LogEntry, length: int) -> None:
         if entry.session != self.session:
             if self.session is not None and self.lines > 1:
                 self.fault(here.n, here.offset, f"foreign: it is a line of session {entry.session!r}", length)
@@ -235,7 +235,7 @@ def _pieces(fd: int, start: int, end: int, data: bytes) -> Sequence[Raw | Damage
     try:
         return [Raw(start, end, data, checked(data))]
     except BadLine:
-        reader = Reader(fd)
+        reader = LogReader(fd)
         found = list(reader.lines([(start, end)]))
     return sorted([*found, *reader.damages], key=lambda each: each.start if isinstance(each, Raw) else each.offset)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from json import dumps
 from typing import Any
 
-from callgate.admin.sessions import Archive, CallStory, Draft, Mark, Said, Shown, moment, pretty_json
+from callgate.admin.sessions import Archive, CallStory, Mark, SaidMessage, Shown, UnfinishedMessage, moment, pretty_json
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
 from callgate.formats.jsonable import to_json
@@ -85,7 +85,7 @@ class _View:
         self._room = min(room, _WIDE)
         self._waiting = waiting
 
-    def entry(self, entry: Said | Mark) -> Iterator[Line]:
+    def entry(self, entry: SaidMessage | Mark) -> Iterator[Line]:
         yield ()
         if isinstance(entry, Mark):
             yield self._title(entry.kind, "cyan", moment(entry.at))
@@ -105,7 +105,7 @@ class _View:
             else:
                 yield from self._part(part)
 
-    def draft(self, draft: Draft) -> Iterator[Line]:
+    def draft(self, draft: UnfinishedMessage) -> Iterator[Line]:
         """The beginning of a message that never came."""
         yield ()
         yield self._title("assistant", "bold green", draft.message_id)

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from callgate.admin.sessions import Archive, Cleaned, Holder, LogFault, Removed, Verified, moment
+from callgate.admin.sessions import Archive, Cleaned, LockHolder, LogFault, Removed, Verified, moment
 from callgate.cli.session.output import counted, out, put, put_json, size_in_words
 from callgate.cli.terminal import Line, Span
 from callgate.formats.jsonable import to_json
@@ -152,7 +152,7 @@ def lock(options: Namespace) -> int:
     return 0
 
 
-def _life(holder: Holder) -> str:
+def _life(holder: LockHolder) -> str:
     if holder.pid is None:
         return "it left no name"
     if holder.host and holder.host != os.uname().nodename:

@@ -4,7 +4,7 @@ verbatim, where it stood."""
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from callgate.transcript.share.claude_lines import Line, live_chain, parents, parse, side_chains
+from callgate.transcript.share.claude_lines import ClaudeLine, live_chain, parents, parse, side_chains
 from callgate.transcript.share.claude_turns import Turns
 from callgate.words.events import Durable, EntryKept
 from callgate.words.noun import noun
@@ -44,11 +44,11 @@ def looks_like_claude(lines: Iterable[bytes]) -> bool:
     return any(line.uuid or line.text("sessionId") for line in parsed)
 
 
-def _chain(lines: Sequence[Line]) -> list[Line]:
+def _chain(lines: Sequence[ClaudeLine]) -> list[ClaudeLine]:
     return [lines[i] for i in live_chain(lines, parents(lines))]
 
 
-def _woven(lines: Sequence[Line], chain: Sequence[Line]) -> tuple[Durable, ...]:
+def _woven(lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> tuple[Durable, ...]:
     """The conversation in its own order, and between its messages whatever else stood there in the file."""
     turns = Turns(lines, chain)
     others = [line for line in lines if line.number not in turns.used]
@@ -62,11 +62,11 @@ def _woven(lines: Sequence[Line], chain: Sequence[Line]) -> tuple[Durable, ...]:
     return (*out, *map(_kept, others[kept:]))
 
 
-def _kept(line: Line) -> EntryKept:
+def _kept(line: ClaudeLine) -> EntryKept:
     return EntryKept(line.at, SOURCE, line.data)
 
 
-def _title(lines: Sequence[Line], live: set[str]) -> str:
+def _title(lines: Sequence[ClaudeLine], live: set[str]) -> str:
     """The one a person gave, else the summary of the branch that is live, else the last summary."""
     summaries = [line for line in lines if line.type == "summary"]
     of_live = [line for line in summaries if line.text("leafUuid") in live]

@@ -19,7 +19,7 @@ DEEPEST = 100
 
 
 @noun
-class Line:
+class ClaudeLine:
     """One entry as it stands in the file; ``at`` is its own time or, without one, that of the line before."""
 
     number: int
@@ -65,7 +65,7 @@ class Line:
         return cast(list[Any], content) if isinstance(content, list) else []
 
 
-def parse(lines: Iterable[bytes]) -> tuple[list[Line], list[str]]:
+def parse(lines: Iterable[bytes]) -> tuple[list[ClaudeLine], list[str]]:
     """The entries in file order, and in words what could not be read. Lone surrogates in texts are replaced."""
     found: list[tuple[int, float | None, dict[str, Any]]] = []
     skipped: list[str] = []
@@ -81,10 +81,10 @@ def parse(lines: Iterable[bytes]) -> tuple[list[Line], list[str]]:
         else:
             found.append((number, _time(entry.get("timestamp")), entry))
     at = next((time for _, time, _ in found if time is not None), 0.0)
-    parsed: list[Line] = []
+    parsed: list[ClaudeLine] = []
     for number, time, entry in found:
         at = at if time is None else time
-        parsed.append(Line(number, at, entry))
+        parsed.append(ClaudeLine(number, at, entry))
     return parsed, skipped
 
 
@@ -136,7 +136,7 @@ def _time(stamp: object) -> float | None:
         return None
 
 
-def parents(lines: Sequence[Line]) -> list[int | None]:
+def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
     """For each line the position of the one it follows.
 
     A line repeated under one ``uuid`` is followed in its latest form. A parent that is not there is taken to be the
@@ -164,7 +164,7 @@ def parents(lines: Sequence[Line]) -> list[int | None]:
     return out
 
 
-def live_chain(lines: Sequence[Line], follows: Sequence[int | None]) -> list[int]:
+def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> list[int]:
     """Positions of the conversation, oldest first: back from the last message of the file."""
     at = next((i for i in reversed(range(len(lines))) if lines[i].uuid and lines[i].speaks), None)
     chain: list[int] = []
@@ -176,13 +176,13 @@ def live_chain(lines: Sequence[Line], follows: Sequence[int | None]) -> list[int
     return chain[::-1]
 
 
-def side_chains(lines: Sequence[Line]) -> tuple[list[Line], dict[str, list[Line]]]:
+def side_chains(lines: Sequence[ClaudeLine]) -> tuple[list[ClaudeLine], dict[str, list[ClaudeLine]]]:
     """The lines of the session itself, and those of its agents: by agent, or where none is named by their root."""
     main = [line for line in lines if line.data.get("isSidechain") is not True]
     side = [line for line in lines if line.data.get("isSidechain") is True]
     follows = parents(side)
     names: dict[int, str] = {}
-    agents: dict[str, list[Line]] = {}
+    agents: dict[str, list[ClaudeLine]] = {}
     for i, line in enumerate(side):
         way: dict[int, None] = {}
         at, above = i, i

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from callgate.transcript.share.claude_blocks import IMPORTED, STOPS, call_part, denial, kind, parts, result, usage
-from callgate.transcript.share.claude_lines import Line
+from callgate.transcript.share.claude_lines import ClaudeLine
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, arguments_hash
 from callgate.words.events import (
@@ -29,24 +29,24 @@ from callgate.words.messages import CallPart, Message, Part, ResultPart, Text, U
 from callgate.words.model import WHOLE, StopReason
 
 
-class Call:
+class ClaudeCall:
     """A call on record while its result is looked for."""
 
-    def __init__(self, line: Line, asked_id: str, part: CallPart) -> None:
+    def __init__(self, line: ClaudeLine, asked_id: str, part: CallPart) -> None:
         self.line = line
         self.asked_id = asked_id
         self.part = part
         self.answer: dict[str, Any] | None = None
-        self.answered_by: Line | None = None
+        self.answered_by: ClaudeLine | None = None
 
 
 class Spoken:
     """One message of the model, gathered from its lines."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[ClaudeLine] = []
         self.parts: list[Part] = []
-        self.calls: list[Call] = []
+        self.calls: list[ClaudeCall] = []
         self.stop: str | None = None
         self.model: str | None = None
         self.usage: Usage | None = None
@@ -56,7 +56,7 @@ class Turns:
     """``steps`` are the events of the chain with the line each stands at, in order; ``used`` are the lines of which
     nothing is left over."""
 
-    def __init__(self, lines: Sequence[Line], chain: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> None:
         self.steps: list[tuple[int, list[Durable]]] = []
         self.used: set[int] = set()
         self._ids: dict[str, int] = {}
@@ -76,7 +76,7 @@ class Turns:
 
     # ---- gathering ------------------------------------------------------------------------------------------------
 
-    def _gather(self, lines: Sequence[Line], chain: Sequence[Line]) -> dict[str, Spoken]:
+    def _gather(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> dict[str, Spoken]:
         """The messages of the model on the chain, by what their lines have in common."""
         spoken = {_key(line): Spoken() for line in chain if _speaks(line)}
         for line in lines:
@@ -92,7 +92,7 @@ class Turns:
             message.usage = usage(line.message.get("usage")) or message.usage
         return spoken
 
-    def _add(self, message: Spoken, line: Line, block: Any) -> None:
+    def _add(self, message: Spoken, line: ClaudeLine, block: Any) -> None:
         if kind(block) != "tool_use":
             message.parts += parts((block,))
             return
@@ -101,14 +101,16 @@ class Turns:
         again = call_part(block, asked)
         if any(call.asked_id == asked and _same(call.part, again) for call in message.calls):
             return  # the same call in a later copy of its line
-        made = Call(line, asked, call_part(block, _fresh(self._call_ids, asked)))
+        made = ClaudeCall(line, asked, call_part(block, _fresh(self._call_ids, asked)))
         message.calls.append(made)
         message.parts.append(made.part)
 
-    def _answer(self, lines: Sequence[Line], chain: Sequence[Line], calls: Sequence[Call]) -> set[tuple[int, int]]:
+    def _answer(
+        self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine], calls: Sequence[ClaudeCall]
+    ) -> set[tuple[int, int]]:
         """Give each call its result; says which blocks of which lines were used. Where one id stands for several
         calls, the line a result follows decides, then the order; a result on the chain goes before one beside it."""
-        waiting: dict[str, list[Call]] = {}
+        waiting: dict[str, list[ClaudeCall]] = {}
         for call in calls:
             waiting.setdefault(call.asked_id, []).append(call)
         live = {line.number for line in chain}
@@ -135,7 +137,7 @@ class Turns:
 
     # ---- telling --------------------------------------------------------------------------------------------------
 
-    def _user(self, line: Line, placed: set[tuple[int, int]]) -> None:
+    def _user(self, line: ClaudeLine, placed: set[tuple[int, int]]) -> None:
         said = parts(line.blocks())
         if line.is_summary:
             summary = "".join(item.text for item in said if isinstance(item, Text))
@@ -149,7 +151,7 @@ class Turns:
         self.steps.append((line.number, [event]))
         placed |= {(line.number, i) for i, block in enumerate(line.blocks()) if kind(block) != "tool_result"}
 
-    def _assistant(self, line: Line, message: Spoken) -> None:
+    def _assistant(self, line: ClaudeLine, message: Spoken) -> None:
         first, last, calls = message.lines[0], message.lines[-1], message.calls
         self.used |= {
             line.number for line in message.lines if all(kind(block) != "tool_result" for block in line.blocks())
@@ -174,7 +176,7 @@ class Turns:
         self._counted = Counted(self._counted.messages, turn, self._counted.usage)
         self.steps.append((line.number, events))
 
-    def _results(self, name: str, last: Line, settled: Sequence[tuple[Call, Result]]) -> MessageAdded:
+    def _results(self, name: str, last: ClaudeLine, settled: Sequence[tuple[ClaudeCall, Result]]) -> MessageAdded:
         answered = [call.answered_by for call, _ in settled if call.answered_by is not None]
         told = tuple(
             ResultPart(call.part.id, call.part.name, outcome.content, outcome.is_error) for call, outcome in settled
@@ -189,7 +191,7 @@ class Turns:
         return event
 
 
-def _begun(call: Call, index: int, message_id: str, outcome: Result) -> tuple[Durable, ...]:
+def _begun(call: ClaudeCall, index: int, message_id: str, outcome: Result) -> tuple[Durable, ...]:
     """A call up to its result. One that a person refused was never started."""
     at, part = call.line.at, call.part
     bound = arguments_hash(part.name, part.arguments)
@@ -208,13 +210,13 @@ def _begun(call: Call, index: int, message_id: str, outcome: Result) -> tuple[Du
     return arrived, CallDecided(at, part.id, Allow(IMPORTED), bound), CallStarted(at, part.id)
 
 
-def _speaks(line: Line) -> bool:
+def _speaks(line: ClaudeLine) -> bool:
     """True if the model said it. Claude Code writes its own errors as messages too."""
     own = line.message.get("model") == "<synthetic>" or line.data.get("isApiErrorMessage") is True
     return line.type == "assistant" and not (own and all(kind(block) != "tool_use" for block in line.blocks()))
 
 
-def _key(line: Line) -> str:
+def _key(line: ClaudeLine) -> str:
     found = line.message.get("id")
     return found if isinstance(found, str) and found else f"line {line.number}"
 

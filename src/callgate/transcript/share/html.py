@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from html import escape as escaped
 
-from callgate.transcript.share.page import Exported, Mark, Said, dates, moment, read_page
+from callgate.transcript.share.page import Exported, Mark, SaidMessage, dates, moment, read_page
 from callgate.transcript.share.plain import pretty_json, visible
 from callgate.transcript.share.stories import CallStory
 from callgate.words.calls import Status
@@ -98,7 +98,7 @@ def _facts(exported: Exported) -> str:
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in rows if value) + "</dl>"
 
 
-def _entry(entry: Said | Mark) -> Iterator[str]:
+def _entry(entry: SaidMessage | Mark) -> Iterator[str]:
     if isinstance(entry, Mark):
         yield f'<aside class="{entry.kind}"><strong>{entry.kind.capitalize()}</strong> '
         yield f'<span dir="auto">{_text(entry.text)}</span> <time>{moment(entry.at)}</time>'

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from callgate.transcript.share.model_text import fenced, longest_ticks, model_text
-from callgate.transcript.share.page import Exported, Mark, Said, dates, moment, read_page
+from callgate.transcript.share.page import Exported, Mark, SaidMessage, dates, moment, read_page
 from callgate.transcript.share.plain import pretty_json, visible
 from callgate.transcript.share.stories import CallStory
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
@@ -56,7 +56,7 @@ def _folded(title: str, text: str) -> Iterator[str]:
     yield "</details>"
 
 
-def _said(said: Said) -> Iterator[str]:
+def _said(said: SaidMessage) -> Iterator[str]:
     who = "User" if said.message.role == "user" else "Assistant"
     model = f" · {inline(said.message.model)}" if said.message.model else ""
     snipped = " · *snipped: the model no longer sees it*" if said.snipped else ""

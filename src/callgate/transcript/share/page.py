@@ -38,7 +38,7 @@ class Exported:
 
 
 @noun
-class Said:
+class SaidMessage:
     """A message of a person or a model, numbered from 1. ``calls`` are by the id of their part."""
 
     number: int
@@ -73,21 +73,21 @@ def dates(exported: Exported) -> tuple[float, float] | None:
     return (min(times), max(times)) if times else None
 
 
-def read_page(exported: Exported) -> tuple[Said | Mark, ...]:
+def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
     """The session as people read it, in order. A call stands with its message, wherever its facts stand; a call
     without its message stands where it arrived."""
     facts = gathered(exported.events)
     snipped = {name for event in exported.events if isinstance(event, Snipped) for name in event.message_ids}
     messages = {event.message.id for event in exported.events if isinstance(event, MessageAdded)}
     known = {call_id for _, call_id in facts}
-    out: list[Said | Mark] = []
+    out: list[SaidMessage | Mark] = []
     number = 0
     for event in exported.events:
         if isinstance(event, MessageAdded) and event.message.role != "tool":
             number += 1
             message = event.message
             calls = {call.id: facts[message.id, call.id].story(call) for call in message.calls}
-            out.append(Said(number, event.at, message, calls, message.id in snipped))
+            out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
         elif isinstance(event, MessageAdded):
             out += _orphans(event, known)
         elif isinstance(event, CallArrived) and event.message_id not in messages:
@@ -95,7 +95,7 @@ def read_page(exported: Exported) -> tuple[Said | Mark, ...]:
             story = facts[event.message_id, event.call_id].story(event)
             part = CallPart(event.call_id, event.name, event.arguments, event.raw_arguments)
             lost = Message(event.message_id, "assistant", (part,))
-            out.append(Said(number, event.at, lost, {event.call_id: story}))
+            out.append(SaidMessage(number, event.at, lost, {event.call_id: story}))
         else:
             mark = _mark(event)
             out += () if mark is None else (mark,)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from callgate.transcript.asked import Questions
+from callgate.transcript.asked import QuestionFold
 from callgate.transcript.drafts import read_draft
 from callgate.words.decisions import Question
 from callgate.words.events import (
@@ -16,7 +16,7 @@ from callgate.words.noun import noun
 
 
 @noun
-class Draft:
+class UnfinishedMessage:
     """The text of a message that was still arriving; ``texts`` stand between its calls."""
 
     message_id: str
@@ -25,11 +25,11 @@ class Draft:
 
 def open_questions(events: Sequence[Durable]) -> tuple[Question, ...]:
     """The questions a person can still answer. One without its message on record is left out: its call never starts."""
-    questions = Questions(events)
+    questions = QuestionFold(events)
     return tuple(asked.question for asked in questions.open.values() if questions.will_run(asked))
 
 
-def unfinished(log: Path, events: Sequence[Durable]) -> Draft | None:
+def unfinished(log: Path, events: Sequence[Durable]) -> UnfinishedMessage | None:
     """The message that was arriving when the last turn was left, if some of its text was kept."""
     awaited = ""
     for event in events:
@@ -41,4 +41,4 @@ def unfinished(log: Path, events: Sequence[Durable]) -> Draft | None:
         return None
     message_id, pieces = read_draft(log)
     texts = tuple(text for _, text in pieces if text)
-    return Draft(message_id, texts) if message_id == awaited and texts else None
+    return UnfinishedMessage(message_id, texts) if message_id == awaited and texts else None
