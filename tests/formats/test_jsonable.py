@@ -246,7 +246,6 @@ EVENTS: list[Any] = [
     facts.SessionOpened(1.0, "1.0", "/work", "elsewhere"),
     facts.Forked(1.0, "s1"),
     facts.LinesQuarantined(1.0, ((0, 10), (30, 4)), "kept"),
-    facts.EntryKept(1.0, "elsewhere", {"type": "summary"}),
     facts.Noted(1.0, "text", "error", "c1"),
 ]
 

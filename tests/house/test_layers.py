@@ -24,7 +24,8 @@ ROOMS = {
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),
-    "transcript": (*ROOM, "core.chain", "core.ledger", "host"),  # a copy goes on from the numbers of the fold
+    # A copy goes on from the numbers of the fold; an export pairs calls and results as a request does.
+    "transcript": (*ROOM, "core.chain", "core.ledger", "core.view", "host"),
     "mcp": (*ROOM, "tools", "host"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from callgate.admin.sessions import Shape, Shown
+from callgate.core.view import NO_RESULT
 from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude import read_claude
 from callgate.transcript.share.page import Exported
+from callgate.transcript.summary import Summary
 from callgate.words.calls import Result
 from callgate.words.events import CallSettled, Compacted, Durable, MessageAdded
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
@@ -109,7 +112,7 @@ def test_each_call_has_one_result_right_after_it_and_stray_results_are_left_out(
     assert results(messages) == [
         ("c1", {"type": "text", "value": "one"}),
         ("c2", {"type": "text", "value": "two"}),
-        ("c3", {"type": "error-text", "value": "There is no result of this call on record."}),
+        ("c3", {"type": "error-text", "value": NO_RESULT[0].text}),
     ]
 
 
@@ -126,6 +129,30 @@ def test_an_id_that_comes_again_is_told_apart() -> None:
         ("c", {"type": "text", "value": "1"}),
         ("c~2", {"type": "text", "value": "2"}),
     ]
+
+
+def test_what_an_export_leaves_out_is_said_first() -> None:
+    messages = to_ai_sdk(Exported("s1", "", "", (said("user", Text("hi")),)), "3 lines are left out")
+    assert messages == [
+        {"role": "system", "content": "3 lines are left out"},
+        {"role": "user", "content": [text("hi")]},
+    ]
+
+
+@pytest.mark.parametrize("shape", ["ai-sdk", "html", "markdown"])
+def test_every_export_says_that_lines_of_a_newer_version_were_left_out(shape: Shape) -> None:
+    shown = Shown(
+        session="s1",
+        named="s1",
+        about=Summary(),
+        events=(said("user", Text("hi")),),
+        damages=(),
+        unknown=3,
+        questions=(),
+        missing=False,
+        draft=None,
+    )
+    assert "3 lines of a newer version of Callgate are left out" in shown.written_as(shape)
 
 
 def test_a_summary_stands_in_for_what_is_not_there() -> None:

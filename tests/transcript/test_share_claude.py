@@ -15,7 +15,6 @@ from callgate.words.events import (
     CallSettled,
     CallStarted,
     Compacted,
-    EntryKept,
     MessageAdded,
     RunEnded,
     TurnEnded,
@@ -61,12 +60,6 @@ def settled(imported: Imported) -> dict[str, CallSettled]:
     return {event.call_id: event for event in imported.events if isinstance(event, CallSettled)}
 
 
-def kept(imported: Imported) -> list[Any]:
-    return [
-        event.data.get("uuid") or event.data.get("type") for event in imported.events if isinstance(event, EntryKept)
-    ]
-
-
 def test_the_blocks_of_one_message_and_the_results_of_parallel_calls_come_together() -> None:
     imported = sample("parallel")
     assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("tool", "r-1"), ("assistant", "a-6")]
@@ -85,7 +78,7 @@ def test_the_blocks_of_one_message_and_the_results_of_parallel_calls_come_togeth
 
 
 def test_a_turn_is_told_in_the_order_of_a_session() -> None:
-    events = [event for event in sample("parallel").events if not isinstance(event, EntryKept)]
+    events = sample("parallel").events
     start = next(i for i, event in enumerate(events) if isinstance(event, TurnStarted))
     assert [type(event) for event in events[start : start + 15]] == [
         TurnStarted,
@@ -113,19 +106,16 @@ def test_a_call_that_was_refused_is_denied_and_never_started() -> None:
     assert "toolu_3" not in {event.call_id for event in imported.events if isinstance(event, CallStarted)}
 
 
-def test_title_and_workspace_are_found_and_other_entries_stay_verbatim_in_their_place() -> None:
+def test_title_and_workspace_are_found_and_other_entries_are_counted() -> None:
     imported = sample("parallel")
     assert (imported.title, imported.workspace, imported.skipped) == ("Count the beds", "/home/ada/garden", ())
-    assert kept(imported) == ["summary", "file-history-snapshot", "queue-operation", "t-1", "s-1", "last-prompt"]
-    first = json.loads((DATA / "parallel.jsonl").read_bytes().split(b"\n")[0])
-    assert imported.events[0] == EntryKept(imported.events[0].at, "claude-code", first)
-    assert isinstance(imported.events[3], MessageAdded)
+    assert imported.left_out == 6
 
 
-def test_the_newest_branch_is_the_conversation_and_what_was_left_is_kept() -> None:
+def test_the_newest_branch_is_the_conversation_and_what_was_left_is_counted() -> None:
     imported = sample("branches")
     assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("user", "u-3"), ("assistant", "a-4")]
-    assert kept(imported) == ["u-2", "a-2", "r-1", "a-3", "m-1", "custom-title"]
+    assert imported.left_out == 6
     assert imported.title == "Counting"
 
 
@@ -139,7 +129,7 @@ def test_a_compaction_becomes_a_boundary_after_what_it_summed_up() -> None:
     assert (boundary.counted.messages, boundary.counted.turns, boundary.counted.usage.output) == (4, 2, 6)
     before = [event.message.id for event in imported.events[:at] if isinstance(event, MessageAdded)]
     assert before == ["u-1", "a-1", "r-1", "a-2"]
-    assert kept(imported) == ["s-1"]
+    assert imported.left_out == 1
     assert settled(imported)["toolu_1"].result.code == "tool_error"
 
 
@@ -152,12 +142,11 @@ def test_a_call_without_a_result_is_settled_as_unknown_in_words() -> None:
     assert ledger.running
 
 
-def test_side_chains_become_agents_by_their_id_or_their_root() -> None:
+def test_the_lines_of_agents_are_left_out_and_counted() -> None:
     imported = sample("agents")
     assert messages(imported) == [("user", "u-1"), ("assistant", "a-1"), ("tool", "r-1"), ("assistant", "a-2")]
-    assert set(imported.agents) == {"5d24b1", "c-1"}
-    assert [message.id for message in Ledger(imported.agents["5d24b1"]).messages] == ["b-1", "b-2", "b-3", "b-4"]
-    assert [message.text for message in Ledger(imported.agents["c-1"]).messages] == ["Warm up", "Warm"]
+    sides = (DATA / "agents.jsonl").read_bytes().count(b'"isSidechain":true')
+    assert imported.left_out == sides > 0
 
 
 def test_bad_lines_are_skipped_and_named_and_the_rest_is_read() -> None:
@@ -183,11 +172,11 @@ def test_lines_that_are_not_text_or_nested_too_deeply_are_said() -> None:
     hopeless = b"[" * 200_000
     imported = read_claude([b'{"type":"\xff"}', deep, hopeless, b"\xef\xbb\xbf" + b'{"type":"x"}', b" \r\n"])
     assert imported.skipped == ("line 1: not UTF-8", "line 2: nested too deeply", "line 3: nested too deeply")
-    assert kept(imported) == ["x"]
+    assert imported.left_out == 1
 
 
 def test_nothing_gives_nothing() -> None:
-    assert read_claude([]) == Imported((), {}, "", "", ())
+    assert read_claude([]) == Imported((), "", "", 0, ())
 
 
 def test_a_missing_parent_does_not_cost_the_history_before_it() -> None:
@@ -212,9 +201,9 @@ def test_two_calls_of_one_id_keep_their_own_results() -> None:
     assert {name: event.result.text for name, event in settled(imported).items()} == {"t": "first", "t~2": "second"}
 
 
-def test_a_result_that_answers_no_call_is_kept() -> None:
+def test_a_result_that_answers_no_call_is_left_out() -> None:
     imported = read(user("u", None, "go"), user("r", "u", [answer("nobody", "what")]), user("v", "r", "on"))
-    assert kept(imported) == ["r"]
+    assert imported.left_out == 1
     assert messages(imported) == [("user", "u"), ("user", "v")]
 
 
@@ -235,7 +224,7 @@ def test_a_cut_off_answer_and_an_error_of_the_program_are_not_whole_answers() ->
     )
     reasons = [event.reason for event in imported.events if isinstance(event, TurnEnded | RunEnded)]
     assert reasons == ["truncated", "cut_off"]
-    assert kept(imported) == ["e"]
+    assert imported.left_out == 1
 
 
 def test_parts_without_a_counterpart_survive_unread() -> None:

@@ -4,11 +4,9 @@ The doors know this module and none of what is behind it. Everything here blocks
 """
 
 import os
-import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import sha256
 from json import dumps
 from os import PathLike
 from pathlib import Path
@@ -25,8 +23,7 @@ from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.entries import all_entries
 from callgate.transcript.find import LATEST
-from callgate.transcript.gc import Cleaned, Removed, collect, remove_session, remove_unused
-from callgate.transcript.journal import write_log
+from callgate.transcript.gc import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.loader import load
 from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder
 from callgate.transcript.reader import Damage, raw_lines
@@ -36,11 +33,11 @@ from callgate.transcript.share.plain import pretty_json
 from callgate.transcript.share.stories import CallStory
 from callgate.transcript.share.unfinished import UnfinishedMessage, open_questions, unfinished
 from callgate.transcript.store import Store
-from callgate.transcript.summary import Summary, prompt_of
+from callgate.transcript.summary import Summary
 from callgate.transcript.verify import LogFault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
-from callgate.words.events import Durable, EntryKept, MessageAdded, MetadataSet, Noted, PromptQueued, SessionOpened
+from callgate.words.events import Durable, MessageAdded, MetadataSet, Noted, PromptQueued, SessionOpened
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 
@@ -71,7 +68,6 @@ __all__ = [
 ]
 
 Shape = Literal["markdown", "html", "ai-sdk"]
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SUFFIX = ".jsonl"
 
 
@@ -100,14 +96,14 @@ class Shown:
     def written_as(self, shape: Shape) -> str:
         """The text of a file to be shared."""
         exported = self._exported()
-        if self.unknown:
-            note = f"{self.unknown} lines of a newer version of Callgate are left out"
-            events = (*exported.events, Noted(self.about.updated_at, note, "warning"))
-            exported = replace(exported, events=events)
+        note = f"{self.unknown} lines of a newer version of Callgate are left out" if self.unknown else ""
         if shape == "ai-sdk":
             from callgate.transcript.share.aisdk import to_ai_sdk  # formats are costly to load, and one is used
 
-            return dumps(to_ai_sdk(exported), ensure_ascii=False, indent=2) + "\n"
+            return dumps(to_ai_sdk(exported, note), ensure_ascii=False, indent=2) + "\n"
+        if note:
+            events = (*exported.events, Noted(self.about.updated_at, note, "warning"))
+            exported = replace(exported, events=events)
         if shape == "html":
             from callgate.transcript.share.html import to_html
 
@@ -122,16 +118,15 @@ class Shown:
 
 @noun
 class TakenIn:
-    """A transcript that became a session here. ``kept`` entries are no part of the conversation; ``skipped`` says which
-    lines could not be read."""
+    """A transcript that became a session here. ``left_out`` lines are no part of the conversation; ``skipped`` says
+    which could not be read."""
 
     session: str
     title: str
     workspace: str
     messages: int
     calls: int
-    kept: int
-    agents: tuple[str, ...]
+    left_out: int
     skipped: tuple[str, ...]
 
 
@@ -261,40 +256,15 @@ class Archive:
         head: list[Durable] = [SessionOpened(now, __version__, str(self._store.workspace), source)]
         if read.title:
             head.append(MetadataSet(now, "title", read.title))
-        log = self._store.new_log()
-        try:  # agents first: the session is listed once everything that belongs to it is there
-            for agent, events in read.agents.items():
-                opened = SessionOpened(now, __version__, str(self._store.workspace), f"{source}, agent {agent}")
-                self._write_agent(log, agent, [opened, *events])
-            write_log(log, self._store.masker, [*head, *read.events])
-        except BaseException:
-            remove_session(log)
-            raise
-        kept = sum(1 for event in read.events if isinstance(event, EntryKept))
-        calls = sum(len(message.calls) for message in said)
-        agents = tuple(read.agents)
         return TakenIn(
-            session=log.stem,
+            session=self._store.write([*head, *read.events]),
             title=read.title,
             workspace=read.workspace,
             messages=len(said),
-            calls=calls,
-            kept=kept,
-            agents=agents,
+            calls=sum(len(message.calls) for message in said),
+            left_out=read.left_out,
             skipped=read.skipped,
         )
-
-    def _write_agent(self, log: Path, agent: str, events: Sequence[Durable]) -> None:
-        # The id comes from a stranger's file: as a name it must not lead anywhere else.
-        name = (
-            agent if _SAFE_NAME.fullmatch(agent) else f"agent-{sha256(agent.encode(errors='replace')).hexdigest()[:16]}"
-        )
-        place = log.with_suffix("") / "agents" / f"{name}{_SUFFIX}"
-        write_log(place, self._store.masker, events)
-        said = [event.message for event in events if isinstance(event, MessageAdded)]
-        prompt = self._store.masker.text(prompt_of(said[0])) if said else ""
-        about = {"agent": agent, "session": log.stem, "source": "claude-code", "messages": len(said), "prompt": prompt}
-        write_new(place.with_suffix(".json"), (dumps(about, indent=2) + "\n").encode(), 0o600)
 
     # ---- looked after -------------------------------------------------------------------------------------------
 

@@ -92,4 +92,4 @@ def _listed(folder: Path, name: str, row: _Row) -> Listed:
         about = from_json(Summary, row[2])
     except UsageError:  # a broken cache; the log itself is still there to be opened
         about = Summary()
-    return Listed(name, str(folder / f"{name}{_SUFFIX}"), int(row[0]), about, str(row[3]))
+    return Listed(name, f"{folder}{os.sep}{name}{_SUFFIX}", int(row[0]), about, str(row[3]))

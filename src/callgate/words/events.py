@@ -389,15 +389,6 @@ class LinesQuarantined:
 
 
 @noun
-class EntryKept:
-    """An entry of an imported transcript that has no counterpart here, verbatim."""
-
-    at: float
-    source: str
-    data: Mapping[str, Any]
-
-
-@noun
 class Noted:
     """Something a person should see that belongs to no call's result."""
 
@@ -466,7 +457,6 @@ Durable = (
     | SessionOpened
     | Forked
     | LinesQuarantined
-    | EntryKept
     | Noted
 )
 Passing = (

@@ -83,7 +83,7 @@ def _add_import(session: Group) -> None:
     parser = session.command(
         "import",
         "a transcript of another program as a new session",
-        "Makes a new session of this folder out of a transcript, its agents included, and prints the new id first. The "
+        "Makes a new session of this folder out of a transcript, without its agents, and prints the new id first. The "
         f"file is only read. {DATA_FOLDER}",
         more="Claude Code keeps its transcripts in ~/.claude/projects/*/*.jsonl",
     )

@@ -40,10 +40,8 @@ def take_in(options: Namespace) -> int:
 
 def _told(taken: TakenIn) -> list[str]:
     counts = [counted(taken.messages, "message"), counted(taken.calls, "call")]
-    if taken.agents:
-        counts.append(counted(len(taken.agents), "agent"))
-    if taken.kept:
-        counts.append(f"{counted(taken.kept, 'other entry', 'other entries')} kept verbatim")
+    if taken.left_out:
+        counts.append(f"{counted(taken.left_out, 'other line')} left out")
     lines = [taken.session, f"  {', '.join(counts)}"]
     if taken.title:
         lines.append(f"  title: {taken.title}")

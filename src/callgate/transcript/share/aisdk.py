@@ -1,9 +1,10 @@
 """A session as messages of the Vercel AI SDK, version 5 (``ModelMessage[]``)."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from callgate.core.view import REMOVED, View
 from callgate.transcript.share.page import Exported
 from callgate.transcript.share.plain import clean_json, scrub
 from callgate.transcript.share.stories import gathered
@@ -21,54 +22,26 @@ from callgate.words.messages import (
     Thinking,
 )
 
-_LOST = "There is no result of this call on record."
 
-
-class _Slot:
-    """A call of a message already written, waiting for its one result."""
-
-    def __init__(self, call_id: str, call: CallPart) -> None:
-        self.call_id = call_id
-        self.call = call
-        self.result: ResultPart | None = None
-
-
-def to_ai_sdk(exported: Exported) -> list[dict[str, Any]]:
-    """The messages, in order. Right after each message with calls stands one with exactly one result for each; a
-    result without a call is left out. A summary is used only if the messages it sums up are missing."""
-    messages = [event.message for event in exported.events if isinstance(event, MessageAdded)]
-    facts = gathered(exported.events)
-    out: list[dict[str, Any]] = []
+def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
+    """The messages in an order that every provider takes: right after each message with calls stands one with exactly
+    one result for each. A summary is used only if the messages it sums up are missing. ``note`` comes first, as a
+    system message."""
+    view = View()
+    for event in exported.events:
+        if isinstance(event, MessageAdded):
+            view.add(event.message)
+    for (_, call_id), facts in gathered(exported.events).items():
+        if facts.told is None and facts.settled is not None:  # the message with its result never came
+            part = ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
+            view.add(Message("settled", "tool", (part,)))
+    out: list[dict[str, Any]] = [{"role": "system", "content": scrub(note)}] if note else []
     if (summary := _opening(exported)) is not None:
         out.append({"role": "user", "content": [_text(summary)]})
-    waiting: dict[str, list[_Slot]] = {}
-    told: list[tuple[dict[str, Any], str, list[_Slot]]] = []
-    taken: set[str] = set()
-    for message in messages:
-        if message.role == "tool":
-            _answer(waiting, message)
-            continue
-        calls = message.calls if message.role == "assistant" else ()
-        slots = [_Slot(_free(call.id, taken), call) for call in calls]
-        parts = _content(message, slots)
-        if parts:
+    for message in view.history():
+        parts = [made for part in message.parts if (made := _part(part, message)) is not None]
+        if parts and message is not REMOVED:
             out.append({"role": message.role, "content": parts})
-        if slots:
-            results: dict[str, Any] = {"role": "tool", "content": []}
-            out.append(results)
-            told.append((results, message.id, slots))
-            for slot in slots:
-                waiting.setdefault(slot.call.id, []).append(slot)
-    for results, message_id, slots in told:
-        for slot in slots:
-            known = facts[message_id, slot.call.id].settled
-            if slot.result is not None:
-                output = _output(slot.result.content, is_error=slot.result.is_error)
-            elif known is not None:
-                output = _output(known.content, is_error=known.is_error)
-            else:
-                output = {"type": "error-text", "value": _LOST}
-            results["content"].append({"type": "tool-result", **_named(slot), "output": output})
     return out
 
 
@@ -84,41 +57,16 @@ def _opening(exported: Exported) -> str | None:
     return summary
 
 
-def _answer(waiting: Mapping[str, list[_Slot]], message: Message) -> None:
-    for part in message.parts:
-        if isinstance(part, ResultPart):
-            slot = next((slot for slot in waiting.get(part.call_id, ()) if slot.result is None), None)
-            if slot is not None:
-                slot.result = part
-
-
-def _free(call_id: str, taken: set[str]) -> str:
-    """Its id, or where that is taken the first of ``id~2``, ``id~3`` …: one result must not answer two calls."""
-    call_id = free = scrub(call_id)
-    n = 1
-    while free in taken:
-        n += 1
-        free = f"{call_id}~{n}"
-    taken.add(free)
-    return free
-
-
-def _content(message: Message, slots: Sequence[_Slot]) -> list[dict[str, Any]]:
-    calls = iter(slots)
-    out: list[dict[str, Any]] = []
-    for part in message.parts:
-        if isinstance(part, CallPart) and (slot := next(calls, None)) is not None:
-            out.append({"type": "tool-call", **_named(slot), "input": clean_json(part.arguments)})
-        elif (made := _part(part, message)) is not None:
-            out.append(made)
-    return out
-
-
 def _part(part: Part, message: Message) -> dict[str, Any] | None:
     """None for what says nothing there."""
     match part:
-        case Text(text="") | CallPart() | ResultPart():
+        case Text(text=""):
             return None
+        case CallPart():
+            return {"type": "tool-call", **_named(part.id, part.name), "input": clean_json(part.arguments)}
+        case ResultPart():
+            output = _output(part.content, is_error=part.is_error)
+            return {"type": "tool-result", **_named(part.call_id, part.name), "output": output}
         case Text():
             return _text(part.text)
         case Image() if message.role == "user":
@@ -170,8 +118,8 @@ def _item(item: Content) -> dict[str, Any]:
     return {"type": "media", "data": b64encode(item.data).decode(), "mediaType": kind}
 
 
-def _named(slot: _Slot) -> dict[str, Any]:
-    return {"toolCallId": slot.call_id, "toolName": scrub(slot.call.name)}
+def _named(call_id: str, name: str) -> dict[str, Any]:
+    return {"toolCallId": scrub(call_id), "toolName": scrub(name)}
 
 
 def _text(text: str) -> dict[str, Any]:

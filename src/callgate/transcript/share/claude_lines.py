@@ -174,24 +174,3 @@ def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> li
         chain.append(at)
         at = follows[at]
     return chain[::-1]
-
-
-def side_chains(lines: Sequence[ClaudeLine]) -> tuple[list[ClaudeLine], dict[str, list[ClaudeLine]]]:
-    """The lines of the session itself, and those of its agents: by agent, or where none is named by their root."""
-    main = [line for line in lines if line.data.get("isSidechain") is not True]
-    side = [line for line in lines if line.data.get("isSidechain") is True]
-    follows = parents(side)
-    names: dict[int, str] = {}
-    agents: dict[str, list[ClaudeLine]] = {}
-    for i, line in enumerate(side):
-        way: dict[int, None] = {}
-        at, above = i, i
-        while above is not None and above not in way:
-            at = above
-            way[at] = None
-            above = None if at in names or side[at].text("agentId") else follows[at]
-        root = side[at]
-        name = root.text("agentId") or names.get(at) or root.uuid or f"line-{root.number}"
-        names.update(dict.fromkeys(way, name))
-        agents.setdefault(name, []).append(line)
-    return main, agents

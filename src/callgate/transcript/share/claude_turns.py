@@ -53,26 +53,21 @@ class Spoken:
 
 
 class Turns:
-    """``steps`` are the events of the chain with the line each stands at, in order; ``used`` are the lines of which
-    nothing is left over."""
+    """``events`` are those of the chain, in order; ``used`` are the numbers of the lines that are in them."""
 
     def __init__(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> None:
-        self.steps: list[tuple[int, list[Durable]]] = []
+        self.events: list[Durable] = []
         self.used: set[int] = set()
         self._ids: dict[str, int] = {}
         self._call_ids: dict[str, int] = {}
         self._counted = Counted()
         spoken = self._gather(lines, chain)
-        placed = self._answer(lines, chain, [call for message in spoken.values() for call in message.calls])
+        self._answer(lines, chain, [call for message in spoken.values() for call in message.calls])
         for line in chain:
             if line.type == "user":
-                self._user(line, placed)
+                self._user(line)
             elif _speaks(line) and (message := spoken.pop(_key(line), None)) is not None and message.parts:
-                self._assistant(line, message)
-        for line in lines:
-            blocks = line.blocks()
-            if line.type == "user" and blocks and all((line.number, i) in placed for i in range(len(blocks))):
-                self.used.add(line.number)
+                self._assistant(message)
 
     # ---- gathering ------------------------------------------------------------------------------------------------
 
@@ -105,39 +100,43 @@ class Turns:
         message.calls.append(made)
         message.parts.append(made.part)
 
-    def _answer(
-        self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine], calls: Sequence[ClaudeCall]
-    ) -> set[tuple[int, int]]:
-        """Give each call its result; says which blocks of which lines were used. Where one id stands for several
-        calls, the line a result follows decides, then the order; a result on the chain goes before one beside it."""
+    def _answer(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine], calls: Sequence[ClaudeCall]) -> None:
+        """Give each call its result. Where one id stands for several calls, the line a result follows decides, then the
+        order; a result on the chain goes before one beside it."""
         waiting: dict[str, list[ClaudeCall]] = {}
         for call in calls:
             waiting.setdefault(call.asked_id, []).append(call)
         live = {line.number for line in chain}
         results = [
-            (line, i, cast(dict[str, Any], block))
+            (line, cast(dict[str, Any], block))
             for line in sorted(lines, key=lambda line: line.number not in live)
             if line.type == "user"
-            for i, block in enumerate(line.blocks())
+            for block in line.blocks()
             if kind(block) == "tool_result"
         ]
-        placed: set[tuple[int, int]] = set()
         for exactly in (True, False):
-            for line, i, block in results:
-                asked = block.get("tool_use_id")
-                if not isinstance(asked, str) or (line.number, i) in placed:
-                    continue
-                origin = (line.text("parentUuid"), line.text("sourceToolAssistantUUID"))
-                for call in waiting.get(asked, ()):
-                    if call.answer is None and (not exactly or call.line.uuid in origin):
-                        call.answer, call.answered_by = block, line
-                        placed.add((line.number, i))
-                        break
-        return placed
+            left: list[tuple[ClaudeLine, dict[str, Any]]] = []
+            for line, block in results:
+                asked, origin = (
+                    block.get("tool_use_id"),
+                    (line.text("parentUuid"), line.text("sourceToolAssistantUUID")),
+                )
+                fitting = (
+                    call
+                    for call in waiting.get(asked if isinstance(asked, str) else "", ())
+                    if call.answer is None and (not exactly or call.line.uuid in origin)
+                )
+                call = next(fitting, None)
+                if call is None:
+                    left.append((line, block))
+                else:
+                    call.answer, call.answered_by = block, line
+                    self.used.add(line.number)
+            results = left
 
     # ---- telling --------------------------------------------------------------------------------------------------
 
-    def _user(self, line: ClaudeLine, placed: set[tuple[int, int]]) -> None:
+    def _user(self, line: ClaudeLine) -> None:
         said = parts(line.blocks())
         if line.is_summary:
             summary = "".join(item.text for item in said if isinstance(item, Text))
@@ -148,14 +147,12 @@ class Turns:
             event = self._added(MessageAdded(line.at, Message(_fresh(self._ids, line.uuid), "user", said)))
         else:
             return
-        self.steps.append((line.number, [event]))
-        placed |= {(line.number, i) for i, block in enumerate(line.blocks()) if kind(block) != "tool_result"}
+        self.events.append(event)
+        self.used.add(line.number)
 
-    def _assistant(self, line: ClaudeLine, message: Spoken) -> None:
+    def _assistant(self, message: Spoken) -> None:
         first, last, calls = message.lines[0], message.lines[-1], message.calls
-        self.used |= {
-            line.number for line in message.lines if all(kind(block) != "tool_result" for block in line.blocks())
-        }
+        self.used |= {line.number for line in message.lines}
         message_id = _fresh(self._ids, first.uuid)
         turn = self._counted.turns + 1
         settled = [(call, result(call.answer)) for call in calls]
@@ -174,7 +171,7 @@ class Turns:
         if not calls:
             events.append(RunEnded(at, "done" if reason == "answered" else "cut_off"))
         self._counted = Counted(self._counted.messages, turn, self._counted.usage)
-        self.steps.append((line.number, events))
+        self.events += events
 
     def _results(self, name: str, last: ClaudeLine, settled: Sequence[tuple[ClaudeCall, Result]]) -> MessageAdded:
         answered = [call.answered_by for call, _ in settled if call.answered_by is not None]
