@@ -273,8 +273,9 @@ def test_dates_hosts_and_processes_show_or_change() -> None:
 
 
 def test_shells_with_words_that_do_more() -> None:
-    assert granted("bash:*", "bash +x run.sh a")
-    assert not granted("bash:*", "bash +x -c ls")
+    assert granted("bash:*", "bash -eu -o pipefail run.sh a")
+    for command in ("bash +x run.sh a", "bash +x -c ls", "bash +o posix -c ls", "bash -oc posix ls", "bash -os posix"):
+        assert not granted("bash:*", command), command
     assert not granted("bash:*", "bash run.sh /etc/passwd")
     assert granted("bash:*", "bash --version")
     assert granted("hash", "hash")

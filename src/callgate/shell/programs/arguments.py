@@ -17,14 +17,28 @@ _JQ_REACHES = (
     r"\$(?:\s|#[^\n]*\n)*(?:ENV\b|__prog)|(?<![A-Za-z_])(?<!(?<!\.)\.)"
     r"(?:env|input_filename|import|include|modulemeta|get_search_list|halt_error)(?!\w)"
 )
+_VERSION = r"(?:===|[=<>!~]=|[<>]) ?[\w.*+]+"
 CHECKED: dict[str, re.Pattern[str]] = {
-    # A plain name of a goal, a script, a package, a test; no assignment, no option, no text with blanks.
-    "name": re.compile(r"[\w@.%+:/][\w@.%+:/,~^\[\]-]*"),
-    # A script of a package; ``env`` is one that every package has, and it prints the environment.
-    "script-name": re.compile(r"(?!env$)[\w@.][\w@.:/-]*"),
+    # A plain name of a goal, a container, a test; no path, no address, no assignment, no option, no text with blanks.
+    "name": re.compile(r"[\w.%+][\w.%+,~^\[\]-]*"),
+    # The same with colons: a test in a module, a task of a project, a script. ``env`` is a script that every package
+    # has, and it prints the environment.
+    "task": re.compile(r"(?!env$)[\w.:][\w.:-]*"),
+    # The phases of Maven: any other goal may be a plugin from anywhere.
+    "phase": re.compile(r"clean|validate|(?:test-)?compile|test|package|verify|install|site|dependency:tree"),
     # A script of a package that is usually there: any other word may be a program.
     "script": re.compile(r"(?:test|build|lint|dev|start|typecheck|format|check|ci|e2e)(?::[\w-]+)*"),
-    "requirement": re.compile(r"[\w.+:/@-]+(?:\[[\w,.-]+\])?(?: ?[=<>!~]=? ?[\w.*+!-]+,? ?)*"),
+    # A package by its name and version, or by its address in the web; no folder but one with a single name.
+    "requirement": re.compile(
+        rf"(?:git\+)?https://[\w./@%+#=&-]+"
+        rf"|(?:@[\w.-]+/)?[\w.-]+(?:\[[\w,.-]+\])?(?:@[\w.^~]+| ?{_VERSION}(?:, ?{_VERSION})*)?"
+    ),
+    # A file of this machine.
+    "local": re.compile(r"[^:@]*"),
+    # A Go file, or a folder of this module; any other word may be a module of another machine.
+    "go-main": re.compile(r"\.(?:/[\w.-]+)*/?|[\w./-]+\.go"),
+    # A repository, a pull request, a resource of a cluster, an image.
+    "slug": re.compile(r"#?[\w.-]+(?:/[\w.-]+)?(?::[\w.-]+)?"),
     "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
     # An address may name a program (``ext::``) or another way.
     "remote": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
@@ -33,7 +47,7 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "plugin": re.compile(r"no:[\w.-]+"),
     # A category of warnings with a dot in it is a module that is imported.
     "warning": re.compile(r"\w*(?::[^:]*(?::\w*(?::[^:]*(?::\d*)?)?)?)?"),
-    "reporter": re.compile(r"[\w-]*"),
+    "plain": re.compile(r"[\w-]*"),
     "number": re.compile(r"[0-9.]*"),
     # Of the variables of cmake these name no program and no file.
     "define": re.compile(
@@ -51,7 +65,7 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "processes": re.compile(r"[^eE]*"),
 }
 """Kinds whose value is harmless when all of it matches; any other value loads something."""
-_NAMES = frozenset(("name", "config", "requirement", "remote"))
+_NAMES = frozenset(("name", "config", "requirement", "remote", "local", "go-main"))
 """Those that may be the path of a file as well."""
 # A cluster of more letters than there are options is meant to take long; but a glued value may be as long.
 _LONGEST = 400
@@ -126,19 +140,16 @@ def scan(grammar: Grammar, words: Words, start: int = 1, *, head: bool = False) 
     has no ``option``. ``head``: up to the first operand."""
     found: list[Argument] = []
     stops = grammar.program.stops or grammar.program.steps
-    at, ended, doubted = start, False, False
+    at, ended = start, False
     while at < len(words):
         text = text_of(words[at])
         if ended or len(text) < 2 or text[0] != "-":
             found.append(Argument("", text, at, at))
-            found += _perhaps(grammar, words, at) if doubted else []
             if head:
                 return found
             ended = ended or stops
         elif text == "--":
             ended = True
-            # The option before it may have taken it for its value.
-            doubted = at > start and text_of(words[at - 1])[:1] == "-" and not stops
         else:
             last = _option(grammar, words, at, found)
             if last > at:
@@ -197,6 +208,9 @@ def _cluster(grammar: Grammar, words: Words, at: int, found: list[Argument]) -> 
             found.append(Argument(f"-{letter}", rest, at, at))
         elif option.value == "none":
             found.append(Argument(option.name, "", at, at, option))
+        elif rest and grammar.program.apart:
+            found.append(Argument(option.name, rest, at, at))
+            return at
         elif rest or option.value == "glued":
             found.append(Argument(option.name, rest, at, at, option))
             return at
@@ -229,6 +243,8 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
         if kind in _COMMANDS:
             break
         uses += of_kind(last if last and number and number == len(operands) - 1 else kind, each)
+        if each.text[:1] == "-" and len(each.text) > 1 and not (grammar.program.tame or grammar.program.stops):
+            uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} behind -- may still be an option")]
     return uses
 
 

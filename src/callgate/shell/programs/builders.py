@@ -12,27 +12,29 @@ $install = -D -E -O -P -f --save --save-dev --save-exact --save-optional --save-
     --frozen-lockfile --no-frozen-lockfile --lockfile-only --prod --dev --no-optional -r --recursive --immutable --mode=
 npm | text | --prefix=enter -s -d -q -w= --silent --quiet --loglevel= --json --workspace= --workspaces
     --include-workspace-root --if-present --ignore-scripts --no-audit --no-fund --no-progress --color?= --no-color
-    --offline --prefer-offline --yes -y | steps
-npm run|run-script | script-name unknown | | behind=$switches named=1
+    --offline --prefer-offline --yes -y | steps apart
+npm run|run-script | task unknown | | behind=$switches named=1
 npm test|t|start|stop|restart | | | behind=$switches
-npm install|i|add|ci|uninstall|remove|rm|update | name | $install
-npm ls|list|outdated|view|info|show|why|explain|audit | name | -a -l --all --depth= --long --parseable --production
-    --omit= --audit-level=
+npm install|i|add|ci|uninstall|remove|rm|update | requirement | $install
+npm ls|list|outdated|view|info|show|why|explain|audit | requirement | -a -l --all --depth= --long --parseable
+    --production --omit= --audit-level=
 npm root|prefix|version|whoami
 pnpm | text | -C=enter --dir=enter -r -s --recursive --filter= -F= --silent --stream --parallel --if-present --color
-    --no-color | steps
-# Any other word after yarn and pnpm may be a program.
-pnpm run,yarn run,bun run | script-name unknown | | behind=$switches named=1
+    --no-color | steps apart
+# Any other word after yarn, bun and pnpm may be a program.
+pnpm run | task unknown | | behind=$switches named=1
+yarn run,bun run | script unknown | | behind=$switches named=1
 pnpm test|build|lint|dev|start|typecheck|format|check|ci|e2e|coverage|watch|docs,
     yarn test|build|lint|dev|start|typecheck|format|check|ci|e2e|coverage|watch|docs | | $switches | behind=$switches
-pnpm install|i|add|remove|update|up,yarn install|add|remove|up|upgrade,bun install|i|add|remove|update | name | $install
+pnpm install|i|add|remove|update|up,yarn install|add|remove|up|upgrade,bun install|i|add|remove|update | requirement
+    | $install
 pnpm ls|list|outdated|why|audit,yarn why|list|info|outdated|audit | name | --depth= --json --long --prod --dev
     --pattern=
 yarn | text | --cwd=enter -s --silent --verbose --json --offline | steps
 yarn workspace | name script unknown
 bun | | | steps
 bun test | word | -t= -u --bail?= --timeout= --coverage --watch --only --update-snapshots --test-name-pattern=
-pytest,py.test | word | -qvxsl -k= -m=text -r= -n= -W=warning -p=plugin --pdb --lf --last-failed --ff --failed-first
+pytest,py.test | word | -qvxsl -k= -m=text -r= -n= -W=warning -p=plugin --lf --last-failed --ff --failed-first
     --nf --new-first --sw --stepwise --maxfail= --exitfirst --tb= --durations= --durations-min= --co --collect-only
     --no-header --no-summary --quiet --verbose --verbosity= --capture= --show-capture= --showlocals --strict-markers
     --strict-config --strict --disable-warnings --disable-pytest-warnings --pythonwarnings=warning --ignore=word
@@ -43,7 +45,7 @@ pytest,py.test | word | -qvxsl -k= -m=text -r= -n= -W=warning -p=plugin --pdb --
     --hypothesis-profile= --hypothesis-show-statistics --runslow --junitxml=file --junit-xml=file --html=file
     --report-log=file --log-file=file | variables=PYTHONPATH
 tox | tox | -q -v -p= --parallel?= -e= -l -r --recreate --listenvs --skip-missing-interpreters?= --notest | behind=
-mypy,dmypy | word | -p= -m= --strict --ignore-missing-imports --no-error-summary --show-error-codes --python-version=
+mypy | word | -p= -m= --strict --ignore-missing-imports --no-error-summary --show-error-codes --python-version=
     --config-file=config --pretty --no-incremental --exclude= --follow-imports= --show-error-context --no-color-output
     --show-column-numbers --warn-unused-ignores --warn-return-any --disallow-untyped-defs --check-untyped-defs
     --no-strict-optional --namespace-packages --explicit-package-bases --package= --module= --platform= -v --verbose
@@ -65,19 +67,20 @@ flake8 | word | -qv -j= --max-line-length= --select= --ignore= --extend-ignore= 
     --count --show-source --max-complexity= --per-file-ignores= --format= --jobs= --color= --exit-zero --quiet
 pyright,basedpyright | word | -p=read --project=read --outputjson --warnings --stats --dependencies --level=
     --pythonversion= --pythonplatform= --verbose -w --watch --verifytypes=
-$pip = -U -r=read -c=read -e=read --upgrade --requirement=read --constraint=read --editable=read --no-deps --pre --user
-    --dry-run --force-reinstall --ignore-installed --no-cache-dir --no-build-isolation --upgrade-strategy=
+$pip = -U -r=local -c=local -e=local --upgrade --requirement=local --constraint=local --editable=local --no-deps --pre
+    --user --dry-run --force-reinstall --ignore-installed --no-cache-dir --no-build-isolation --upgrade-strategy=
     --require-hashes --only-binary= --prefer-binary
 pip,pip3 | text | -qv --quiet --verbose --no-input --disable-pip-version-check --no-color --format= --timeout=
     --retries= | steps
 pip install,pip3 install | requirement | $pip | exactly
 pip freeze|index,pip3 freeze|index | name | -l --local --user --exclude= --all --pre
-pip list|show|check,pip3 list|show|check | name | -ofl --files --local --user --not-required | free
+pip list|show|check,pip3 list|show|check | name | -l --files --local --user --not-required | free
 pip uninstall|download|help,pip3 uninstall|download|help | name | -y --yes | exactly
 uv | text | -qvn --quiet --verbose --no-cache --offline --frozen --locked --no-progress --color= | steps
-uv sync|lock|tree|build|venv | word | -U -P= --all-extras --extra= --no-extra= --dev --no-dev --only-dev --group=
+uv sync|lock|tree|build | word | -U -P= --all-extras --extra= --no-extra= --dev --no-dev --only-dev --group=
     --no-group= --only-group= --all-groups --all-packages --package= --no-install-project --inexact --exact --upgrade
-    --upgrade-package= --check --dry-run --depth= --outdated --sdist --wheel --seed --clear
+    --upgrade-package= --check --dry-run --depth= --outdated --sdist --wheel
+uv venv | change | --seed
 uv add|remove | requirement | --dev --optional= --group= --extra= --no-sync --editable --upgrade --bounds=
 uv pip|python|tool | | | steps
 uv pip list|show|freeze|check|tree,uv python list|find,uv tool list | name | --outdated --format= --exclude= --editable
@@ -85,31 +88,31 @@ uv pip install|uninstall|sync | requirement | $pip | exactly
 poetry | text | -qvn --quiet --verbose --no-interaction --no-ansi | steps
 poetry install|lock|show|check|version|update | name | --with= --without= --only= --all-extras --extras= -E= --no-root
     --sync --no-update --tree --latest --outdated --top-level --all --only-root --dry-run
-poetry add|remove | name | -D -G= -E= --dev --group= --extras= --optional --lock --dry-run
+poetry add|remove | requirement | -D -G= -E= --dev --group= --extras= --optional --lock --dry-run
 $cargo-test = --nocapture --test-threads= --ignored --include-ignored --exact --skip= --show-output -q --quiet --list
 cargo | text | -C=enter -qvr -p= -j= -F= --quiet --verbose --release --package= --workspace --all --exclude= --jobs=
     --features= --all-features --no-default-features --lib --bins --bin= --examples --example= --tests --test= --benches
-    --bench= --all-targets --target= --profile= --locked --offline --frozen --color= --message-format= --keep-going
+    --bench= --all-targets --target=plain --profile= --locked --offline --frozen --color= --message-format= --keep-going
     | steps
 cargo build|check|b|c|doc|bench|clean|tree|metadata|update|fetch | name | -n -i= -e= -d= --dry-run --no-deps
     --document-private-items --open --invert= --depth= --duplicates --edges= --prefix= --format= --format-version=
     --precise= --aggressive --no-run --timings
-cargo test|t | name | --doc --no-run --no-fail-fast | behind=$cargo-test,name
-cargo nextest | name | --no-run --no-fail-fast --retries= --test-threads= -E= --run-ignored= --no-capture
-    | behind=$cargo-test,name
-cargo clippy | | --no-deps | behind=-D=name,-W=name,-A=name,-F=name,--deny=name,--warn=name,--allow=name
+cargo test|t | task | --doc --no-run --no-fail-fast | behind=$cargo-test,task
+cargo nextest | task | --no-run --no-fail-fast --retries= --test-threads= -E= --run-ignored= --no-capture
+    | behind=$cargo-test,task
+cargo clippy | | --no-deps | behind=-D=task,-W=task,-A=task,-F=task,--deny=task,--warn=task,--allow=task
 cargo fmt | | --check | behind=--check,-l,--emit=
 cargo run|r | word | | behind=word
-cargo add|remove|rm | name | --dev --build --optional --no-optional --rename= --dry-run
+cargo add|remove|rm | requirement | --dev --build --optional --no-optional --rename= --dry-run
 cargo version|help|search|locate-project|pkgid | text
 $go = -v -x -n -a -race -tags= -mod= -p= -trimpath -buildvcs= -json
 go | text | -C=enter | dash=- steps
 go test | word | $go -run= -skip= -bench= -benchmem -benchtime= -count= -cover -covermode= -coverpkg= -cpu= -failfast
     -fuzz= -fuzztime= -list= -parallel= -short -shuffle= -timeout= -vet= -coverprofile=file | dash=-
 go build|vet|list|doc|fmt | word | $go -m -u -f= -deps -test -find -all -short -src -c -e | dash=-
-go run | word | $go | dash=- stops named=1 also=alter
+go run | go-main word | $go | dash=- stops named=1 also=alter
 go version|env | name | -json -m | dash=-
-go mod | name | -v -e -json -go= -compat= | dash=-
+go mod | word | -v -e -json -go= -compat= | dash=-
 make,gmake | name | -kBnsiwqrRS -j?=number -l?=number -O?= --jobs?=number --keep-going --always-make --dry-run
     --just-print --silent --quiet --ignore-errors --print-directory --no-print-directory --question --touch --trace
     --warn-undefined-variables --output-sync?= -C=enter --directory=enter -f=load --file=load --makefile=load -I=load
@@ -117,21 +120,22 @@ make,gmake | name | -kBnsiwqrRS -j?=number -l?=number -O?= --jobs?=number --keep
 cmake | word | -B=change -S=read -D=define -U= -G= -A= -N -L -Wno-dev --build=change -t= -v -j?=number --target=
     --config= --parallel?=number --clean-first --verbose --fresh --preset= --list-presets?= --log-level= --trace!load
     -P=load -C=load -E=run --toolchain=load --install=change | behind= exactly
-mvn,mvnw | name | -q -B -U -V -e -o -N -T= -pl= -am -amd -ff -fae -fn -ntp -quiet -batch-mode -offline -DskipTests?=
+mvn,mvnw | phase | -q -B -U -V -e -o -N -T= -pl= -am -amd -ff -fae -fn -ntp -quiet -batch-mode -offline -DskipTests?=
     -DskipITs?= -Dtest?=name -Dmaven.test.skip?= -DfailIfNoTests?= | dash=-
-gradle,gradlew | name | -qio -x= --quiet --offline --info --stacktrace --no-daemon --daemon --parallel --continue
-    --tests= --dry-run --rerun-tasks --console= --warning-mode= --build-cache --no-build-cache --configuration=
-eslint | word | -f=reporter --format=reporter --ext= --max-warnings= --quiet --no-fix --cache --no-cache --color
+gradle,gradlew | task | -qio -x= --quiet --offline --info --stacktrace --no-daemon --daemon --parallel --continue
+    --tests= --dry-run --rerun-tasks --console= --warning-mode= --build-cache --no-build-cache --configuration= | apart
+eslint | word | -f=plain --format=plain --ext= --max-warnings= --quiet --no-fix --cache --no-cache --color
     --no-color --ignore-pattern= --no-ignore --report-unused-disable-directives --no-error-on-unmatched-pattern
-    --no-warn-ignored --debug --fix!place --fix-dry-run -o=file --output-file=file
+    --no-warn-ignored --debug --fix!place --fix-dry-run -o=file --output-file=file | apart
 prettier | word | -clu --check --list-different --ignore-unknown --log-level= --loglevel= --no-config --tab-width=
-    --print-width= --single-quote --no-semi --trailing-comma= --parser= --write!place -w!place
+    --print-width= --single-quote --no-semi --trailing-comma= --parser=plain --write!place -w!place | apart
 tsc | word | -p=read -b -w -v -d --project=read --build --noEmit --watch --verbose --pretty?= --strict --incremental
     --skipLibCheck --listFiles --diagnostics --extendedDiagnostics --force --dry --clean --target= --module= --jsx=
     --lib= --esModuleInterop --allowJs --checkJs --noUnusedLocals --noImplicitAny --traceResolution --explainFiles
-    --showConfig
+    --showConfig | apart
 jest,vitest | word | -t= -u -w= -i -b --testNamePattern= --testPathPattern= --testPathPatterns= --coverage --no-coverage
     --ci --bail --verbose --silent --watch --watchAll?= --runInBand --maxWorkers= --no-cache --updateSnapshot
     --listTests --passWithNoTests --onlyChanged -o --color --colors --no-color --forceExit --detectOpenHandles --json
-    --testTimeout= --reporters=reporter --reporter=reporter --run --mode= --retry= --changed?= --update --shard=
+    --testTimeout= --reporters=plain --reporter=plain --run --mode= --retry= --changed?= --update --shard=
+    | apart
 """

@@ -43,6 +43,7 @@ class Program:
 
     ``last`` is the kind of the last operand where there are two or more. ``instead``: with one of these options there
     is no first operand (``grep -e``). ``stops``: the first operand ends the options; otherwise they may stand anywhere.
+    ``apart``: a letter with a value must end its word, for the letters behind it would be options.
     ``dash`` is ``-`` where long options have one dash. ``behind``: the options and operands of the words behind ``--``,
     where these are handed to another program; None where ``--`` only ends the options. ``steps``: the first operand is
     a subcommand with an entry of its own; ``alone``: the kind that comes with every use without a subcommand.
@@ -61,6 +62,7 @@ class Program:
     last: str = ""
     instead: str = ""
     stops: bool = False
+    apart: bool = False
     dash: str = "--"
     behind: str | None = None
     steps: bool = False

@@ -7,27 +7,28 @@ rule that writes the option out.
 from dataclasses import replace
 
 from callgate.shell.command import names
-from callgate.shell.programs.arguments import WHOLE, Argument, Invocation, loose, operands_in, scan, uses_in
-from callgate.shell.programs.uses import Use, Words, text_of
+from callgate.shell.programs.arguments import WHOLE, Argument, Invocation, loose, operands_in, uses_in
+from callgate.shell.programs.uses import Use, Words
 
 LANGUAGES = """
-sh,bash,dash,zsh,ksh,ash,fish,csh,tcsh,pwsh | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc
+sh,bash,dash,zsh,ksh,ash | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc
     --noprofile --posix --restricted --verbose --login!load --rcfile=load --init-file=load --command=run
-    | stops exactly named=1
-python,python2,python3,pypy,pypy3 | text | -bBdEhiIOPqRsSuvVx -W=warning -X= -c=code -m=text --help-all
+    | stops apart exactly named=1
+python,python2,python3,pypy,pypy3 | text | -bBdEhIOPqRsSuvVx -W=warning -X=plain -i!code -c=code -m=text --help-all
     | stops named=1 variables=PYTHONPATH
 node,nodejs,tsx,ts-node | text | -hvc -e=code -p=code --eval=code --print=code --check --test --watch --trace-warnings
     --no-warnings --enable-source-maps --max-old-space-size= --stack-trace-limit= --experimental-strip-types
-    --test-name-pattern= -i!code --interactive!code | stops named=1
+    --test-name-pattern= -i!code --interactive!code | stops apart named=1
 # Modules of Python.
 json.tool | read write | --sort-keys --indent= --tab --json-lines --no-ensure-ascii --compact
 venv | change | --system-site-packages --upgrade-deps --without-pip --prompt=
 # No rule but one for the exact command covers these.
-perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code -R=code -F= -i?=
-    | stops exactly also=run
+fish,csh,tcsh,pwsh,perl,ruby,php,lua,luajit,Rscript,julia,osascript,tclsh | | -e=code -E=code -r=code -B=code
+    -R=code -F= -i?= | stops exactly also=run
 at,batch,crontab,expect,gdb,sqlite3,psql,mysql,vim,vi,nvim,view,emacs,nano,ed,ex,less,more,man | | | exactly also=run
 """
-_STDIN = ("-", "/dev/stdin", "/dev/fd/0")
+# In the place of a script: code comes from the input.
+_STDIN = ("-", "/dev/stdin", "/dev/fd/0", "inspect", "debug")
 # With one of these, and nothing else, it tells who it is. A -v of Python only makes it talk.
 _TELLS = names("--version --help -V -h")
 # Modules with an entry of their own under the same name, and those that only run the workspace's tests.
@@ -37,10 +38,7 @@ _TEST_MODULES = names("unittest")
 
 def shell(call: Invocation) -> list[Use]:
     """``-c`` takes the first operand for shell text; without it the first operand is a script, or stdin is."""
-    words, start = call.words, call.start
-    while start < len(words) and text_of(words[start])[:1] == "+":
-        start += 1
-    found = scan(call.grammar, words, start)
+    words, found = call.words, call.arguments
     script = next((each for each in found if not each.name), None)
     last = script.at if script else len(words) - 1
     uses = uses_in(call.grammar, [each for each in found if each.name]) + loose(words[: last + 1])
@@ -48,7 +46,7 @@ def shell(call: Invocation) -> list[Use]:
         uses += _handed_on(words, last + 1)
     if any(each.name == "-c" for each in found):
         return [*uses, Argument("", script.text if script else "", last, last).beyond("run", "-c runs shell text")]
-    if script and script.text not in _STDIN:
+    if script and script.text not in _STDIN and script.text[:1] != "+":
         return uses + _script(script)
     if any(each.name in ("--version", "--help") for each in found):
         return uses

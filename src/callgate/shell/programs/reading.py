@@ -68,7 +68,7 @@ du | read | -abchkmPsSx0 -B= -d= -t= --all --apparent-size --block-size= --bytes
 which | text | -a | free
 sleep,seq | text | -w -s= -# | free
 tree | read | -adfixCnAqNQpsugDhFvtrcUSJ -L= -I= -P= --gitignore --dirsfirst --filesfirst --prune --noreport --inodes
-    --device --du --si --ignore-case --matchdirs --charset= --filelimit= --timefmt= --sort?= | free
+    --device --du --si --ignore-case --matchdirs --charset= --filelimit= --timefmt= --sort?= | free apart
 ps | processes | -AadefFlHjLmNTwyZ -o= -p= -C= -u= -U= -t= -g= --sort= --pid= --ppid= --format= --forest --user=
     --no-headers --cols= | free
 jq | filter read | -nrjascCMSeR --tab --indent= --seq --stream --unbuffered --slurp --raw-input --null-input

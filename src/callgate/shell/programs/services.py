@@ -15,13 +15,13 @@ curl | text | -0123#46afgGiIjklLNsSvVZ -A= -H= -X= -d= -m= -r= -u= -w= -o= --bas
 docker,podman | | | steps
 $listing = -aqnls -f= --all --quiet --no-trunc --format= --filter= --latest --last= --size --no-stream --digests
     --no-color --services --status=
-docker ps|images|version|info|stats|top|port|diff | name | $listing | free
+docker ps|images|version|info|stats|port|diff | slug | $listing | free
 docker logs | name | -ft -n= --follow --tail= --timestamps --since= --until= --details | free
-docker inspect | name | -s -f= --format= --size --type=
+docker inspect | slug | -s -f= --format= --size --type=
 docker build | read | -q -t= --tag= --target= --no-cache --pull --quiet --progress= --platform= --build-arg=text -f=read
     --file=read --label= | also=alter exactly
 docker image|network|volume|container|compose | | | steps
-docker image ls,docker network ls,docker volume ls,docker container ls,docker compose ps|images|top | name | $listing
+docker image ls,docker network ls,docker volume ls,docker container ls,docker compose ps|images | name | $listing
 docker compose logs | name | -ft -n= --follow --tail= --timestamps --since= --no-color
 docker compose up|down|build|start|stop|restart|pull | name | -d --detach --build --no-build --wait --force-recreate
     --no-recreate --remove-orphans --no-cache --pull= --timeout= -t= --no-deps
@@ -30,19 +30,19 @@ kubectl | text | -n= --namespace= -v= --request-timeout= | steps
 kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -AwRL -l= -o= --all-namespaces --selector=
     --output= --watch --show-labels --sort-by= --field-selector= --no-headers --label-columns= -L= --containers
     --recursive | exactly
-kubectl logs | name | -fp -c= -l= --follow --previous --container= --selector= --tail= --since= --since-time=
+kubectl logs | slug | -fp -c= -l= --follow --previous --container= --selector= --tail= --since= --since-time=
     --timestamps --all-containers?= --prefix --max-log-requests= | exactly
 gh | | | steps
 gh pr|issue|run|repo|release|workflow | | | steps
-$gh = -R= --repo= --json= -q= --jq= -t= --template= --limit= -L= --web!run -w!run
+$gh = -R=slug --repo=slug --json= -q=filter --jq=filter --limit= -L= --web!run -w!run
 gh pr view|list|diff|checks|status,gh issue view|list|status,gh run view|list|watch,gh repo view|list,
-    gh release view|list,gh workflow list|view | name | $gh -a= -A= -s= -S= -l= -b= -j= -v --state= --label= --author=
+    gh release view|list,gh workflow list|view | slug | $gh -a= -A= -s= -S= -l= -b= -j= -v --state= --label= --author=
     --assignee= --search= --base= --head= --comments -c --log --log-failed --job= --branch= --event= --status= --user=
     --exit-status --name-only --patch --color= --required --watch --interval= --milestone= --draft --workflow=
     --verbose --compact --yaml
 gh pr create,gh issue create | unknown | $gh -t= -b= -F=read -B= -H= -l= -a= -r= -d -f -m= --title= --body=
     --body-file=read --base= --head= --label= --assignee= --reviewer= --draft --fill --fill-first --milestone= --dry-run
-gh api | endpoint | -i -q= --jq= --paginate --slurp --include --cache= --silent --verbose
+gh api | endpoint | -i -q=filter --jq=filter --paginate --slurp --include --cache= --silent --verbose
 gh pr checkout | name | -b= --branch= --detach -f --force --recurse-submodules
 terraform,tofu | text | -chdir=enter | dash=- steps
 terraform fmt|validate|plan|output|show|version|graph | read | -check -diff -recursive -json -raw -no-color
