@@ -14,9 +14,9 @@ STILL_SHARED = """
 """
 # Files that still build a wide noun without naming its fields.
 STILL_POSITIONAL = """
-    admin/changes/__init__.py cli/policy/decide.py core/intake.py core/ledger.py core/outcomes.py core/perform.py
-    core/runs.py core/turn.py host/paths.py policy/answer_rules.py policy/hooks/hooks.py policy/hooks/merge.py
-    policy/hooks/reading.py transcript/codec.py transcript/verify.py
+    admin/changes/__init__.py core/intake.py core/ledger.py core/outcomes.py core/perform.py
+    core/runs.py core/turn.py host/paths.py
+    transcript/codec.py transcript/verify.py
 """
 MANY_FIELDS = 5
 RIDDLES = ("What", "Whether", "Who", "Whoever", "Which", "How", "Where", "Why", "When")

@@ -42,13 +42,13 @@ def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
         content, ExactArguments | PathContent
     )  # a path bound to the root is never outside
     return Rule(
-        policy.effect,
-        describe(policy),
-        policy.tool,
-        Origin(policy.scope),
-        content,
-        policy.expires_at,
-        policy.note,
+        effect=policy.effect,
+        text=describe(policy),
+        tool=policy.tool,
+        origin=Origin(policy.scope),
+        content=content,
+        expires_at=policy.expires_at,
+        note=policy.note,
         server=server_of(policy.tool),
         kind="" if policy.effect == "allow" else known(policy.tool).kind,
         reaches=reaches,

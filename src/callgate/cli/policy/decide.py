@@ -66,7 +66,15 @@ def _asked(line: bytes) -> CallToJudge:
         raise _BadLine('"arguments" is an object, as in {"command": "ls"}')
     allow, ask, deny = (_rules(given, key) for key in ("allow", "ask", "deny"))
     # The judge refuses an unknown mode.
-    return CallToJudge(tool, cast(dict[str, Any], arguments), allow, ask, deny, cast(Any, mode), root or "")
+    return CallToJudge(
+        tool=tool,
+        arguments=cast(dict[str, Any], arguments),
+        allow=allow,
+        ask=ask,
+        deny=deny,
+        mode=cast(Any, mode),
+        root=root or "",
+    )
 
 
 def _read(line: bytes) -> dict[str, Any]:

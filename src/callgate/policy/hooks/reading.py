@@ -40,7 +40,13 @@ _FOR_ONE_EVENT = {
     **dict.fromkeys(("permissionDecision", "permissionDecisionReason", "updatedInput"), "PreToolUse"),
     "decision": "PermissionRequest",
 }
-_NAMES = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+_NAMES: Mapping[object, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 
@@ -163,14 +169,14 @@ def _answer(event: str, said: object) -> HookAnswer:
         ]
     )
     stops = top.get("continue") is False or (choice.get("interrupt") and behavior == "deny")
-    notes = (top.get("systemMessage"), unknown and f"said what nobody here understands: {', '.join(unknown)[:200]}")
+    odd = f"said what nobody here understands: {', '.join(unknown)[:200]}" if unknown else ""
     return HookAnswer(
         verdict=verdict,
         reason=(because or _BLOCKED) if verdict == "deny" else because,
         arguments=own.get("updatedInput", choice.get("updatedInput")),
         context=own.get("additionalContext", ""),
         stop=(top.get("stopReason") or because or _STOPPED) if stops else None,
-        shown=tuple(note for note in notes if note),
+        shown=tuple(note for note in (top.get("systemMessage"), odd) if note),
     )
 
 

@@ -16,6 +16,7 @@ from callgate.policy.entries import HookLine
 from callgate.policy.hooks.addresses import Post, parse_address
 from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST, read_exit, read_json
+from callgate.policy.keys import READERS
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
@@ -36,8 +37,9 @@ class Surroundings:
 def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | None:
     """The reason why this hook can never be asked."""
     if line.kind == "python" and line.target not in functions:
-        module, colon, name = line.target.partition(":")
-        if not (colon and _dotted(module) and _dotted(name)):
+        try:
+            READERS["callable"](line.target)
+        except ValueError:
             return f"a Python hook is written module:function, not {line.target!r}"
     elif line.kind == "http":
         try:
@@ -47,10 +49,6 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
     elif line.kind == "command" and (not line.target.strip() or "\0" in line.target):
         return "there is no command to run"
     return None
-
-
-def _dotted(text: str) -> bool:
-    return all(part.isidentifier() for part in text.split("."))
 
 
 async def ask(line: HookLine, payload: bytes, around: Surroundings) -> HookAnswer | HookFailure:
