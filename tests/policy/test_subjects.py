@@ -165,9 +165,7 @@ def test_a_path_with_a_fault_is_dangerous() -> None:
     assert "a loop of links" in str(Subject(case, root=ROOT, home=HOME).danger)
 
 
-def test_who_reads_and_who_edits_files() -> None:
-    assert subject("Grep").reads_files
-    assert not subject("Write").reads_files
+def test_tools_that_declare_a_written_path_or_show_a_change_edit_files() -> None:
     assert subject("Write").edits_files
     assert not subject("Deploy").edits_files
     shows = case_of("Deploy")
