@@ -322,7 +322,7 @@ def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: 
     if exact if use.on == 0 else all(at in spelled for at in range(use.at, use.on + 1)):
         return None
     if use.target and use.text:
-        # A pattern may become files that nobody named.
+        # A pattern may become files that no word names.
         covered = not _PATTERN & set(use.text) and judge.files.may_write(use.text)
         return None if covered else f"{use.why.removesuffix(' a file')} {use.text}, which no Edit rule covers"
     return use.why

@@ -231,7 +231,7 @@ def _has_letter(letter: str, given: list[str]) -> bool:
     return any(letter in word[1:] for word in given if word[:2] != "--")
 
 
-def _removal(runs: tuple[CommandRun, ...]) -> str | None:
+def _removal(runs: Sequence[CommandRun]) -> str | None:
     """Other ways to lose a file."""
     for run in runs:
         for use in run.uses:

@@ -71,7 +71,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     made = [[mark for part in chosen for mark in part] for chosen in product(*parts)]
     if made == [marks]:
         return None
-    # An empty word that nobody quoted is no word at all.
+    # An empty word without quotes is no word at all.
     made = [each for each in made if each]
     if not made:
         raise Doubtful("a brace form that makes no word")

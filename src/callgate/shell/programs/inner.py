@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from callgate.shell.analysis import analyse
@@ -75,21 +75,6 @@ class CommandRun:
         return behind is not None and (not behind or any(text_of(word) in behind for word in self.words))
 
 
-@noun
-class Inside:
-    """``texts`` are programs in other languages, ``unread`` shell text that could not be read to its end. ``blind``
-    says what runs that is not in sight. ``over``: too many or too deep to follow. ``named`` are the runs by the name
-    of their program, in small letters; ``open`` those that may run another program than the one they name."""
-
-    runs: tuple[CommandRun, ...]
-    named: Mapping[str, Sequence[CommandRun]]
-    open: tuple[CommandRun, ...]
-    texts: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    blind: tuple[str, ...] = ()
-    over: bool = False
-
-
 def name_of(word: Word) -> str | None:
     """The name of the program this word starts; None if an expansion has a part in it."""
     if word.value is None:
@@ -115,91 +100,109 @@ def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
     return uses
 
 
-class _Walk:
-    """One walk; the limits are those of the whole walk."""
+class Inside:
+    """Everything that a command would start. ``texts`` are programs in other languages, ``unread`` shell text that
+    could not be read to its end. ``blind`` says what runs that is not in sight. ``over``: too many or too deep to
+    follow.
 
-    def __init__(self) -> None:
+    The limits are those of the whole walk. ``fed`` are the words that the commands of the script at hand may read."""
+
+    def __init__(self, analysis: Analysis) -> None:
         self.runs: list[CommandRun] = []
         self.texts: list[str] = []
-        self.unread: list[str] = []
+        self.unread = [] if analysis.whole else [analysis.text]
         self.blind: list[str] = []
-        self.words = 0
-        self.analysed = 0
-        self.step = 0
-        self.fed: tuple[Word, ...] = ()
         self.over = False
+        self._words = 0
+        self._analysed = 0
+        self._step = 0
+        self._fed: tuple[Word, ...] = ()
+        self._script(analysis.script, 0)
 
-    def script(self, script: Script, depth: int) -> None:
+    @cached_property
+    def named(self) -> Mapping[str, Sequence[CommandRun]]:
+        """The runs by the name of their program, in small letters."""
+        found: dict[str, list[CommandRun]] = {}
+        for run in self.runs:
+            found.setdefault((run.name or "").casefold(), []).append(run)
+        return found
+
+    @cached_property
+    def open(self) -> Sequence[CommandRun]:
+        """Those that may run another program than the one they name."""
+        return [run for run in self.runs if _open(run)]
+
+    def _script(self, script: Script, depth: int) -> None:
         fed = _printed(script)
         for number, simple in enumerate(script.commands):
-            self.fed = fed
-            self.step = self.step if depth else number
+            self._fed = fed
+            self._step = self._step if depth else number
             for name, value in simple.assignments:
                 if _COMMAND_VARIABLE.fullmatch(name) and simple.words:
-                    self.text(text_of(value), depth + 1)
-            self.command(simple.words, depth, simple.redirects)
+                    self._text(text_of(value), depth + 1)
+            self._command(simple.words, depth, simple.redirects)
 
-    def command(
+    def _command(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...] = (), *, more: bool = False
     ) -> None:
         feeds = bool(words) and name_of(words[0]) in _FED
-        if not feeds or not self.fed:
-            self.started(words, depth, redirects, more=more, unseen=feeds)
+        if not feeds or not self._fed:
+            self._started(words, depth, redirects, more=more, unseen=feeds)
             return
-        self.started(_with_input(words, self.fed), depth, redirects, more=more, unseen=len(self.fed) > _PARTS)
+        self._started(_with_input(words, self._fed), depth, redirects, more=more, unseen=len(self._fed) > _PARTS)
         # It starts as many commands as it likes, each with some of the words it reads.
-        for at in range(1, min(len(self.fed), _PARTS)):
-            self.started(_with_input(words, self.fed[at : at + _PART]), depth, redirects, more=more)
+        for at in range(1, min(len(self._fed), _PARTS)):
+            self._started(_with_input(words, self._fed[at : at + _PART]), depth, redirects, more=more)
 
-    def started(
+    def _started(
         self, words: tuple[Word, ...], depth: int, redirects: tuple[Redirect, ...], *, more: bool, unseen: bool = False
     ) -> None:
         """``unseen``: what it starts gets words that are not in sight."""
-        self.words += len(words) + 1
-        if depth > DEEPEST or self.words > _WORDS or len(words) > _LONGEST:
+        self._words += len(words) + 1
+        if depth > DEEPEST or self._words > _WORDS or len(words) > _LONGEST:
             self.over = True
             return
         uses = uses_of(words)
-        run = CommandRun(words=words, uses=uses, redirects=redirects, depth=depth, step=self.step, more=more)
+        run = CommandRun(words=words, uses=uses, redirects=redirects, depth=depth, step=self._step, more=more)
         self.runs.append(run)
-        self.told(run, depth + 1)
+        self._told(run, depth + 1)
         for use in uses:
             if use.role == "argv" and use.on < len(words):
-                self.command(_until_end(words[use.on :]), depth + 1, more=unseen)
+                self._command(_until_end(words[use.on :]), depth + 1, more=unseen)
             elif use.role == "run":
-                self.text(use.text, depth + 1) if use.text else self.blind.append(use.why)
+                self._text(use.text, depth + 1) if use.text else self.blind.append(use.why)
             elif use.role == "code":
                 self.blind.append(use.why or "it runs code")
                 self.texts += [use.text] if use.text else []
             elif use.role == "load" and "=" in use.text:
                 # git -c core.pager=command, and others that take a command as a setting.
                 name, _, value = use.text.partition("=")
-                self.setting(name, value, depth + 1)
+                self._setting(name, value, depth + 1)
 
-    def told(self, run: CommandRun, depth: int) -> None:
+    def _told(self, run: CommandRun, depth: int) -> None:
         """Commands in words that the table of programs takes for something else."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):
                 if name.startswith("alias."):
-                    self.setting(name, value, depth)
+                    self._setting(name, value, depth)
         elif run.name in _TOLD:
             for text in texts:
                 if found := _BANG.fullmatch(text):
-                    self.text(found[1], depth)
+                    self._text(found[1], depth)
         elif run.name in _BUILDERS and any(each.operator.startswith("<<") for each in run.redirects):
             self.blind.append(f"{run.name} runs what it is given")
 
-    def setting(self, name: str, value: str, depth: int) -> None:
+    def _setting(self, name: str, value: str, depth: int) -> None:
         """An alias of git is a subcommand of it, or after ``!`` a command; any other setting may be a command."""
         subcommand = name.startswith("alias.") and value[:1] != "!"
-        self.text(f"git {value}" if subcommand else value.lstrip("!"), depth)
+        self._text(f"git {value}" if subcommand else value.lstrip("!"), depth)
 
-    def text(self, text: str, depth: int) -> None:
-        if depth > DEEPEST or self.analysed >= _TEXTS:
+    def _text(self, text: str, depth: int) -> None:
+        if depth > DEEPEST or self._analysed >= _TEXTS:
             self.over = True
             return
-        self.analysed += 1
+        self._analysed += 1
         text = text.removeprefix("exec=")  # as tar has it
         if "\0" in text:
             self.blind.append("it runs text that only the shell will know")
@@ -207,7 +210,7 @@ class _Walk:
         inner = analyse(text)
         if not inner.whole:
             self.unread.append(text)
-        self.script(inner.script, depth)
+        self._script(inner.script, depth)
 
 
 def _printed(script: Script) -> tuple[Word, ...]:
@@ -278,21 +281,5 @@ def inside(analysis: Analysis) -> Inside:
     place = _remembered(analysis.text)
     if place and place[0][0] is analysis:
         return place[0][1]
-    walk = _Walk()
-    walk.script(analysis.script, 0)
-    unread = tuple(walk.unread) if analysis.whole else (analysis.text, *walk.unread)
-    named: dict[str, list[CommandRun]] = {}
-    for run in walk.runs:
-        named.setdefault((run.name or "").casefold(), []).append(run)
-    loose = tuple(run for run in walk.runs if _open(run))
-    seen = Inside(
-        runs=tuple(walk.runs),
-        named=named,
-        open=loose,
-        texts=tuple(walk.texts),
-        unread=unread,
-        blind=tuple(walk.blind),
-        over=walk.over,
-    )
-    place[:] = [(analysis, seen)]
-    return seen
+    place[:] = [(analysis, found := Inside(analysis))]
+    return found
