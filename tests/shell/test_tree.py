@@ -104,6 +104,7 @@ def test_how_words_are_marked() -> None:
         ("a[$(b)]=1 c", ["c", "b"], ()),
         ("select x in 1; do a; done", ["a"], ()),
         ("case x in y) a;; z) b;; esac", ["a", "b"], (";",)),
+        ("case x in y) a;& z) b;;& *) c;; esac", ["a", "b", "c"], (";", ";")),
         ("case $(a) in y) b;; esac", ["a", "b"], (";",)),
         ("f() { a; b; }", ["a", "b"], (";",)),
         ("function f { a; }", ["a"], ()),
@@ -254,7 +255,13 @@ def test_without_an_expansion_none_is_told(text: str) -> None:
 def test_what_the_grammar_does_not_know_is_unread_and_what_it_does_is_kept() -> None:
     assert read_tree("a; b 'c") == Unread("not a form the grammar of bash knows", 4)
     assert read_tree("é; b )") == Unread("not a form the grammar of bash knows", 5)
-    assert ["rm", "-rf", "x"] in values(salvage("echo hi; rm -rf x; if then"))
+    for text in (
+        "echo hi; rm -rf x; if then",
+        "a `rm -rf x` ( if || b",
+        "a a ( `rm -rf x` ;; > |",
+        "! ) < < $(rm -rf x) <<E",
+    ):
+        assert ["rm", "-rf", "x"] in values(salvage(text)), text
     assert read_tree("a <<E\n$(b") != salvage("a <<E\n$(b")
 
 
