@@ -43,30 +43,20 @@ _BUILDERS = frozenset(("make", "gmake"))
 
 @noun
 class CommandRun:
-    """One command: its words, and what it would do with them. ``depth`` says how many others it stands in, ``step``
-    which simple command of the script it belongs to. ``more``: it gets words that are not in sight."""
+    """One command: its words, and what it would do with them. ``name`` is the program without the folder it is in; None
+    if only the shell will know. ``depth`` says how many others it stands in, ``step`` which simple command of the
+    script it belongs to. ``more``: it gets words that are not in sight. ``anywhere``: it runs one of its words, and it
+    is not known which. ``unclear``: the table does not say what one of its words does."""
 
     words: tuple[Word, ...]
-    uses: tuple[Use, ...] = ()
-    redirects: tuple[Redirect, ...] = ()
-    depth: int = 0
-    step: int = 0
-    more: bool = False
-
-    @property
-    def name(self) -> str | None:
-        """The program without the folder it is in; None if only the shell will know."""
-        return name_of(self.words[0]) if self.words else ""
-
-    @property
-    def anywhere(self) -> bool:
-        """It runs one of its words, and it is not known which."""
-        return any(use.role == "argv" and use.on >= len(self.words) for use in self.uses)
-
-    @property
-    def unclear(self) -> bool:
-        """The table does not say what one of its words does."""
-        return any(use.role == "unknown" and not use.guess for use in self.uses)
+    name: str | None
+    uses: tuple[Use, ...]
+    redirects: tuple[Redirect, ...]
+    depth: int
+    step: int
+    more: bool
+    anywhere: bool
+    unclear: bool
 
     @property
     def starts(self) -> bool:
@@ -94,10 +84,14 @@ def uses_of(words: tuple[Word, ...]) -> tuple[Use, ...]:
     """The uses of these words; none when the program is not known."""
     name = name_of(words[0]) if words else None
     uses = read(known_as(name), words) if name else ()
-    if any(use.role == "unknown" and not use.guess for use in uses):
+    if _unclear(uses):
         # A word that the table does not know may take any other with it.
         uses = (*uses, *(use for use in anything(words) if use.role in ("read", "write") and use.guess))
     return uses
+
+
+def _unclear(uses: tuple[Use, ...]) -> bool:
+    return any(use.role == "unknown" and not use.guess for use in uses)
 
 
 class Inside:
@@ -163,7 +157,17 @@ class Inside:
             self.over = True
             return
         uses = uses_of(words)
-        run = CommandRun(words=words, uses=uses, redirects=redirects, depth=depth, step=self._step, more=more)
+        run = CommandRun(
+            words=words,
+            name=name_of(words[0]) if words else "",
+            uses=uses,
+            redirects=redirects,
+            depth=depth,
+            step=self._step,
+            more=more,
+            anywhere=any(use.role == "argv" and use.on >= len(words) for use in uses),
+            unclear=_unclear(uses),
+        )
         self.runs.append(run)
         self._told(run, depth + 1)
         for use in uses:

@@ -16,6 +16,7 @@ data leaves, or comes from, another place than the rule names. ``alter``: a stat
 table does not say what the word does, so no rule for the program covers it."""
 
 Words = Sequence[Word]
+_JOINT = re.compile(r"[,;=@<:]")
 
 
 @noun
@@ -66,5 +67,7 @@ def unsure(word: Word) -> bool:
 
 def pieces(text: str) -> list[str]:
     """The paths that may be in a word: ``name=@file``, ``file:/there``, ``type=bind,source=folder``."""
+    if not _JOINT.search(text):
+        return [text] if text else []
     parts = [part.rpartition("=")[2].rpartition("@")[2].lstrip("<") for part in re.split("[,;]", text)]
     return [each for each in dict.fromkeys((text, *parts, *(part.partition(":")[0] for part in parts))) if each]
