@@ -77,6 +77,7 @@ def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
         ("diff a b", []),
         ("ls | rg x", []),
         ("find . -name x", []),
+        ("find . -exec cat {} +; ls; rg x; cat a", [Sweep("find with a command"), Sweep("rg", hidden=False)]),
     ],
 )
 def test_what_reads_whole_folders_is_known(command: str, expected: list[Sweep]) -> None:
