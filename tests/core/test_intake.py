@@ -34,6 +34,7 @@ from callgate.words.model import (
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    OpaqueData,
     PartEnded,
     PartStarted,
     TextDelta,
@@ -174,6 +175,35 @@ def test_a_stream_out_of_order_is_the_models_error(events: list[ModelEvent]) -> 
     with pytest.raises(ModelError) as caught:
         fed(intake, *events)
     assert caught.value.kind == "protocol"
+
+
+ODD: Any = (None, 5, b"x", ["x"])
+MALFORMED: list[list[Any]] = [
+    *([PartStarted(0, "text"), TextDelta(0, odd)] for odd in ODD),
+    *([PartStarted(0, "thinking"), ThinkingDelta(0, odd)] for odd in ODD),
+    *([PartStarted(0, "thinking"), ThinkingDelta(0, "x", odd)] for odd in ODD if odd),
+    *([PartStarted(0, "tool_call", "c1", "Read"), ArgumentsDelta(0, odd)] for odd in ODD),
+    *([PartStarted(0, "tool_call", odd, "Read")] for odd in ODD),
+    *([PartStarted(0, "tool_call", "c1", odd)] for odd in ODD),
+    *([PartStarted(0, odd)] for odd in ODD),
+    *([MessageStarted("m", odd)] for odd in ODD),
+    *([MessageStarted("m", "model", odd)] for odd in ODD),
+    *([MessageEnded("end", odd)] for odd in (*ODD, Usage(input=-1))),
+    *([PartStarted(0, "opaque"), OpaqueData(0, odd, {})] for odd in ODD),
+    [PartStarted(0, "opaque"), OpaqueData(0, "p", {"a": float("nan")})],
+]
+
+
+def test_an_event_with_a_field_of_another_type_is_the_models_error() -> None:
+    wrong: list[str] = []
+    for events in MALFORMED:
+        try:
+            fed(Intake("m1", Ledger()), *events)
+        except ModelError as error:
+            if error.kind == "protocol":
+                continue
+        wrong.append(repr(events))
+    assert not wrong, "\n".join(wrong)
 
 
 # ---- cut off (EXE-6) --------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ async def test_nothing_of_it_is_on_record(tmp_path: Path) -> None:
 
 def test_a_live_object_in_the_context_is_refused_at_once_with_deps_named() -> None:
     with sqlite3.connect(":memory:") as connection:
-        wanted = r"context\['db'\] is a Connection, which cannot be copied.*Pass live objects as deps="
+        wanted = r"context\['db'\] is not JSON data \(Connection\).*Pass live objects as deps="
         with pytest.raises(UsageError, match=wanted):
             Session(ScriptedModel(), context={"user": "ann", "db": connection})
         with pytest.raises(UsageError, match=wanted):

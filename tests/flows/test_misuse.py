@@ -29,10 +29,11 @@ from callgate.core.runner import RunOutcome
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
 from callgate.words.decisions import ApprovalPolicy, Confirmation
-from callgate.words.errors import UsageError
+from callgate.words.errors import StateError, UsageError
 from callgate.words.events import InputRefused, PromptQueued, RunEnded
 from callgate.words.inputs import SetMode
 from callgate.words.limits import ExecutorSettings
+from callgate.words.messages import Opaque
 from callgate.words.model import Abilities, MessageEnded, Request
 from callgate.words.traits import Traits
 from tests.flows.kit import Workspace
@@ -300,3 +301,63 @@ def test_a_door_that_stays_hears_everything_until_the_end() -> None:
         assert "QuestionAnswered" in heard
 
     run_virtual(main())
+
+
+class Live:
+    """An object that can be copied, and yet is not to be."""
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"system": 5}, "system= takes a str"),
+        ({"system": ["a"]}, "system= takes a str"),
+        ({"limits": 5}, "limits= takes a LoopLimits"),
+        ({"settings": 5}, "settings= takes a ExecutorSettings"),
+        ({"parent": 5}, "parent= takes a Conversation"),
+        ({"host": 5}, "host= takes a Host"),
+        ({"context": 5}, "context= takes a Mapping"),
+        ({"context": {"db": Live()}}, "deps="),
+        ({"context": {"db": {1, 2}}}, "deps="),
+        ({"context": {"db": Path("x")}}, "deps="),
+        ({"context": {"db": float("nan")}}, "deps="),
+        ({"context": {5: "x"}}, "deps="),
+        ({"context": {"x": {5: "x"}}}, "deps="),
+    ],
+    ids=lambda value: repr(value)[:40].partition(" at 0x")[0],
+)
+def test_an_option_of_another_kind_is_refused_with_what_it_takes(options: Any, text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Session(ScriptedModel(turn(say("x"))), [act], **options)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("after", ["3", -1, 2.5, 10**9, True], ids=repr)
+async def test_a_position_that_the_session_never_had_is_refused_at_once(after: Any) -> None:
+    async with Session(ScriptedModel(turn(say("x"))), [act], host=MemoryHost()) as session:
+        with pytest.raises(UsageError, match="takes a position of this session"):
+            session.events(after=after)
+
+
+def test_a_session_that_was_closed_says_so_to_plain_code() -> None:
+    with Session(ScriptedModel(turn(say("x"))), [act]) as session:
+        assert session.run_sync("go").text == "x"
+    with pytest.raises(StateError, match="the session is closed"):
+        session.run_sync("again")
+
+
+@pytest.mark.parametrize("output", [object, lambda: 5], ids=["object", "function"])
+def test_an_output_that_takes_anything_is_refused(output: Any) -> None:
+    with (
+        Session(ScriptedModel(turn(say("x"))), [act]) as session,
+        pytest.raises(UsageError, match="no type of an answer"),
+    ):
+        session.run_sync("go", output=output)
+
+
+async def test_a_prompt_that_json_does_not_keep_is_refused() -> None:
+    async with Session(ScriptedModel(turn(say("x"))), [act], host=MemoryHost()) as session:
+        odd: list[Any] = [{"a": float("nan")}, {5: "a"}, {"a": {1, 2}}]
+        for data in odd:
+            events = await session.send(Prompt(cast(Any, (Opaque("p", data),))))
+            assert any(isinstance(event, InputRefused) for event in events), data

@@ -23,6 +23,7 @@ from callgate.assembly.options import (
     as_settings,
     as_toolbox,
     check_config,
+    of_kind,
     own_checks,
 )
 from callgate.core.executor import CallExecutor
@@ -114,6 +115,9 @@ class Session(Conversation):
         parent: Session | None = None,
         label: str = "",
     ) -> None:
+        given = {"system": (system, str), "limits": (limits, LoopLimits), "parent": (parent, Conversation)}
+        for option, (value, kind) in given.items():
+            of_kind(option, value, kind)
         if config is not None:
             check_config(config, gate, host, root)
             root = config.root if host is None else None

@@ -4,8 +4,8 @@ be."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
+from json import dumps, loads
 from os import PathLike, environ, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -69,17 +69,28 @@ def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
 
 
 def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """UsageError for a value that cannot be copied: every call gets a copy of the context."""
+    """UsageError for what is not JSON data: every call gets a copy of the context, and changes go on record."""
+    of_kind("context", context, Mapping)
     for name, value in (context or {}).items():
         try:
-            deepcopy(value)
-        except Exception as error:
-            kind = type(value).__name__
+            kept = isinstance(name, str) and loads(dumps(value, allow_nan=False)) == value
+        except (TypeError, ValueError, RecursionError):
+            kept = False
+        if not kept:
             raise UsageError(
-                f"context[{name!r}] is a {kind}, which cannot be copied: context is JSON data, copied for each call."
-                f" Pass live objects as deps=…, and tools find them in run.deps ({error})"
-            ) from error
+                f"context[{name!r}] is not JSON data ({type(value).__name__}): the context is copied for each call."
+                " Pass live objects as deps=…, and tools find them in run.deps"
+            )
     return context
+
+
+def of_kind(option: str, value: object, kind: type, *needed: str) -> None:
+    """UsageError for an option that is given and is not of this kind, or lacks what is needed of it."""
+    missing = [name for name in needed if not hasattr(value, name)]
+    if value is not None and (missing or not isinstance(value, kind)):
+        lacks = f", which has no {', '.join(missing)}" if missing else ""
+        wanted = "a Host" if kind is object else f"a {kind.__name__}"
+        raise UsageError(f"{option}= takes {wanted}, not {value!r:.80} ({type(value).__name__}){lacks}")
 
 
 def as_gate(gate: Gate | None, checks: Iterable[Check] = ()) -> Gate:
@@ -104,6 +115,7 @@ def own_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 def as_settings(settings: ExecutorSettings | None) -> ExecutorSettings:
     """Explicit settings stand; otherwise the defaults with the value of ``CALLGATE_MAX_CONCURRENCY``."""
+    of_kind("settings", settings, ExecutorSettings)
     count = max_concurrency_from(environ) if settings is None else None
     return (settings or ExecutorSettings()) if count is None else replace(ExecutorSettings(), max_concurrency=count)
 
@@ -125,6 +137,7 @@ def as_host(host: Host | None, root: AnyPath | None, journal: Masking | None = N
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
+        of_kind("host", host, object, "clock", "normal", "locks", "apply")
         return host
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")

@@ -4,13 +4,14 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from json import dumps, loads
 from typing import Any, cast, get_args
 
 from callgate.core import outcomes
 from callgate.core.ledger import Ledger
 from callgate.words.calls import Result, ToolCall
-from callgate.words.errors import ModelError
+from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
 from callgate.words.model import (
     WHOLE,
@@ -27,6 +28,7 @@ from callgate.words.model import (
 )
 from callgate.words.noun import noun
 
+_KINDS = ("text", "thinking", "tool_call", "opaque")
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 
 
@@ -84,7 +86,10 @@ class Intake:
             raise ModelError("the stream went on after its end", kind="protocol")
         if step is None:
             raise ModelError(f"the model streamed {type(event).__name__}, not a model event", kind="protocol")
-        return step(event)
+        try:
+            return step(event)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ModelError(f"the model streamed {event!r:.200}: {in_words(error)}", kind="protocol") from error
 
     def finish(self) -> tuple[StopReason, list[Refused]]:
         """The stream is over: its stop reason, and the calls with unclosed arguments."""
@@ -111,13 +116,15 @@ class Intake:
         return Message(self.message_id, "assistant", tuple(parts), self.model or None, self.usage)
 
     def _message_started(self, event: MessageStarted) -> None:
-        self.model = event.model
-        self.usage = event.usage
+        self.model = _text(event.model)
+        self.usage = _counted(event.usage)
 
     def _part_started(self, event: PartStarted) -> None:
         if event.index in self._parts:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
-        part = _Open(event.kind, event.name, event.id)
+        if event.kind not in _KINDS:
+            raise TypeError(f"a part is {', '.join(_KINDS)}, not {event.kind!r:.80}")
+        part = _Open(event.kind, _text(event.name), _text(event.id))
         if event.kind == "tool_call":
             given = event.id
             if not given or given in self._seen or given in self._ledger.message_of:
@@ -140,20 +147,20 @@ class Intake:
         part.call_id = unique
 
     def _text(self, event: TextDelta) -> TextDelta:
-        self._part(event.index, "text").texts.append(event.text)
+        self._part(event.index, "text").texts.append(_text(event.text))
         return event
 
     def _thinking(self, event: ThinkingDelta) -> ThinkingDelta:
         part = self._part(event.index, "thinking")
-        part.texts.append(event.text)
-        part.signature = event.signature or part.signature
+        part.texts.append(_text(event.text))
+        part.signature = _text(event.signature) if event.signature else part.signature
         return event
 
     def _arguments(self, event: ArgumentsDelta) -> None:
         part = self._parts.get(event.index)
         if part is None or part.closed or part.kind != "tool_call":
             part = self._part(event.index, "tool_call")
-        part.size += len(event.text)
+        part.size += len(_text(event.text))
         if part.size <= self._limit:
             part.texts.append(event.text)
         elif part.refused is None:
@@ -163,7 +170,7 @@ class Intake:
         part = self._part(event.index, None)
         if part.kind not in ("opaque", "tool_call") or part.kept is not None:
             raise ModelError(f"part {event.index} takes no opaque data, or has it already", kind="protocol")
-        part.kept = Opaque(event.provider, _unchangeable(event.data))
+        part.kept = Opaque(_text(event.provider), _unchangeable(event.data))
 
     def _part_ended(self, event: PartEnded) -> ToolCall | Refused | None:
         part = self._parts.get(event.index)
@@ -180,7 +187,7 @@ class Intake:
             known = ", ".join(get_args(StopReason))
             raise ModelError(f"{event.stop_reason!r} is no stop reason; there are {known}", kind="protocol")
         self.stop_reason = event.stop_reason
-        self.usage = event.usage if self.usage is None else self.usage + event.usage
+        self.usage = _counted(event.usage) if self.usage is None else self.usage + _counted(event.usage)
 
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls
@@ -204,6 +211,18 @@ def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
         return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
     return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    raise TypeError(f"text is wanted, not {value!r:.80}")
+
+
+def _counted(usage: Any) -> Usage:
+    if isinstance(usage, Usage) and all(type(count) is int and count >= 0 for count in astuple(usage)):
+        return usage
+    raise TypeError(f"a Usage with counts of tokens is wanted, not {usage!r:.200}")
 
 
 def _unchangeable(data: Mapping[str, Any] | bytes) -> Mapping[str, Any] | bytes:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from json import dumps, loads
 from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
@@ -60,7 +61,10 @@ def from_json(kind: Any, data: Any) -> Any:
 def misfit(value: object) -> str | None:
     """The reason why a noun would not come back from JSON, because a field is not what its annotation says; or None."""
     try:
-        _reader(type(value))(to_json(value))
+        written = to_json(value)
+        if loads(dumps(written, allow_nan=False)) != written:
+            return "it holds a value that JSON does not keep as it is"
+        _reader(type(value))(written)
     except _MISFITS as error:
         return str(error)
     return None

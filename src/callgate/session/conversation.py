@@ -21,7 +21,7 @@ from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.words import inputs
 from callgate.words.decisions import Question
-from callgate.words.errors import JournalError, StateError
+from callgate.words.errors import JournalError, StateError, UsageError
 from callgate.words.events import Event, EventOrigin, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.pending import Staged
@@ -134,6 +134,8 @@ class Conversation(SessionView):
         With ``after``, the ``position`` of an earlier stream of this session, the durable events since then come first,
         each once: also after a restart, and those that were rewound. Events that are not on record are not repeated.
         """
+        if after is not None and (type(after) is not int or not 0 <= after <= self.position):
+            raise UsageError(f"after= takes a position of this session, 0 to {self.position}, not {after!r:.40}")
         return Reply(self, ending=("closed",), after=after)
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from callgate.tools.output import Misfit, OutputType, output_type
 from callgate.words.decisions import Question
 from callgate.words.endings import RunReason
-from callgate.words.errors import UsageError
+from callgate.words.errors import StateError, UsageError
 from callgate.words.events import InputRefused, RunEnded
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Text
@@ -93,17 +93,22 @@ class SyncLoop:
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
+        self._closed = False
 
     def wait_for(self, work: Coroutine[Any, Any, T], name: str) -> T:
         """UsageError inside a running event loop, which it would block."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
+            if self._closed:
+                work.close()
+                raise StateError(f"{name}: the session is closed; open another one") from None
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(work)
         work.close()
         raise UsageError(f"{name} cannot be used inside a running event loop: use await session.run(…) there")
 
     def close(self) -> None:
+        self._closed = True
         if self._runner is not None:
             self._runner.close()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from inspect import isroutine
 from typing import Any, Generic, TypeVar
 
 from callgate.tools.arguments import read_json
@@ -34,6 +35,8 @@ class OutputType(Generic[T]):
             self._schema = trimmed(self._adapter.json_schema(mode="validation"))
         except Exception as error:
             raise UsageError(f"output={self.name} has no JSON Schema: {str(error).partition(chr(10))[0]}") from error
+        if not self._schema or isroutine(kind):
+            raise UsageError(f"output={self.name} is no type of an answer: pass one that says what the answer must be")
 
     @property
     def instruction(self) -> str:
