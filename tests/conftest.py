@@ -19,7 +19,7 @@ _common: dict[str, Any] = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile("fast", max_examples=75, derandomize=True, database=None, **_common)
+settings.register_profile("fast", max_examples=50, derandomize=True, database=None, **_common)
 settings.register_profile("thorough", max_examples=2_000, derandomize=False, database=None, **_common)
 settings.register_profile("chaos", max_examples=20_000, derandomize=False, database=None, **_common)
 settings.load_profile(PROFILE)

@@ -61,7 +61,7 @@ def from_json(kind: Any, data: Any) -> Any:
 def misfit(value: object) -> str | None:
     """The reason why a noun would not come back from JSON, because a field is not what its annotation says; or None."""
     try:
-        written = to_json(value)
+        written = _CHECKED[type(value)](value)
         if loads(dumps(written, allow_nan=False)) != written:
             return "it holds a value that JSON does not keep as it is"
         _reader(type(value))(written)
@@ -133,7 +133,14 @@ def _refuse(value: object) -> Any:
     raise TypeError(f"a function cannot be written down: {value!r}")
 
 
-_WHOLE, _SPARSE = _Writers(sparse=False), _Writers(sparse=True)
+class _Base64(str):
+    """Bytes that were written, so that they are not read as text."""
+
+    __slots__ = ()
+
+
+_WHOLE, _SPARSE, _CHECKED = _Writers(sparse=False), _Writers(sparse=True), _Writers(sparse=False)
+_CHECKED[bytes] = lambda value: _Base64(_write_bytes(value))
 
 
 # Reading follows the annotations.
@@ -172,7 +179,7 @@ def _read_float(data: Any) -> Any:
 @cache
 def _plain_reader(kind: type) -> Turn:
     def read(data: Any) -> Any:
-        if isinstance(data, kind):
+        if type(data) is kind or (isinstance(data, kind) and type(data) is not _Base64):
             return data
         raise TypeError(f"{'an object' if kind is Mapping else kind.__name__} is wanted, not {type(data).__name__}")
 
@@ -217,8 +224,8 @@ def _union_reader(kind: Any) -> Turn:
         return lambda data: None if data is None else only(data)
     nouns = {member.__name__: read for member, read in reads.items() if _is_noun(member)}
     others = [(_taken(member), read) for member, read in reads.items() if not _is_noun(member)]
-    # Plain members take what is left over unchecked, as a plain annotation does.
-    is_closed = all(_is_noun(member) or member is bytes or get_origin(member) is tuple for member in reads)
+    # A member that takes anything takes what is left over.
+    is_closed = all(_is_noun(member) or get_origin(member) is tuple or member in _TAKEN for member in reads)
 
     def read(data: Any) -> Any:
         if data is None and is_optional:
@@ -235,6 +242,9 @@ def _union_reader(kind: Any) -> Turn:
         return cast(Any, data)
 
     return read
+
+
+_TAKEN = (bytes, str, int, float, bool)
 
 
 def _taken(member: Any) -> tuple[type, ...]:
