@@ -35,7 +35,7 @@ _RULES: dict[Effect, tuple[str, ...]] = {
 
 
 def rows(size: Size) -> list[Row]:
-    rounds = max(3, size.rounds // 3)
+    rounds = max(1, size.rounds // 3)
     commands = [json.loads(line)["command"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]
     taken = sorted(_best(commands, rounds))
     bombs = dict(zip(BOMBS, _best(list(BOMBS.values()), min(rounds, 3)), strict=True))

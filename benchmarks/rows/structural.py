@@ -38,8 +38,8 @@ def step_{n}(items, limit={n}):
 
 
 def rows(size: Size) -> list[Row]:
-    many = FILES if size.calls >= 1_000 else FILES // 10
-    rounds = max(3, size.turn_rounds)
+    many = FILES if size.calls >= 1_000 else size.calls
+    rounds = size.turn_rounds
     if not PROGRAM.exists():
         return [Row("structural_rewrite", f"preview a rewrite of {many} files", "ms", None, limit=LIMIT)]
     with TemporaryDirectory() as folder:

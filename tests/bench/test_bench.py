@@ -40,7 +40,7 @@ LIMITED: dict[str, set[str]] = {
     "append": {"append", "append_lag"},
     "durable": set(),
     "list": {"list"},
-    "load": {"load", "load_screen"},
+    "load": {"load"},
     "history": {"history_rewound", "history_rewound_peak", "history_compacted", "history_compacted_peak"},
 }
 

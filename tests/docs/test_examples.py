@@ -1,5 +1,7 @@
 """Every example of the documents runs and prints what it says it prints."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,21 +11,25 @@ import pytest
 from tests.docs.kit import ROOT, examples, promised_output
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUNNER = str(Path(__file__).parent / "run_examples.py")
 CASES = [(document, name, code) for document in DOCUMENTS for name, code in examples(document).items()]
 
 
-@pytest.mark.parametrize(
-    ("document", "code"),
-    [pytest.param(document, code, id=f"{document.stem}-{name}") for document, name, code in CASES],
-)
-def test_an_example_runs_and_prints_what_its_comments_say(document: Path, code: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    printed = done.stdout.splitlines()
-    promised = promised_output(code)
-    assert promised, f"the example in {document.name} promises no output"
-    assert [line for line in printed if line in promised] == promised
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the examples run in forks")
+def test_every_example_runs_and_prints_what_its_comments_say() -> None:
+    codes = {f"{document.stem}-{name}": code for document, name, code in CASES}
+    assert len(codes) > 15
+    command = [sys.executable, "-W", "error", RUNNER]
+    done = subprocess.run(command, input=json.dumps(codes), capture_output=True, text=True, check=True, timeout=300)
+    ran: dict[str, tuple[int, str, str]] = json.loads(done.stdout)
+    found: list[str] = []
+    for name, (code, printed, errors) in ran.items():
+        promised = promised_output(codes[name])
+        shown = [line for line in printed.splitlines() if line in promised]
+        if code or errors or shown != promised or not promised:
+            found.append(f"{name}: exit {code}, promised {promised}, printed {printed!r}, errors {errors}")
+    assert ran.keys() == codes.keys()
+    assert not found, "\n".join(found)
 
 
 def test_the_first_example_of_the_readme_is_a_whole_run_in_a_dozen_lines() -> None:
