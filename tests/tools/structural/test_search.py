@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.search import search
+from callgate.tools.structural.scan import search
 from callgate.tools.structural.terms import Cut, ScanLimits, ScanScope
 from callgate.words.errors import ToolFailure
 
@@ -115,8 +115,8 @@ async def test_search_leaves_the_engine_out_of_this_program(tmp_path: Path) -> N
     write(tmp_path, {"a.py": "log(1)\n"})
     code = (
         "import sys, asyncio, callgate, callgate.tools\n"
-        "from callgate.tools.structural import search, rewrite\n"
-        f"found = asyncio.run(search.search({str(tmp_path)!r}, 'log($A)'))\n"
+        "from callgate.tools.structural import rewrite, scan\n"
+        f"found = asyncio.run(scan.search({str(tmp_path)!r}, 'log($A)'))\n"
         "assert found.count == 1\n"
         "assert 'ast_grep_py' not in sys.modules\n"
     )

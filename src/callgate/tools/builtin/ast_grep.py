@@ -37,7 +37,7 @@ def ast_grep() -> FunctionTool[..., Any]:
             max_matches: how many matches to show
         """
         from callgate.tools.builtin.structural_text import search_result
-        from callgate.tools.structural.search import search
+        from callgate.tools.structural.scan import search
 
         where = ScanScope(tuple(paths or ()), language, glob)
         found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), run.progress)

@@ -10,5 +10,5 @@ embedded    scripts and styles inside HTML
 examine     one file: matches, replacements, overlaps
 worker      the process that examines files
 pool        several workers, and the files shared out among them
-scan        walk, examine, collect: shared by ``search`` and ``rewrite``
+scan        walk, examine, collect: ``search``, and the part that ``rewrite`` shares
 """

@@ -1,10 +1,11 @@
-"""The part that search and rewrite share: walk the files, examine them, collect the results."""
+"""``search``, and what it shares with ``rewrite``: walk the files, examine them, collect the results."""
 
 from asyncio import CancelledError, current_task
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Event
 
 from callgate.host.threads import in_thread
@@ -12,7 +13,21 @@ from callgate.tools.structural.examine import FileResult, ScanRequest
 from callgate.tools.structural.files import Walked, walk
 from callgate.tools.structural.languages import Language, language_named
 from callgate.tools.structural.pool import examine_all
-from callgate.tools.structural.terms import NAMED, Cut, ScanProgress, ScanScope, SkipKind, SkippedFile, SkippedFiles
+from callgate.tools.structural.terms import (
+    EVERYWHERE,
+    NAMED,
+    STANDARD,
+    Cut,
+    Match,
+    ScanLimits,
+    ScanProgress,
+    ScanScope,
+    SearchResult,
+    SkipKind,
+    SkippedFile,
+    SkippedFiles,
+    silent,
+)
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -45,6 +60,41 @@ async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress) -> 
         raise ToolFailure(misfits[0].reason)
     cuts = (Cut("files", left[0].path, len(left)),) if left else ()
     return Scan(tuple(looked), _skips((*walked.skipped, *skipped)), cuts, _hints(looked))
+
+
+async def search(
+    root: str | Path,
+    pattern: str,
+    where: ScanScope = EVERYWHERE,
+    limits: ScanLimits = STANDARD,
+    progress: ScanProgress = silent,
+) -> SearchResult:
+    """Every match, in the order of the files and of their text. Files with syntax errors are searched as far as they
+    parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""
+    if not pattern.strip():
+        raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
+    seen = await scan(ScanRequest(str(root), limits, pattern), where, progress)
+    matches: list[Match] = []
+    count = matched = 0
+    at = ""
+    for each in seen.looked:
+        room = limits.matches - len(matches)
+        matches += each.matches[:room]
+        count += each.count
+        matched += each.count > 0
+        at = at or (each.path if each.count > room else "")
+    more = count - len(matches)
+    cuts = (*seen.cuts, Cut("matches", at, more)) if more else seen.cuts
+    hints = () if count else seen.hints
+    return SearchResult(
+        matches=tuple(matches),
+        count=count,
+        files=seen.files,
+        files_matched=matched,
+        skipped=seen.skipped,
+        cuts=cuts,
+        hints=hints,
+    )
 
 
 async def _walked(root: str, where: ScanScope, language: Language | None) -> Walked:
