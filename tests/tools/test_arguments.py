@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from callgate.tools.arguments import Arguments
 from callgate.words.arguments import Accepted, Rejected
+from tests.rows import rows
 
 SCHEMA = {
     "type": "object",
@@ -54,7 +55,7 @@ def _rejected(raw: Any, tool: Arguments = TOOL) -> str:
     return "\n".join(read.errors)
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
     [
         {},
@@ -73,7 +74,7 @@ def test_arguments_that_fit_stay_what_the_model_wrote(arguments: dict[str, Any])
     assert TOOL.read(arguments) == Accepted(arguments)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("raw", "arguments", "what"),
     [
         ('\ufeff{"count":1}', {"count": 1}, "byte order mark"),
@@ -102,7 +103,7 @@ def test_what_surrounds_the_payload_is_taken_away(raw: str, arguments: Any, what
     assert what in done
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "mended", "path"),
     [
         ({"count": "12"}, {"count": 12}, "$.count"),
@@ -143,7 +144,7 @@ def test_repairs_inside_repairs_are_all_recorded() -> None:
     assert [path for path, _ in repairs] == ["$", "$", "$.list", "$.list[0].n", "$.flag"]
 
 
-@pytest.mark.parametrize(
+@rows(
     "value",
     [
         *(
@@ -174,7 +175,7 @@ def test_a_string_that_is_not_a_plain_decimal_is_no_integer(value: str) -> None:
     assert "$.count: got " in _rejected(json.dumps({"count": value}))
 
 
-@pytest.mark.parametrize("value", ["True", "FALSE", "yes", "1", "0", "", " true", "null", 1, 0, []])
+@rows("value", ["True", "FALSE", "yes", "1", "0", "", " true", "null", 1, 0, []])
 @pytest.mark.spec("TOOL-7")
 def test_only_true_and_false_in_a_string_are_booleans(value: Any) -> None:
     assert "$.flag: got " in _rejected(json.dumps({"flag": value}))
@@ -186,7 +187,7 @@ def test_a_number_in_a_string_is_not_read_when_digits_would_be_lost() -> None:
     assert "$.ratio: got " in _rejected(json.dumps({"ratio": "1" * 350 + ".5"}))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("raw", "words"),
     [
         ('{"text":"half', "truncated"),
@@ -234,7 +235,7 @@ def test_what_would_have_to_be_guessed_is_rejected(raw: str, words: str) -> None
     assert words in _rejected(raw)
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "null", "{}", "``````"])
+@rows("raw", ["", "  ", "null", "{}", "``````"])
 @pytest.mark.spec("TOOL-7")
 def test_nothing_is_no_arguments_only_where_none_is_required(raw: str) -> None:
     assert "$.text: got nothing, wanted a string (required)" in _rejected(raw, NEEDY)
@@ -273,9 +274,7 @@ class _Hostile(Mapping[str, Any]):
         return 1
 
 
-@pytest.mark.parametrize(
-    "raw", [None, 1, [], object(), _Hostile(), {1: 2}, {"free": {"a": {2}}}, b"\xff", bytearray(b"[]")]
-)
+@rows("raw", [None, 1, [], object(), _Hostile(), {1: 2}, {"free": {"a": {2}}}, b"\xff", bytearray(b"[]")])
 def test_what_is_no_payload_at_all_is_rejected_too(raw: Any) -> None:
     assert _rejected(raw)
 
@@ -331,7 +330,7 @@ def test_a_payload_that_was_cut_is_never_accepted(payload: Any, data: st.DataObj
     assert "truncated" in _rejected(text[: data.draw(st.integers(1, len(text) - 1))])
 
 
-@pytest.mark.parametrize(
+@rows(
     "raw",
     [
         json.dumps({"list": ["x"] * 90_000}),

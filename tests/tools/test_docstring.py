@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tools.docstring import read_docstring
+from tests.rows import rows
 
 GOOGLE = """Read a text file.
 
@@ -58,7 +59,7 @@ SPHINX = """Read a text file.
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
+@rows("text", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
 def test_every_form_gives_the_prose_and_the_parameters(text: str) -> None:
     said = read_docstring(text)
     assert said.description == "Read a text file.\n\nIt may be large."
@@ -97,7 +98,7 @@ def test_a_docstring_without_a_form_is_all_prose() -> None:
     assert said.parameters == {}
 
 
-@pytest.mark.parametrize("text", [None, "", "   \n  "])
+@rows("text", [None, "", "   \n  "])
 def test_no_docstring_says_nothing(text: str | None) -> None:
     said = read_docstring(text)
     assert (said.description, said.parameters) == ("", {})

@@ -25,6 +25,7 @@ from callgate.tools.signature import read_signature
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.errors import ToolDefinitionError
+from tests.rows import rows
 from tests.tools.fake_run import FakeRun
 
 
@@ -176,7 +177,7 @@ def taking(hint: Any) -> Callable[..., Any]:
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize("name", TYPES)
+@rows("name", TYPES)
 def test_a_type_has_its_schema(name: str) -> None:
     hint, wanted = TYPES[name]
     schema = parameters_of(taking(hint)).schema
@@ -212,7 +213,7 @@ NO_DEFAULTS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize("name", DEFAULTS)
+@rows("name", DEFAULTS)
 def test_a_default_is_told_to_the_model(name: str) -> None:
     hint, default, shown = DEFAULTS[name]
     function = taking(hint)
@@ -224,7 +225,7 @@ def test_a_default_is_told_to_the_model(name: str) -> None:
     assert parameters.filled({})["value"] is default
 
 
-@pytest.mark.parametrize("name", NO_DEFAULTS)
+@rows("name", NO_DEFAULTS)
 def test_a_default_that_is_no_valid_json_stays_the_functions_own(name: str) -> None:
     hint, default = NO_DEFAULTS[name]
     function = taking(hint)
@@ -284,7 +285,7 @@ def test_any_parameter_name_works() -> None:
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize("known", [True, False], ids=["types that were seen", "types that were forgotten"])
+@rows("known", [True, False], ids=["types that were seen", "types that were forgotten"])
 def test_typed_dicts_of_the_standard_library_work_nested_and_recursive(known: bool) -> None:
     if not known:  # typing remembers the last hundred or so, and makes new ones of all others
         for forget in typing._cleanups:  # pyright: ignore
@@ -318,9 +319,7 @@ def test_no_parameters_make_an_empty_object() -> None:
 
 
 @pytest.mark.spec("TOOL-6")
-@pytest.mark.parametrize(
-    "hint", [Run, "Run", Run | None, "Run | None", "Optional[Run]", "Annotated[Run, 'x']"], ids=str
-)
+@rows("hint", [Run, "Run", Run | None, "Run | None", "Optional[Run]", "Annotated[Run, 'x']"], ids=str)
 def test_the_run_is_known_by_its_annotation_and_not_in_the_schema(hint: Any) -> None:
     def work(value: int, whatever: Any = None) -> None: ...
 
@@ -401,7 +400,7 @@ def strange(b: Strange) -> None: ...
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize(
+@rows(
     ("function", "parameter"),
     [
         (positional, "a"),
@@ -553,7 +552,7 @@ def echoing(hint: Any) -> tuple[FunctionTool[..., Any], list[Any]]:
 
 
 @pytest.mark.spec("TOOL-1")
-@pytest.mark.parametrize(("hint", "values"), ROUND_TRIPS, ids=[str(hint) for hint, _ in ROUND_TRIPS])
+@rows(("hint", "values"), ROUND_TRIPS, ids=[str(hint) for hint, _ in ROUND_TRIPS])
 def test_a_value_written_as_json_comes_back_as_itself(hint: Any, values: st.SearchStrategy[Any]) -> None:
     from pydantic import TypeAdapter
 

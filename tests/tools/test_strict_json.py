@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tools.strict_json import LIMITS, MAX_DIGITS, JSONFault, JSONLimits, decode_utf8, parse, plain
+from tests.rows import rows
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
@@ -55,7 +56,7 @@ def test_an_object_that_never_was_text_is_copied_by_the_same_rules(value: Any) -
     assert plain({"a": value}) == parse(json.dumps({"a": value}))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "kind", "words"),
     [
         ("", "empty", "no text"),
@@ -108,7 +109,7 @@ def test_every_fault_of_the_content_has_its_own_line() -> None:
     assert [line.partition(":")[0] for line in lines] == ["$.a", "$.b.c", "$.b.c", "$.d"]
 
 
-@pytest.mark.parametrize(("text", "value"), [("10.0", 10), ("1e3", 1000), ("-0.0", 0), ("2.5", 2.5), ("1e16", 1e16)])
+@rows(("text", "value"), [("10.0", 10), ("1e3", 1000), ("-0.0", 0), ("2.5", 2.5), ("1e16", 1e16)])
 def test_a_whole_number_is_an_integer_however_it_is_written(text: str, value: Any) -> None:
     assert (parse(text), type(parse(text))) == (value, type(value))
     assert type(plain({"a": float(text)})["a"]) is type(value)
@@ -126,7 +127,7 @@ def test_integers_keep_every_digit_whatever_python_is_told_about_digits() -> Non
         sys.set_int_max_str_digits(before)
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+@rows(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
 def test_nesting_is_bounded_exactly(opening: str, closing: str) -> None:
     deep = 64 // len(closing)
     parse(opening * deep + "1" + closing * deep)
@@ -158,7 +159,7 @@ HUGE = {
 
 
 @pytest.mark.spec("TOOL-7")
-@pytest.mark.parametrize("name", HUGE)
+@rows("name", HUGE)
 def test_whatever_is_sent_is_refused_without_taking_memory(name: str) -> None:
     tracemalloc.start()
     try:
@@ -176,7 +177,7 @@ def test_a_long_text_within_the_limits_is_taken() -> None:
         assert parse(json.dumps({"content": content}, ensure_ascii=ascii_only)) == {"content": content}
 
 
-@pytest.mark.parametrize(
+@rows(
     "raw",
     [
         b'{"a":"\xff\xfe"}',
@@ -201,7 +202,7 @@ def test_utf8_bytes_are_decoded_up_to_the_limit() -> None:
         decode_utf8(b"x" * 41, JSONLimits(chars=10))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "words"),
     [
         ({"a": {(1, 2): 2}}, "keys must be str"),

@@ -25,6 +25,7 @@ from callgate.words.decisions import Choice
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 from callgate.words.messages import Text
 from callgate.words.traits import Traits, exclusive, reads, shared, workspace, writes
+from tests.rows import rows
 from tests.tools.fake_run import FakeRun
 
 
@@ -77,7 +78,7 @@ def test_a_tool_is_made_in_three_ways() -> None:
     assert one(1) == other(1) == 1
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a.b", "é", "x" * 65, "a/b"])
+@rows("name", ["", "a b", "a.b", "é", "x" * 65, "a/b"])
 def test_a_name_that_a_provider_would_refuse_is_refused_here(name: str) -> None:
     with pytest.raises(ToolDefinitionError, match="cannot name a tool"):
         schema_tool(name, "", {}, lambda arguments: None)
@@ -214,13 +215,13 @@ BAD_TRAITS: list[dict[str, Any]] = [
 
 
 @pytest.mark.spec("TOOL-3")
-@pytest.mark.parametrize("options", BAD_TRAITS, ids=lambda value: repr(value).partition(" at 0x")[0])
+@rows("options", BAD_TRAITS, ids=lambda value: repr(value).partition(" at 0x")[0])
 def test_a_bad_constant_is_refused_when_the_tool_is_defined(options: dict[str, Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="'bad_tool'"):
         tool(lambda: None, name="bad_tool", **options)
 
 
-@pytest.mark.parametrize("effects", [lambda _: "some", lambda _: 1 / 0, lambda a: a.nothing])
+@rows("effects", [lambda _: "some", lambda _: 1 / 0, lambda a: a.nothing])
 def test_a_function_that_gives_no_trait_is_named_and_the_most_careful_value_taken(
     effects: Callable[[Any], Any],
 ) -> None:
@@ -590,7 +591,7 @@ def test_traits_and_preview_of_a_schema_tool_see_its_arguments() -> None:
     assert asyncio.run(made.preview({"user-id": 2}, FakeRun())).label == "2"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("parameters", "function"),
     [
         ({"type": "string"}, lambda arguments: None),

@@ -15,6 +15,7 @@ from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
+from tests.rows import rows
 from tests.tools.fake_run import FakeRun
 
 
@@ -80,7 +81,7 @@ def test_a_plain_function_becomes_a_tool() -> None:
     assert (made.spec.name, made.spec.description) == ("greet", "Say hello.")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("first", "second"),
     [
         (named("one"), named("one")),
@@ -99,7 +100,7 @@ def test_two_tools_never_share_a_name(first: Tool, second: Tool) -> None:
 
 
 @pytest.mark.spec("EXE-9")
-@pytest.mark.parametrize(
+@rows(
     ("asked", "nearest"),
     [
         ("ReadFile", "read_file"),

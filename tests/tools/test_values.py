@@ -20,6 +20,7 @@ from callgate.words.calls import Display, Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text
+from tests.rows import rows
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
@@ -46,7 +47,7 @@ class Size(StrEnum):
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "text"),
     [
         ("as it is\n", "as it is\n"),
@@ -139,7 +140,7 @@ def numbers() -> Iterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize(
+@rows(
     "value",
     [Opaque(), [Opaque()], {"a": Opaque()}, numbers(), len],
     ids=lambda value: repr(value).partition(" at 0x")[0],

@@ -10,6 +10,7 @@ import pytest
 from callgate.tools.structural.files import Walked, walk
 from callgate.tools.structural.languages import language_named
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 from tests.tools.structural import engine
 
 TREE = {
@@ -109,7 +110,7 @@ def test_a_file_that_is_named_is_in_the_language_that_is_given(tree: Path) -> No
     assert skipped(walk(str(tree), ["notes.txt"])) == {"notes.txt": "language"}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("glob", "found"),
     [
         ("*.js", ["b.js"]),

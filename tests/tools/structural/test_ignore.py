@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tools.structural.ignore import IgnoreFile, parse_glob, parse_ignore, verdict
+from tests.rows import rows
 
 NAMES = st.text("ab.-", min_size=1, max_size=4).filter(lambda name: name not in (".", "..") and name != ".git")
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
@@ -46,7 +47,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("line", "hits", "misses"), TABLE, ids=[repr(row[0]) for row in TABLE])
+@rows(("line", "hits", "misses"), TABLE, ids=[repr(row[0]) for row in TABLE])
 def test_a_line_matches_as_the_manual_of_git_says(line: str, hits: list[str], misses: list[str]) -> None:
     file = parse_ignore(line)
     assert [path for path in hits if not verdict([file], path, folder=False)] == []

@@ -7,6 +7,7 @@ import pytest
 
 from callgate.tools.structural.languages import LANGUAGES, language_named, language_of
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 from tests.tools.structural.engine import PROGRAM
 
 
@@ -34,7 +35,7 @@ def test_files_are_in_the_language_that_the_engine_takes_them_for(tmp_path: Path
     assert ours == theirs
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "meant"),
     [("py", "python"), (" Python ", "python"), ("TS", "typescript"), ("c++", "cpp"), ("golang", "go"), ("zig", "zig")],
 )
@@ -49,6 +50,6 @@ def test_an_unknown_language_is_refused_with_those_there_are() -> None:
         language_named("klingon")
 
 
-@pytest.mark.parametrize("path", ["x", "py", ".py", "a.b/py", "x.PY", "x.", ""])
+@rows("path", ["x", "py", ".py", "a.b/py", "x.PY", "x.", ""])
 def test_a_name_without_a_known_ending_is_in_no_language(path: str) -> None:
     assert language_of(path) is None

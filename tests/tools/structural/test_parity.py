@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from callgate.tools.structural.examine import FileResult, ScanRequest, examine
 from callgate.tools.structural.files import SourceFile
 from callgate.tools.structural.languages import LANGUAGES
 from callgate.tools.structural.terms import Op, ScanLimits
+from tests.rows import rows
 from tests.tools.structural import engine
 from tests.tools.structural.samples import SAMPLES, Sample
 
@@ -20,6 +19,7 @@ def test_there_is_a_sample_of_every_language() -> None:
 
 
 def place(sample: Sample, folder: Path, data: bytes | None = None) -> SourceFile:
+    folder.mkdir()
     path = folder / f"sample.{sample.ending}"
     path.write_bytes(sample.source.encode() if data is None else data)
     return SourceFile(path.name, sample.language, path.stat().st_size)
@@ -30,25 +30,27 @@ def rewrite(sample: Sample, file: SourceFile, folder: Path) -> FileResult:
     return examine(asked, file)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+@rows("sample", SAMPLES)
 def test_matches_are_those_of_the_command_line(sample: Sample, tmp_path: Path) -> None:
-    looked = examine(ScanRequest(str(tmp_path), ScanLimits(), sample.pattern), place(sample, tmp_path))
+    folder = tmp_path / sample.id
+    looked = examine(ScanRequest(str(folder), ScanLimits(), sample.pattern), place(sample, folder))
     assert looked.skipped is None
-    theirs = engine.matches(tmp_path, sample.pattern)
+    theirs = engine.matches(folder, sample.pattern)
     assert len(theirs) == looked.count == sample.matches
     for ours, other in zip(looked.matches, theirs, strict=True):
         start = other["range"]["start"]
         assert (ours.line - 1, ours.column - 1, ours.text) == (start["line"], start["column"], other["text"])
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+@rows("sample", SAMPLES)
 def test_rewritten_bytes_are_those_of_the_command_line(sample: Sample, tmp_path: Path) -> None:
-    file = place(sample, tmp_path)
-    looked = rewrite(sample, file, tmp_path)
+    folder = tmp_path / sample.id
+    file = place(sample, folder)
+    looked = rewrite(sample, file, folder)
     assert looked.skipped is None
     assert (looked.after is not None) == (sample.matches > 0)
     ours = looked.after or sample.source.encode()
-    assert ours == engine.rewritten(tmp_path, sample.pattern, sample.rewrite)[file.path]
+    assert ours == engine.rewritten(folder, sample.pattern, sample.rewrite)[file.path]
 
 
 ENDS = {
@@ -60,14 +62,15 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ENDS)
-@pytest.mark.parametrize("id", ["javascript-lines", "javascript-nested", "python-lines", "typescript-call", "go-plain"])
+@rows("kind", ENDS)
+@rows("id", ["javascript-lines", "javascript-nested", "python-lines", "typescript-call", "go-plain"])
 def test_bytes_survive_as_with_the_command_line(id: str, kind: str, tmp_path: Path) -> None:
     sample = SAMPLES[ids.index(id)]
     data = ENDS[kind](sample.source)
-    file = place(sample, tmp_path, data)
-    looked = rewrite(sample, file, tmp_path)
-    theirs = engine.rewritten(tmp_path, sample.pattern, sample.rewrite)[file.path]
+    folder = tmp_path / f"{id}-{kind}"
+    file = place(sample, folder, data)
+    looked = rewrite(sample, file, folder)
+    theirs = engine.rewritten(folder, sample.pattern, sample.rewrite)[file.path]
     if looked.skipped is None:
         assert (looked.after or data) == theirs
     else:

@@ -4,6 +4,7 @@ import pytest
 
 from callgate.tools.structural.templates import indent_at, parse_template, variables_of
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 
 
 def test_the_variables_of_a_pattern_are_named_in_order() -> None:
@@ -15,13 +16,13 @@ def test_the_variables_of_a_pattern_are_named_in_order() -> None:
     }
 
 
-@pytest.mark.parametrize("rewrite", ["$B", "$$$A", "costs $100", "$_", "$A_"])
+@rows("rewrite", ["$B", "$$$A", "costs $100", "$_", "$A_"])
 def test_a_variable_that_the_pattern_does_not_capture_is_refused(rewrite: str) -> None:
     with pytest.raises(ToolFailure, match=r"is not captured by the pattern, which captures \$A\."):
         parse_template(rewrite, "f($A)")
 
 
-@pytest.mark.parametrize("rewrite", ["$", "$ A", "$a", "a$", "$$", "${A}"])
+@rows("rewrite", ["$", "$ A", "$a", "a$", "$$", "${A}"])
 def test_a_dollar_without_a_name_stands_for_itself(rewrite: str) -> None:
     assert parse_template(rewrite, "f($A)").fill("", 0, lambda name, kind: None) == rewrite
 
@@ -30,7 +31,7 @@ def test_an_empty_rewrite_deletes() -> None:
     assert parse_template("", "f($A)").fill("f(1)", 0, lambda name, kind: (2, 3)) == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "indent"),
     [
         ("", 0),
