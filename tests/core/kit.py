@@ -9,7 +9,7 @@ from callgate.assembly import DecisionGate
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import PostHook
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, Toolbox
+from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, ToolSource
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.host.threads import in_thread
@@ -80,7 +80,7 @@ class Desk:
         host: Host | None = None,
         context: Mapping[str, Any] | None = None,
         ledger: Ledger | None = None,
-        toolbox: Toolbox | None = None,
+        toolbox: ToolSource | None = None,
         lineage: tuple[str, ...] = (),
         journal: MemoryJournal | None = None,
         **settings: Any,

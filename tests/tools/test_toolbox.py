@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.core.ports import Target, Tool, Unknown
-from callgate.core.ports import Toolbox as AnyToolbox
+from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
@@ -36,22 +35,22 @@ class Changing:
         return Toolbox(*self.now).resolve(name, raw)
 
 
-def names(box: AnyToolbox) -> list[str]:
+def names(box: ToolSource) -> list[str]:
     return [each.spec.name for each in box.tools()]
 
 
-def found(box: AnyToolbox, name: str) -> str | None:
+def found(box: ToolSource, name: str) -> str | None:
     target = box.resolve(name, "{}")
     return target.tool.spec.name if isinstance(target, Target) else None
 
 
-def close(box: AnyToolbox, name: str) -> tuple[str, ...]:
+def close(box: ToolSource, name: str) -> tuple[str, ...]:
     target = box.resolve(name, "{}")
     assert isinstance(target, Unknown)
     return target.close
 
 
-def what_it_says(box: AnyToolbox, name: str) -> str:
+def what_it_says(box: ToolSource, name: str) -> str:
     target = box.resolve(name, "{}")
     assert isinstance(target, Target)
     return asyncio.run(target.tool.run({}, FakeRun())).text  # pyright: ignore
@@ -61,7 +60,7 @@ BOX = Toolbox(named("read_file", "Read", "cat"), named("write_file"), named("Bas
 
 
 def test_tools_keep_their_order_and_are_found_by_name_and_alias() -> None:
-    box: AnyToolbox = BOX
+    box: ToolSource = BOX
     assert names(box) == ["read_file", "write_file", "Bash"]
     assert box.resolve("Bash", '{"x": 1}') == Target(box.tools()[2], '{"x": 1}')
     assert [found(box, each) for each in ("read_file", "Read", "cat", "shell")] == [

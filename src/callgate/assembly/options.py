@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from callgate.core.gate import CheckGate, PostHook, Requested
-from callgate.core.ports import Check, Gate, Host, Journal, Masking, Model, Tool, Toolbox
+from callgate.core.ports import Check, Gate, Host, Journal, Masking, Model, Tool, ToolSource
 from callgate.core.record import MemoryJournal
 from callgate.host.environment import max_concurrency_from
 from callgate.host.local import LocalHost
 from callgate.policy.checks import remembered, standard_checks
 from callgate.policy.choices import choices_for
-from callgate.tools.toolbox import Toolbox as ToolList
+from callgate.tools.toolbox import Toolbox
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings
 
 if TYPE_CHECKING:
     from callgate.config import Config
 
-Tools = Toolbox | Iterable[Tool | Callable[..., Any]]
+Tools = ToolSource | Iterable[Tool | Callable[..., Any]]
 """A toolbox, or tools and functions to make one of."""
 
 AnyPath = str | PathLike[str]
@@ -49,9 +49,9 @@ class DecisionGate(CheckGate):
         super().__init__(checks, after=after, requested=requested, remembered=remembered, choices=choices_for)
 
 
-def as_toolbox(tools: Tools) -> Toolbox:
+def as_toolbox(tools: Tools) -> ToolSource:
     if isinstance(tools, Iterable):
-        return ToolList(*tools)
+        return Toolbox(*tools)
     if not hasattr(tools, "resolve"):
         raise UsageError(f"pass a list of tools or a toolbox, not {type(tools).__name__}")
     return tools

@@ -23,7 +23,7 @@ from callgate.core.call import Call
 from callgate.core.driver import Driver
 from callgate.core.ledger import Ledger
 from callgate.core.perform import Performer
-from callgate.core.ports import Gate, Host, Toolbox
+from callgate.core.ports import Gate, Host, ToolSource
 from callgate.core.record import MemoryJournal, Record
 from callgate.core.runs import Runs
 from callgate.words.calls import HOOK_STOP, Result, ToolCall
@@ -48,7 +48,7 @@ class CallExecutor:
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        toolbox: ToolSource,
         gate: Gate,
         context: Mapping[str, Any] | None = None,
         *,

@@ -1,5 +1,6 @@
 """The words a model reads when a call did not simply succeed. Each says why, and what is known about the world."""
 
+from dataclasses import replace
 from traceback import format_exception
 from typing import Any
 
@@ -74,7 +75,7 @@ def too_late(because: str, late: Result, effects: Effects) -> Result:
     done = "" if effects == "none" else ", so its effects are done"
     note = Text(f"{because} It finished after that{done}. What it returned:\n")
     details: dict[str, Any] = {**late.details, "effects": "none" if effects == "none" else "done", "started": True}
-    return Result((note, *late.content), late.display, True, "timed_out", details, late.artifacts, late.context_update)
+    return replace(late, content=(note, *late.content), is_error=True, code="timed_out", details=details)
 
 
 def locked_out(waited: float, holders: list[str]) -> Result:

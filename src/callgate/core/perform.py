@@ -22,7 +22,7 @@ from callgate.core.driver import Driver
 from callgate.core.gate import going_down
 from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
 from callgate.core.outlet import cut_progress, cut_to, named_if_empty, size_of, spilled
-from callgate.core.ports import Case, Tool, Toolbox, Unknown
+from callgate.core.ports import Case, Tool, ToolSource, Unknown
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import CODES, Result
 from callgate.words.changes import ChangeSet
@@ -42,7 +42,7 @@ _UNKNOWN = Traits(requires_interaction=True)
 class Performer:
     """Runs what belongs to others, and makes a Result of whatever they do."""
 
-    def __init__(self, driver: Driver, toolbox: Toolbox) -> None:
+    def __init__(self, driver: Driver, toolbox: ToolSource) -> None:
         self._driver = driver
         self._resolve = toolbox.resolve
         self._gate = driver.gate

@@ -191,7 +191,7 @@ class Unknown:
     close: tuple[str, ...] = ()
 
 
-class Toolbox(Protocol):
+class ToolSource(Protocol):
     def tools(self) -> Sequence[Tool]:
         """The tools a model is told about, in a stable order."""
         ...

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Gate, Host, Toolbox
+from callgate.core.ports import Gate, Host, ToolSource
 from callgate.core.record import Listener, MemoryJournal, Record
 from callgate.words.calls import Status, ToolCall
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question
@@ -54,7 +54,7 @@ class BatchRunner:
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        toolbox: ToolSource,
         gate: Gate,
         *,
         host: Host,

@@ -21,7 +21,7 @@ from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
-from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, Toolbox
+from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, ToolSource
 from callgate.core.record import Record
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
@@ -56,7 +56,7 @@ class Equipment:
     """The collaborators and settings of every turn of a session."""
 
     model: Model
-    toolbox: Toolbox
+    toolbox: ToolSource
     gate: Gate
     host: Host
     record: Record
@@ -293,7 +293,14 @@ class Turn:
         kit = self._kit
         specs = tuple(tool.spec for tool in kit.toolbox.tools())
         able = kit.model.abilities.nearest(wanted)
-        return Request(kit.system, self._ledger.history(), specs, able, kit.limits, kit.cache)
+        return Request(
+            system=kit.system,
+            messages=self._ledger.history(),
+            tools=specs,
+            tool_choice=able,
+            limits=kit.limits,
+            cache=kit.cache,
+        )
 
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
+from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.staging.resolve import NOTHING, Over, Resolution, bound, read
 from callgate.staging.stack import Stack
 from callgate.staging.standing import PREFIX, Standing
@@ -30,7 +30,7 @@ class StagingToolbox:
 
     def __init__(
         self,
-        box: Toolbox,
+        box: ToolSource,
         stack: Stack,
         state: State,
         *,

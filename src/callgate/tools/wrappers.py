@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from callgate.core.ports import Run, Target, Tool, Toolbox, Unknown
+from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.tools.names import check_name
 from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
 from callgate.words.arguments import Accepted, Rejected
@@ -57,7 +57,7 @@ class Filtered:
     A function that fails says no.
     """
 
-    def __init__(self, box: Toolbox, keep: Callable[[Tool], bool] | Collection[str]) -> None:
+    def __init__(self, box: ToolSource, keep: Callable[[Tool], bool] | Collection[str]) -> None:
         self._box = box
         self._keep = keep
 
@@ -83,7 +83,7 @@ class Merged:
     A name beats an alias, whichever box has it.
     """
 
-    def __init__(self, *boxes: Toolbox) -> None:
+    def __init__(self, *boxes: ToolSource) -> None:
         self._boxes = boxes
         refuse_shared_names([each for box in boxes for each in box.tools()])
 

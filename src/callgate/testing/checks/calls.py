@@ -1,11 +1,11 @@
-"""Promises of a Tool, a Toolbox, a Gate and a Journal."""
+"""Promises of a Tool, a ToolSource, a Gate and a Journal."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any, TypeVar
 
-from callgate.core.ports import Case, Gate, Journal, Run, Target, Tool, Toolbox, Unknown
+from callgate.core.ports import Case, Gate, Journal, Run, Target, Tool, ToolSource, Unknown
 from callgate.testing.checks.promise import promise, promise_kind
 from callgate.testing.plain import PlainTool
 from callgate.words.arguments import Accepted, Rejected
@@ -56,7 +56,7 @@ def _accepted(tool: Tool, raw: str | Mapping[str, Any]) -> dict[str, Any]:
     raise AssertionError(f"broken promise: {tool.spec.name} accepts its example {raw!r}, but: {answer.errors}")
 
 
-async def check_toolbox(make: Callable[[], Toolbox]) -> None:
+async def check_toolbox(make: Callable[[], ToolSource]) -> None:
     toolbox = make()
     names = [tool.spec.name for tool in toolbox.tools()]
     promise(names == [tool.spec.name for tool in toolbox.tools()], "tools() has a stable order")
