@@ -18,6 +18,7 @@ from callgate.core.call import Call
 from callgate.core.driver import Driver
 from callgate.core.gate import refused, unasked
 from callgate.core.perform import Performer, broken_off, unrecorded
+from callgate.core.ports import Case
 from callgate.words.calls import Result, Status
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
@@ -111,10 +112,13 @@ class Approval:
         asked_about = question is None or question.arguments_hash == case.arguments_hash
         return before if asked_about or before.arguments == case.arguments else None
 
-    def _ask_gate(self, call: Call, judge: Callable[..., Any], before: Decision | None) -> None:
+    def _ask_gate(
+        self, call: Call, judge: Callable[[Case], Any], before: Decision | None, case: Case | None = None
+    ) -> None:
         """Go on with the verdict, now or when it comes; None leaves what was decided before."""
+        verdict: Any = None
         try:
-            verdict = judge(call.case)
+            verdict = judge(case or call.case)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -294,9 +298,9 @@ class Approval:
             return
         call.preview = shown
         case = call.case
-        traits = replace(case.traits, declared_locks=writes(*shown.paths))
+        shown_case = replace(case, traits=replace(case.traits, declared_locks=writes(*shown.paths)))
         self._board.answered(call)
-        self._ask_gate(call, lambda _: self._gate.judge_again(replace(case, traits=traits)), call.decision)
+        self._ask_gate(call, self._gate.judge_again, call.decision, shown_case)
 
     def _put(self, call: Call) -> None:
         """Ask. The question is on record before anybody sees it."""

@@ -229,9 +229,7 @@ class Performer:
 
     def _complete(self, call: Call, result: Result) -> Result:
         """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
-        content = result.content
-        if not (content and content[0].__class__ is Text and content[0].text):
-            result = named_if_empty(call.name, result)
+        result = named_if_empty(call.name, result)
         edited = self._ledger.calls[call.id].edited
         context = call.decision.context if isinstance(call.decision, Allow) else ()
         if edited is None and not context:

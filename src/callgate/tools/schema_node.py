@@ -133,9 +133,10 @@ class SchemaNode:
 
     def surely_fits(self, value: Any) -> bool:
         """True if a value fits by its type, or an object by the types of its values, as most do; False says nothing."""
-        flat, keys = self.flat, value
-        if type(value) is not dict or not flat:
-            return type(value) in self.simple
+        flat: dict[str, frozenset[type]] = self.flat
+        keys: dict[str, Any] = value
+        if value.__class__ is not dict or not flat:
+            return value.__class__ in self.simple
         for key, item in keys.items():
             if type(item) not in flat.get(key, ()):
                 return False
