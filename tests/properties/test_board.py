@@ -280,6 +280,26 @@ def test_a_discarded_message_leaves_nothing_open() -> None:
         assert {slot.stage for slot in world.board.slots} <= {Stage.SETTLED, Stage.STRAY}, seed
 
 
+@pytest.mark.spec("EXE-2")
+@pytest.mark.parametrize("later", [SHARED, Placed("paths", ("/w/a",))], ids=["holds no locks", "holds locks"])
+def test_a_call_that_waits_for_a_slot_does_not_pass_an_earlier_one_that_got_other_locks(later: Placed) -> None:
+    board: Board[Planned] = Board(1)
+    changed, runs, waits = (Planned(number, Random(0)) for number in range(3))
+    for slot, locks in ((changed, SHARED), (runs, SHARED), (waits, later)):
+        slot.locks, slot.early = locks, True
+        board.arrived(slot)
+    for slot in (runs, waits):
+        board.judged(slot, asks=False)
+    board.started(runs)
+    board.relocked(changed, EXCLUSIVE)
+    board.settled(runs, OK)
+    if waits.stage is Stage.LOCKING:
+        board.granted(waits)
+    assert waits.stage is Stage.HELD
+    board.settled(changed, OK)
+    assert waits.stage in (Stage.STARTING, Stage.LOCKING)
+
+
 def test_a_move_that_the_table_does_not_know_is_refused() -> None:
     wrong: list[str] = []
     inputs = {

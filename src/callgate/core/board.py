@@ -222,11 +222,7 @@ class Board(Generic[S]):
 
     def granted(self, slot: S) -> None:
         """It holds its locks."""
-        if self._relocked and not self._lanes.free(slot.index):
-            self._free_slot(slot)
-            self.actions.append((UNLOCK, slot, None))
-            self._move(slot, Move.BLOCKED)
-        elif slot.takes_slot or self._taken < self._most:
+        if slot.takes_slot or self._taken < self._most:
             self._begin(slot)
         else:  # locks are never held while waiting for a slot, which one may have that waits for them
             self.actions.append((DEFER, slot, None))
@@ -353,10 +349,7 @@ class Board(Generic[S]):
             slot = self.slots[heappop(ready)]
             if slot.stage is not READY:
                 continue
-            if self._relocked and not self._lanes.free(slot.index):
-                self._move(slot, Move.BLOCKED)
-            elif slot.locks is SHARED:
-                self._shared.add(slot.index)
+            if slot.locks is SHARED:
                 self._begin(slot)
             elif slot.locks is EXCLUSIVE and self._shared:  # they had started before, or are strays
                 self._move(slot, LOCKED)
@@ -369,6 +362,13 @@ class Board(Generic[S]):
                 self.actions.append((LOCK, slot, None))
 
     def _begin(self, slot: S) -> None:
+        if self._relocked and not self._lanes.free(slot.index):  # an earlier call got other locks meanwhile
+            self._free_slot(slot)
+            self.actions.append((UNLOCK, slot, None))
+            self._move(slot, Move.BLOCKED)
+            return
+        if slot.locks is SHARED:
+            self._shared.add(slot.index)
         if not slot.takes_slot:
             slot.takes_slot = True
             self._taken += 1
