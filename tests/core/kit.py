@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Literal
 
 from callgate.assembly import DecisionGate
@@ -275,3 +275,17 @@ def bash() -> PlainTool:
     proposed = Choice("git …", Pattern("prefix", "git", "command"))
     traits = Traits(declared_locks=shared, choices_for_always=(proposed,))
     return PlainTool("Bash", lambda arguments, _run: f"ran {arguments['command']}", traits=traits)
+
+
+class SlowJournal(MemoryJournal):
+    """Durable only when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced = asyncio.Event()
+
+    def barrier(self) -> Awaitable[None] | None:
+        return None if self.synced.is_set() else self._wait()
+
+    async def _wait(self) -> None:
+        await self.synced.wait()

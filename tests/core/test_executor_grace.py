@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from callgate.words.traits import Traits, shared, writes
 from tests.core.kit import (
     FREE,
     Desk,
+    SlowJournal,
     allow_all,
     call,
     codes,
@@ -322,20 +322,6 @@ async def test_a_check_that_ignores_the_cancel_does_not_hold_up_the_end() -> Non
     in_time = await ends_in_time(desk)
     opened.set()
     assert in_time
-
-
-class SlowJournal(MemoryJournal):
-    """Durable only when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.synced = asyncio.Event()
-
-    def barrier(self) -> Awaitable[None] | None:
-        return None if self.synced.is_set() else self._wait()
-
-    async def _wait(self) -> None:
-        await self.synced.wait()
 
 
 @pytest.mark.spec("EXE-18")

@@ -28,12 +28,8 @@ from callgate.words.events import (
     QuestionAsked,
 )
 from callgate.words.messages import Text
-from tests.properties.stage import VirtualClock
+from tests.properties.stage import VirtualClock, results_of
 from tests.properties.strategies import passing
-
-
-async def results_of(executor: CallExecutor) -> list[ToolCall]:
-    return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
 async def with_reflex(kind: type, act: Callable[[CallExecutor], object]) -> tuple[list[Event], list[str], list[str]]:

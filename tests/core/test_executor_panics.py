@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -24,28 +24,11 @@ from callgate.words.decisions import Allow, Ask, Confirmation
 from callgate.words.events import (
     CallArrived,
 )
-from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
-from tests.properties.stage import Panic, VirtualClock
+from tests.properties.stage import Panic, VirtualClock, executor_of, results_of
 from tests.properties.strategies import passing
 
 SOME_SECONDS = 1.0
-
-
-def executor_of(
-    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
-) -> CallExecutor:
-    return CallExecutor(
-        PlainToolbox(PlainTool("Tool", body)),
-        DecisionGate([Check("check", judge)], **hooks),
-        host=MemoryHost(clock=VirtualClock()),
-        record=Record(MemoryJournal(), Ledger()),
-        settings=ExecutorSettings(),
-    )
-
-
-async def results_of(executor: CallExecutor) -> list[ToolCall]:
-    return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
 def _panic(_context: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -20,12 +20,8 @@ from callgate.words.calls import Result, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation
 from callgate.words.traits import Traits, writes
-from tests.properties.stage import VirtualClock
+from tests.properties.stage import VirtualClock, results_of
 from tests.properties.strategies import passing
-
-
-async def results_of(executor: CallExecutor) -> list[ToolCall]:
-    return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
 def write_file(_arguments: Mapping[str, Any], run: Run) -> ChangeSet:

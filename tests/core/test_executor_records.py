@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from callgate import Session
 from callgate.assembly import DecisionGate
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Case, Check, Run
+from callgate.core.ports import Check, Run
 from callgate.core.record import MemoryJournal, Record
 from callgate.testing import (
     MemoryHost,
@@ -34,25 +34,9 @@ from callgate.words.inputs import Interrupt, Prompt, Steer
 from callgate.words.limits import ExecutorSettings
 from callgate.words.model import Request
 from callgate.words.traits import Traits, writes
-from tests.properties.stage import SlowJournal, VirtualClock
+from tests.properties.stage import SlowJournal, VirtualClock, executor_of, results_of
 from tests.properties.strategies import passing
 from tests.properties.test_resume import Asked, Spoken, check_context, first_life, open_at, second_life
-
-
-def executor_of(
-    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
-) -> CallExecutor:
-    return CallExecutor(
-        PlainToolbox(PlainTool("Tool", body)),
-        DecisionGate([Check("check", judge)], **hooks),
-        host=MemoryHost(clock=VirtualClock()),
-        record=Record(MemoryJournal(), Ledger()),
-        settings=ExecutorSettings(),
-    )
-
-
-async def results_of(executor: CallExecutor) -> list[ToolCall]:
-    return [item async for item in executor.remaining() if isinstance(item, ToolCall)]
 
 
 @pytest.mark.spec("EXE-22")

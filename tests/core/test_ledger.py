@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable
 from typing import Any, cast
 
 import pytest
@@ -38,7 +37,7 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import Answer, Continue, Prompt
 from callgate.words.messages import CallPart, Message, ResultPart, Text, Usage
-from tests.core.kit import answer, bash, saying, virtual_host
+from tests.core.kit import SlowJournal, answer, bash, saying, virtual_host
 
 OK = Result((Text("done"),))
 QUESTION = Question(
@@ -205,20 +204,6 @@ def test_whoever_stops_listening_hears_nothing_more() -> None:
     stop()
     record.write(Noted(2.0, "two"))
     assert [cast(Noted, event).text for event in heard] == ["one"]
-
-
-class SlowJournal(MemoryJournal):
-    """Durable only when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.synced = asyncio.Event()
-
-    def barrier(self) -> Awaitable[None] | None:
-        return None if self.synced.is_set() else self._wait()
-
-    async def _wait(self) -> None:
-        await self.synced.wait()
 
 
 async def test_what_must_be_durable_first_is_heard_only_then() -> None:

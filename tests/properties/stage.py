@@ -624,3 +624,21 @@ def about(event: Event) -> str:
     if isinstance(event, QuestionAnswered):
         return event.confirmation.call_id
     return getattr(event, "call_id", None) or ""
+
+
+def executor_of(
+    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
+) -> CallExecutor:
+    """An executor with one tool and one check."""
+    return CallExecutor(
+        PlainToolbox(PlainTool("Tool", body)),
+        DecisionGate([Check("check", judge)], **hooks),
+        host=MemoryHost(clock=VirtualClock()),
+        record=Record(MemoryJournal(), Ledger()),
+        settings=ExecutorSettings(),
+    )
+
+
+async def results_of(executor: CallExecutor) -> list[ToolCall]:
+    """The calls of a closed message in the order in which their results leave."""
+    return [item async for item in executor.remaining() if isinstance(item, ToolCall)]

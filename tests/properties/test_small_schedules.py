@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from callgate.core.lanes import place
 from callgate.core.ledger import Ledger
 from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Case, Check, Run
-from callgate.core.record import MemoryJournal, Record
+from callgate.core.record import Record
 from callgate.testing import (
     MemoryHost,
     PlainTool,
@@ -26,23 +26,11 @@ from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import Allow, Ask, Confirmation
 from callgate.words.limits import ExecutorSettings
 from callgate.words.traits import Traits, exclusive, reads, shared, writes
-from tests.properties.stage import Plan, Reply, SlowJournal, Verdicted, VirtualClock
+from tests.properties.stage import Plan, Reply, SlowJournal, Verdicted, VirtualClock, executor_of
 from tests.properties.strategies import passing
 from tests.properties.test_invariants import Schedule, play
 from tests.properties.test_lanes import Waiting
 from tests.properties.test_sharing import Node, played
-
-
-def executor_of(
-    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
-) -> CallExecutor:
-    return CallExecutor(
-        PlainToolbox(PlainTool("Tool", body)),
-        DecisionGate([Check("check", judge)], **hooks),
-        host=MemoryHost(clock=VirtualClock()),
-        record=Record(MemoryJournal(), Ledger()),
-        settings=ExecutorSettings(),
-    )
 
 
 @pytest.mark.spec("EXE-4")
