@@ -15,9 +15,9 @@ from typing import Any
 from callgate.core import outcomes, questions
 from callgate.core.board import ASKED, HELD, JUDGING, PREPARING
 from callgate.core.call import Call
-from callgate.core.driver import Driver
+from callgate.core.driver import Driver, Part
 from callgate.core.gate import refused, unasked
-from callgate.core.perform import Performer, broken_off, unrecorded
+from callgate.core.perform import Performer, broken_off
 from callgate.core.ports import Case
 from callgate.words.calls import Result, Status
 from callgate.words.changes import ChangeSet
@@ -29,20 +29,14 @@ from callgate.words.traits import writes
 _DECISIONS = (Allow, Ask, Deny)
 
 
-class Approval:
+class Approval(Part):
     """``answers`` were given beforehand; ``path`` labels the nested agents that a question comes through."""
 
     def __init__(
         self, driver: Driver, performer: Performer, answers: Iterable[Confirmation], path: tuple[str, ...]
     ) -> None:
-        self._driver = driver
-        self._board = driver.board
+        super().__init__(driver)
         self._performer = performer
-        self._gate = driver.gate
-        self._record = driver.record
-        self._ledger = driver.record.ledger
-        self._clock = driver.clock
-        self._patience = driver.settings.patience
         self._answers = list(answers)
         self._refused: list[tuple[Confirmation, str]] = []  # answers that could not be taken
         self._path = path
@@ -307,7 +301,7 @@ class Approval:
         ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
         choices = () if ask.standing else questions.choices_of(self._gate, case)
-        now, patience = self._clock.now(), self._patience
+        now, patience = self._clock.now(), self._settings.patience
         call.question = question = questions.question_about(
             call, ask, choices, now=now, patience=patience, path=self._path
         )
@@ -320,7 +314,7 @@ class Approval:
         if call.stage is not PREPARING or call.question is not question:
             return False
         self._board.asked(call)
-        patience = self._patience
+        patience = self._settings.patience
         if patience is not None:
             no = question.no(f"nobody answered within {patience:g} s", by="deadline")
             call.timer = self._clock.call_later(patience, lambda: self._overdue(call, no))
@@ -334,7 +328,7 @@ class Approval:
 
     def _question_written(self, call: Call, _: None, error: BaseException | None) -> None:
         if error is not None and call.stage is PREPARING:
-            self._board.settled(call, unrecorded(error))
+            self._board.settled(call, outcomes.unrecorded(error))
 
     # ---- take an answer -----------------------------------------------------------------------------------------
 
@@ -360,7 +354,7 @@ class Approval:
         if error is None:
             self._act(call, answer)
         else:
-            self._board.settled(call, unrecorded(error))
+            self._board.settled(call, outcomes.unrecorded(error))
 
     def _act(self, call: Call, answer: Confirmation) -> None:
         decision = questions.decision_of(call, answer)

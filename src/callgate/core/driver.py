@@ -144,3 +144,18 @@ class Driver:
         if self._changed is None:
             self._changed = self.loop.create_future()
         await asyncio.shield(self._changed)
+
+
+class Part:
+    """A part of an executor: what it needs of the others, by short names."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._board = driver.board
+        self._gate = driver.gate
+        self._host = driver.host
+        self._clock = driver.clock
+        self._record = driver.record
+        self._ledger = driver.record.ledger
+        self._settings = driver.settings
+        self._outlet = driver.outlet

@@ -144,7 +144,7 @@ class CallExecutor:
 
     def completed(self) -> list[Released]:
         """Progress and results that can leave now, without waiting."""
-        return self._outlet.take()
+        return [*iter(self._outlet.pop, None)]
 
     async def remaining(self) -> AsyncIterator[Released]:
         """The rest, as it becomes ready; ends when every call's result has left."""

@@ -61,13 +61,6 @@ class Outlet:
             return self._progress.pop(next(iter(self._progress)))
         return self._results.popleft().snapshot() if self._results else None
 
-    def take(self) -> list[CallProgressed | ToolCall]:
-        out: list[CallProgressed | ToolCall] = [*self._progress.values()]
-        out += [entry.snapshot() for entry in self._results]
-        self._progress.clear()
-        self._results.clear()
-        return out
-
 
 def size_of(result: Result) -> int:
     size = 0

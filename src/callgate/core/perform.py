@@ -18,7 +18,7 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.call import Call, CallRun, Station
-from callgate.core.driver import Driver
+from callgate.core.driver import Driver, Part
 from callgate.core.gate import going_down
 from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
 from callgate.core.outlet import cut_progress, cut_to, named_if_empty, size_of, spilled
@@ -39,20 +39,14 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _UNKNOWN = Traits(requires_interaction=True)
 
 
-class Performer:
+class Performer(Part):
     """Runs what belongs to others, and makes a Result of whatever they do."""
 
     def __init__(self, driver: Driver, toolbox: ToolSource) -> None:
-        self._driver = driver
+        super().__init__(driver)
         self._resolve = toolbox.resolve
-        self._gate = driver.gate
-        self._host = driver.host
         self._normal, self._place = driver.host.normal, driver.host.place
         self._workspace = place(workspace, driver.host.normal)
-        self._clock = driver.clock
-        self._record = driver.record
-        self._ledger = driver.record.ledger
-        self._outlet = driver.outlet
         self._station: Station | None = None
 
     # ---- name and arguments -------------------------------------------------------------------------------------
@@ -247,7 +241,7 @@ class Performer:
         return cut_to(result, self._limit_of(call))
 
     def _limit_of(self, call: Call) -> int:
-        return call.case.traits.max_result_chars or self._driver.settings.max_result_chars
+        return call.case.traits.max_result_chars or self._settings.max_result_chars
 
     async def _spilled(self, call: Call, result: Result) -> Result:
         return await spilled(call.name, call.id, result, self._limit_of(call), self._host)
@@ -267,11 +261,6 @@ class Performer:
             self._record.tell(event)
             self._outlet.progress(event)
             self._driver.tell_change()
-
-
-def unrecorded(error: BaseException) -> Result:
-    """Nothing runs and nothing is asked that is not on record."""
-    return outcomes.unrecorded(error)
 
 
 def broken_off(call: Call) -> Result:

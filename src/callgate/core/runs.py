@@ -11,11 +11,11 @@ from callgate.core import outcomes
 from callgate.core.approval import Approval
 from callgate.core.board import LOCKING, READY, STARTING, STOPPING, STRAY
 from callgate.core.call import Call
-from callgate.core.driver import Driver
+from callgate.core.driver import Driver, Part
 from callgate.core.gate import going_down
 from callgate.core.locks import Claim
 from callgate.core.outlet import cut_to
-from callgate.core.perform import Performer, broken_off, unrecorded
+from callgate.core.perform import Performer, broken_off
 from callgate.words.calls import ContextUpdate, Result
 from callgate.words.errors import JournalError, StateError, in_words
 from callgate.words.events import (
@@ -30,20 +30,14 @@ from callgate.words.events import (
 from callgate.words.plain import plain_json
 
 
-class Runs:
+class Runs(Part):
     """Each public method performs one action of the board."""
 
     def __init__(self, driver: Driver, approval: Approval, performer: Performer) -> None:
-        self._driver = driver
-        self._board = driver.board
+        super().__init__(driver)
         self._approval = approval
         self._performer = performer
         self._locks = driver.host.locks
-        self._clock = driver.clock
-        self._record = driver.record
-        self._ledger = driver.record.ledger
-        self._settings = driver.settings
-        self._outlet = driver.outlet
 
     # ---- lock ---------------------------------------------------------------------------------------------------
 
@@ -156,7 +150,7 @@ class Runs:
                 if call.stage is not STARTING:
                     return None
         except Exception as error:
-            return unrecorded(error)
+            return outcomes.unrecorded(error)
         call.started = started = self._clock.monotonic()
         self._board.started(call)
         run = self._performer.make_run(call)
