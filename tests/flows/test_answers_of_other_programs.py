@@ -131,7 +131,7 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
             waiting = journal.barrier()
             if waiting is not None:
                 await waiting
-            folder = journal.folder / "answers"
+            folder = journal.path.with_suffix("") / "answers"
             folder.mkdir(parents=True, mode=0o700)
             (folder / f"{'0' * 32}.json").write_text("{}")
             for _ in range(2):

@@ -448,7 +448,7 @@ def test_artifacts_of_a_kept_session_lie_beside_its_log_and_hold_no_secrets(keep
         journal = await keep.store.create()
         async with Session(ScriptedModel(turn(call("long")), turn(say("ok"))), [long], journal=journal) as session:
             await session.send(Prompt("go"))
-        (artifact,) = (journal.folder / "artifacts").iterdir()
+        (artifact,) = (journal.path.with_suffix("") / "artifacts").iterdir()
         assert artifact.stat().st_size > 100_000
         assert SECRET not in artifact.read_text()
 

@@ -108,14 +108,6 @@ def test_an_old_session_with_an_agent_at_work_stays(store: Store) -> None:
     assert [each.session for each in clean(store, 30).removed] == [log.stem]
 
 
-def test_a_project_without_sessions_goes_as_a_whole(store: Store) -> None:
-    session(store, 99)
-    store.list()
-    assert (store.folder / "sessions.catalogue").exists()
-    clean(store, 30)
-    assert not store.folder.exists()
-
-
 def test_a_dry_run_says_the_same_and_changes_nothing(store: Store) -> None:
     session(store, 99)
     (store.folder / "lost.index").write_text("x")
@@ -212,16 +204,6 @@ def test_an_empty_log_that_somebody_has_open_stays(store: Store) -> None:
     assert empty.exists()
 
 
-def test_the_name_of_a_dead_writer_goes_and_that_of_a_live_one_stays(store: Store) -> None:
-    dead, live = session(store, 1), session(store, 1)
-    lock_path(dead).write_text('{"pid": 1, "since": 0, "host": "x"}')
-    with held(live):
-        assert names(clean(store)) == [lock_path(dead).name]
-        assert lock_path(live).exists()
-    assert not lock_path(dead).exists()
-    assert dead.exists()
-
-
 def test_what_is_not_ours_stays(store: Store, tmp_path: Path) -> None:
     session(store, 1)
     outside = tmp_path / "outside"
@@ -258,15 +240,3 @@ def test_what_cannot_be_removed_is_said_and_the_rest_goes_on(store: Store, monke
 
 def test_a_data_folder_that_is_not_there_needs_no_cleaning(tmp_path: Path) -> None:
     assert collect(tmp_path / "nothing", now=NOW) == Cleaned((), (), ())
-
-
-@pytest.mark.parametrize(("name", "goes"), [("lock", True), ("1.apply", False)])
-def test_the_journal_of_changes_goes_with_the_last_session_unless_one_was_cut_short(
-    store: Store, name: str, goes: bool
-) -> None:
-    session(store, 99)
-    applying = store.folder / "applying"
-    applying.mkdir()
-    (applying / name).write_bytes(b"")
-    clean(store, 30)
-    assert store.folder.exists() is not goes

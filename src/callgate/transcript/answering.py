@@ -20,9 +20,9 @@ from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
 from callgate.transcript.asked import AskedQuestion, QuestionFold, which_of
 from callgate.transcript.journal import append_to_log
-from callgate.transcript.loader import LoadedLog, load, read_log
-from callgate.transcript.lock import LockHolder, drop_name, holder_of, open_log, read_holder, take_lock, unreadable
-from callgate.transcript.repair import repair
+from callgate.transcript.loader import LoadedLog, read_log
+from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
+from callgate.transcript.repair import let_go, locked_log, repair
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
@@ -186,30 +186,20 @@ class _Attempt:
         """None when another program has the session open."""
         log = self._log
         try:
-            fd = open_log(log, os.O_RDWR)
-        except OSError as error:
-            raise unreadable(log, error) from error
+            fd, loaded = locked_log(log, time())
+        except SessionLocked:
+            return None
         try:
-            take_lock(fd, log, time())
-        except BaseException as error:
-            os.close(fd)
-            if isinstance(error, SessionLocked):
-                return None
-            raise
-        try:
-            loaded = load(fd, log)
             already = self._if_closed(loaded.events)
             if already is None:
                 self._refuse_in_vain(loaded)
-            quarantined = None if already else repair(fd, log, loaded, time())
-        except BaseException as error:
-            _let_go(fd, log)
-            if isinstance(error, OSError):
-                raise unreadable(log, error) from error
+        except BaseException:
+            let_go(fd, log)
             raise
         if already is not None:
-            _let_go(fd, log)
+            let_go(fd, log)
             return already
+        quarantined = repair(fd, log, loaded, time())
         answered = QuestionAnswered(time(), self._answer)
         append_to_log(log, self._masker, loaded, fd, [answered] if quarantined is None else [quarantined, answered])
         return self._as("recorded")
@@ -258,8 +248,3 @@ def _is_same(one: Confirmation, other: Confirmation) -> bool:
     """True if both are one answer, not only alike. ``note``, ``arguments``, ``always`` may be masked."""
     nothing: dict[str, None] = {"note": None, "arguments": None, "always": None}
     return replace(one, **nothing) == replace(other, **nothing)
-
-
-def _let_go(fd: int, log: Path) -> None:
-    drop_name(log)
-    os.close(fd)

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
@@ -22,7 +23,6 @@ from callgate.words.noun import noun
 FRESH = 3600.0
 """Seconds: a file younger than this may still be in the making."""
 
-_CATALOGUE = "sessions.catalogue"
 _OF_LOG = re.compile(r"(.+)(\.index|\.lock|\.draft|\.jsonl\.broken)")
 _DRAFT = re.compile(r".+\.\d+\.tmp")
 _SESSION = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
@@ -102,92 +102,51 @@ class _Collection:
         self._gone: set[Path] = set()
 
     def project(self, folder: Path, older_than: float | None) -> None:
-        if older_than is not None:
-            for path in _entries(folder):
-                with suppress(FileNotFoundError):  # somebody else cleans up too
-                    if path.suffix == ".jsonl" and S_ISREG(_status(path).st_mode):
-                        self._session(path, older_than)
-        self._litter(folder)
+        for path in _entries(folder):
+            if path in self._gone:
+                continue
+            try:
+                self._one(path, _status(path), older_than)
+            except FileNotFoundError:  # another program cleans up too
+                continue
+            except OSError as error:
+                self.failed.append(Removed(str(path), 0, _why(error)))
 
-    def _session(self, log: Path, older_than: float) -> None:
-        used_at = _status(log).st_mtime
-        if self._now - used_at <= older_than:
+    def _one(self, path: Path, status: os.stat_result, older_than: float | None) -> None:
+        age, of_log = self._now - status.st_mtime, _OF_LOG.fullmatch(path.name)
+        if S_ISDIR(status.st_mode):
+            if _SESSION.fullmatch(path.name) and not self._exists(path.with_suffix(".jsonl")) and age >= FRESH:
+                self._take(path, "the folder of a session that is gone")
+        elif not S_ISREG(status.st_mode):
             return
-        parts = _parts(log)
-        found = Removed(str(log), sum(map(_size, parts)), "not used for long", log.stem, used_at)
+        elif path.suffix == ".jsonl":
+            if older_than is not None and age > older_than:
+                self._session(path, "not used for long", older_than)
+            elif status.st_size == 0 and age >= FRESH:
+                self._session(path, "an empty log", FRESH)
+        elif _DRAFT.fullmatch(path.name):
+            if age >= FRESH:
+                self._take(path, "a file that was never finished")
+        elif of_log is not None and not self._exists(path.with_name(f"{of_log[1]}.jsonl")):
+            self._take(path, "its session is gone")
+
+    def _session(self, log: Path, why: str, older_than: float) -> None:
+        used_at, parts = _status(log).st_mtime, _parts(log)
+        found = Removed(str(log), sum(map(_size, parts)), why, log.stem, used_at)
         try:
             with self._locked(log):
                 # It was looked at before it was locked.
-                if self._now - _status(log).st_mtime > older_than:
+                if self._now - _status(log).st_mtime >= older_than:
                     if not self._dry_run:
                         remove_session(log)
                     self._gone.update(parts)
                     self.removed.append(found)
         except (JournalError, OSError) as error:
             left = self.kept if isinstance(error, SessionLocked) else self.failed
-            left.append(Removed(found.path, found.size, _why(error), log.stem, used_at))
+            left.append(replace(found, why=_why(error)))
 
-    def _litter(self, folder: Path) -> None:
-        for path in _entries(folder):
-            if path in self._gone:
-                continue
-            try:
-                self._one(path, _status(path))
-            except FileNotFoundError:
-                continue
-            except (JournalError, OSError) as error:
-                self.failed.append(Removed(str(path), 0, _why(error)))
-        self._folder(folder)
-
-    def _one(self, path: Path, status: os.stat_result) -> None:
-        fresh = self._now - status.st_mtime < FRESH
-        if S_ISDIR(status.st_mode):
-            if _SESSION.fullmatch(path.name) and not self._exists(path.with_suffix(".jsonl")) and not fresh:
-                self._take(path, "the folder of a session that is gone")
-        elif not S_ISREG(status.st_mode):
-            return
-        elif path.suffix == ".jsonl":
-            if status.st_size == 0 and not fresh:
-                self._empty(path)
-        elif _DRAFT.fullmatch(path.name):
-            if not fresh:
-                self._take(path, "a file that was never finished")
-        elif (of := _OF_LOG.fullmatch(path.name)) is not None:
-            log = path.with_name(f"{of[1]}.jsonl")
-            if not self._exists(log):
-                self._take(path, "its session is gone")
-            elif of[2] == ".lock":
-                self._stale_name(path, log)
-
-    def _empty(self, log: Path) -> None:
-        # Looked at before: taking the lock leaves a name of our own.
-        beside = [(path, _size(path)) for path in (index_path(log), lock_path(log)) if os.path.lexists(path)]
-        with suppress(SessionLocked), self._locked(log):
-            if _status(log).st_size == 0:
-                self._take(log, "an empty log")
-                for path, size in beside:
-                    self._take(path, "its session is gone", size=size)
-
-    def _stale_name(self, path: Path, log: Path) -> None:
-        with suppress(SessionLocked):
-            size = _size(path)
-            with self._locked(log):
-                self._take(path, "the name of a program that died", size=size)
-
-    def _folder(self, folder: Path) -> None:
-        """A project without any session goes as well, its list included."""
-        left = [path for path in _entries(folder) if not (self._dry_run and path in self._gone)]
-        if any(path.name != _CATALOGUE and not _nothing_applies(path) for path in left):
-            return
-        if left or self._now - _status(folder).st_mtime >= FRESH or any(each.parent == folder for each in self._gone):
-            for path in left:
-                self._take(path, "the list of a project without sessions")
-            if not self._dry_run:
-                with suppress(OSError):  # somebody was faster
-                    folder.rmdir()
-
-    def _take(self, path: Path, why: str, *, size: int | None = None) -> None:
-        size = _size(path) if size is None else size
+    def _take(self, path: Path, why: str) -> None:
+        size = _size(path)
         if not self._dry_run:
             _remove(path)
         self._gone.add(path)
@@ -231,11 +190,6 @@ def _refuse_used(*logs: Path) -> None:
 
 def _agents(log: Path) -> list[Path]:
     return sorted((log.with_suffix("") / "agents").glob("*.jsonl"))
-
-
-def _nothing_applies(path: Path) -> bool:
-    """The journal of changes, and none is under way or was cut short."""
-    return path.name == "applying" and all(each.name == "lock" for each in _entries(path))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -66,11 +66,6 @@ class DiskJournal(WrittenJournal):
         if loaded is not None and loaded.unknown:
             self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
 
-    @property
-    def folder(self) -> Path:
-        """The folder for artifacts and agents of this session; made on first use."""
-        return self.path.with_suffix("")
-
     def clean(self, value: T, /) -> T:
         return self._log.masker.noun(value)
 
@@ -176,6 +171,16 @@ class _Lines:
         self._draft_over = self._draft_over or (self._drafted and isinstance(event, MessageAdded))
         return data
 
+    def write(self, tape: Tape, events: Iterable[Durable]) -> None:
+        """All of them, synced; without the writer's thread."""
+        for event in events:
+            tape.put(self.line(event, tape.end))
+            if tape.crowded:
+                tape.write()
+                tape.sync()
+        tape.write()
+        tape.sync()
+
     def aside(self) -> None:
         draft, self.draft = self.draft, None
         if draft is not None and draft[0] not in self._chain and draft[1]:
@@ -259,14 +264,8 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
     try:
         make_folders(log.parent, 0o700)
         fd = open_log(part, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        lines, tape = _Lines(log, masker, None, fd), Tape(fd, 0, part)
-        for event in events:
-            tape.put(lines.line(event, tape.end))
-            if tape.crowded:
-                tape.write()
-                tape.sync()
-        tape.write()
-        tape.sync()
+        lines = _Lines(log, masker, None, fd)
+        lines.write(Tape(fd, 0, part), events)
         os.rename(part, log)
         sync_folder(log.parent)
     except BaseException as error:
@@ -285,11 +284,7 @@ def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events:
     end = loaded.end
     lines = _Lines(log, masker, loaded, fd)
     try:
-        tape = lines.open()
-        for event in events:
-            tape.put(lines.line(event, tape.end))
-        tape.write()
-        tape.sync()
+        lines.write(lines.open(), events)
     except OSError as error:
         with suppress(OSError):
             os.ftruncate(fd, end)

@@ -49,11 +49,6 @@ class LoadedLog:
     def about(self) -> Summary:
         return self.tally.summary()
 
-    def index(self) -> Index:
-        return Index(
-            upto=self.end, n=self.n, sum=self.sum, leaf=self.chain.leaf, live=tuple(self.chain.live()), about=self.about
-        )
-
 
 def read_log(log: Path) -> LoadedLog:
     """``load``, without locking or changing anything."""

@@ -10,7 +10,8 @@ from json import dumps
 from pathlib import Path
 
 from callgate.transcript.beside import open_beside
-from callgate.transcript.loader import LoadedLog
+from callgate.transcript.loader import LoadedLog, load
+from callgate.transcript.lock import drop_name, open_log, take_lock, unreadable
 from callgate.transcript.reader import Damage
 from callgate.words.events import Counted, LinesQuarantined
 
@@ -19,8 +20,41 @@ def broken_path(log: Path) -> Path:
     return log.with_name(f"{log.name}.broken")
 
 
+def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
+    """The log opened for writing, locked and loaded. SessionLocked when another program has it open, JournalError when
+    it cannot be read."""
+    try:
+        fd = open_log(log, os.O_RDWR)
+    except OSError as error:
+        raise unreadable(log, error) from error
+    try:
+        take_lock(fd, log, now)
+    except BaseException:
+        os.close(fd)
+        raise
+    try:
+        return fd, load(fd, log)
+    except BaseException:
+        let_go(fd, log)
+        raise
+
+
+def let_go(fd: int, log: Path) -> None:
+    drop_name(log)
+    os.close(fd)
+
+
 def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
-    """Make the file ready for the next line. What to put on record about it, if anything was lost."""
+    """Make the file ready for the next line. What to put on record about it, if anything was lost. Where that is not
+    possible the log is let go of: JournalError."""
+    try:
+        return _repaired(fd, log, loaded, now)
+    except OSError as error:
+        let_go(fd, log)
+        raise unreadable(log, error) from error
+
+
+def _repaired(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
     damages = loaded.new_damages
     if damages:
         _keep_copy(fd, broken_path(log), damages, now)

@@ -20,10 +20,9 @@ from callgate.transcript.asked import QuestionFold
 from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
-from callgate.transcript.loader import LoadedLog, load, read_log
-from callgate.transcript.lock import open_log, take_lock, unreadable
+from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.places import data_folder, new_session_id, project_key
-from callgate.transcript.repair import repair
+from callgate.transcript.repair import locked_log, repair
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError
 from callgate.words.events import Branched, Counted, Durable, Forked, LinesQuarantined, Noted, Rewound, SessionOpened
@@ -135,19 +134,8 @@ class Store:
 
     def _open(self, which: str) -> DiskJournal:
         log = self.find(which)
-        try:
-            fd = open_log(log, os.O_RDWR)
-        except OSError as error:
-            raise unreadable(log, error) from error
-        try:
-            take_lock(fd, log, time())
-            loaded = load(fd, log)
-            quarantined = repair(fd, log, loaded, time())
-        except BaseException as error:
-            os.close(fd)
-            if isinstance(error, OSError):
-                raise unreadable(log, error) from error
-            raise
+        fd, loaded = locked_log(log, time())
+        quarantined = repair(fd, log, loaded, time())
         if quarantined is not None:
             loaded.events.append(quarantined)
         # Those whose questions are closed stayed because a program died before it could remove them.

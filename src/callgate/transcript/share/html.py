@@ -4,6 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from html import escape as escaped
+from pathlib import Path
 
 from callgate.transcript.share.page import Exported, Mark, SaidMessage, dates, moment, read_page
 from callgate.transcript.share.plain import pretty_json, visible
@@ -11,35 +12,7 @@ from callgate.transcript.share.stories import CallStory
 from callgate.words.calls import Status
 from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
 
-STYLE = """
-:root { color-scheme: light dark; --text: #1d2125; --quiet: #5b6470; --page: #fff; --box: #f4f5f7; --line: #d5d9de;
-  --user: #e8f0fe; --good: #17692f; --bad: #b3201a; --open: #7a5200; }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --quiet: #a0a9b4; --page: #15181c; --box: #1f242a;
-  --line: #3a424c; --user: #1c2b45; --good: #6fcf8b; --bad: #ff8f87; --open: #e8b95a; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 56rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--text);
-  background: var(--page); }
-h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
-h2 { font-size: 1rem; margin: 0 0 .5rem; }
-h2 a { color: inherit; }
-time, dl, .quiet { color: var(--quiet); font-size: .85rem; font-weight: normal; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
-article { margin: 1rem 0; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: .5rem; }
-article.user { background: var(--user); }
-article.snipped { border-style: dashed; }
-aside { margin: 1rem 0; padding: .25rem .75rem; border-left: .25rem solid var(--line); color: var(--quiet); }
-aside.compacted { border-left: 0; border-top: .25rem double var(--line); }
-.said, pre { margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
-pre { padding: .5rem; background: var(--box); border-radius: .25rem; font: .85rem/1.4 ui-monospace, monospace;
-  max-height: 30rem; overflow-y: auto; }
-details { margin: .5rem 0; padding: .25rem .75rem; border: 1px solid var(--line); border-radius: .25rem; }
-summary { cursor: pointer; overflow-wrap: anywhere; }
-.good { color: var(--good); } .bad { color: var(--bad); } .open { color: var(--open); }
-img { max-width: 100%; height: auto; }
-@media print { body { max-width: none; padding: 0; } pre { max-height: none; } article { break-inside: auto; }
-  details::details-content { content-visibility: visible; block-size: auto; } }
-"""
+STYLE = "\n" + Path(__file__).with_name("page.css").read_text("utf-8")
 _ALLOWED = b64encode(sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; img-src data:; style-src 'sha256-{_ALLOWED}'; base-uri 'none'; form-action 'none'"
 
