@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from callgate.changes.diff import quoted, unified
 from callgate.changes.hunks import file_diff, lines_of
 from callgate.words.changes import ChangeSet, FileChange, Stored
+from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -178,7 +179,7 @@ def test_a_patch_reads_like_gits_own() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after", "expected"),
     [
         (None, b"", "new file mode 100644\n"),
@@ -261,7 +262,7 @@ def test_a_change_of_the_byte_order_mark_is_seen() -> None:
     assert changed("f", b"a\n", b"\xef\xbb\xbfa\n").endswith("-a\n+\ufeffa\n")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "expected"),
     [
         ("a b", "a b"),

@@ -8,6 +8,7 @@ from callgate.changes.edits import TextReplacement as Edit
 from callgate.changes.edits import from_edits
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 
 
 def edited(before: bytes | None, *edits: Edit) -> ChangeSet:
@@ -44,10 +45,10 @@ def test_an_empty_old_text_fills_an_empty_or_a_missing_file() -> None:
     assert edited(None, Edit("", "new\n")).files[0].kind == "create"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
-@pytest.mark.parametrize("typed", ["\n", "\r\n"], ids=["typed-lf", "typed-crlf"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("last", ["", "é"], ids=["final-newline", "no-final-newline"])
+@rows("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@rows("typed", ["\n", "\r\n"], ids=["typed-lf", "typed-crlf"])
+@rows("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@rows("last", ["", "é"], ids=["final-newline", "no-final-newline"])
 def test_an_edit_keeps_the_form_of_the_file(end: str, typed: str, encoding: str, last: str) -> None:
     before = f"a{end}b{end}c{end}{last}".encode(encoding)
     expected = f"a{end}B{end}B{end}c{end}{last}".encode(encoding)
@@ -58,7 +59,7 @@ def test_bytes_that_are_not_utf_8_survive_an_edit_beside_them() -> None:
     assert after(b"caf\xe9 = 1\n", Edit("= 1", "= 2 # é")) == b"caf\xe9 = 2 # \xc3\xa9\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "edit", "expected"),
     [
         (b"a\r\nb\nc\r\n", Edit("a\nb\nc", "a\nB\nc"), b"a\r\nB\nc\r\n"),
@@ -107,7 +108,7 @@ def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str
     assert after(before.encode(), Edit(context, context.replace("old", "new"))) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "old", "words"),
     [
         (b"one\ntwo = 2\n", "two = 3", "The nearest line is 2: `two = 2`"),
@@ -147,7 +148,7 @@ def test_places_that_overlap_are_several_places() -> None:
     assert edited(b"aaaa", Edit("aa", "b", all=True)).count == 2
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "edits", "words"),
     [
         (b"a\n", [Edit("a", "a")], "f.py: the old and the new text are the same"),

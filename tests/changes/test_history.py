@@ -123,18 +123,6 @@ def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: ChangeHist
     assert "line 2 is damaged, the rest counts" in fault
 
 
-def test_what_a_killed_program_left_half_written_is_removed(history: ChangeHistory) -> None:
-    history.save(change("large", FileChange("a", None, b"x" * (LARGE + 1))), "s1", now=0.0)
-    blobs = history.of("s1") / "blobs"
-    (whole,) = blobs.iterdir()
-    (blobs / f".{whole.name}-00ff-{os.getpid()}").write_bytes(b"under way")
-    (blobs / f".{whole.name}-00ff-999999999").write_bytes(b"left")
-    (history.of("s1") / "0002.jsonl").write_bytes(b"")
-    history.tidy_up("s1")
-    assert sorted(each.name for each in blobs.iterdir()) == [f".{whole.name}-00ff-{os.getpid()}", whole.name]
-    assert history.read("s1")[1] == []
-
-
 def test_a_content_that_stands_in_many_files_is_kept_once(history: ChangeHistory) -> None:
     files = [FileChange(str(number), b"old" * 100, b"new" * 100) for number in range(50)]
     history.save(change("many", *files), "s1", now=0.0)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.changes.matching import matches
+from tests.rows import rows
 
 FEW = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=14)
 MANY = st.lists(st.integers(0, 40), max_size=80)
@@ -63,7 +63,7 @@ def test_what_has_no_landmarks_and_is_too_much_counts_as_different() -> None:
     assert sum(length for _, _, length in blocks) < 10
 
 
-@pytest.mark.parametrize(
+@rows(
     ("before", "after"),
     [
         ([*range(5_000)], [*range(5_000)][::-1]),

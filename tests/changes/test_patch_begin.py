@@ -1,10 +1,10 @@
 """The form that begins with ``*** Begin Patch``: what models write, and what they get wrong."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.changes.patch_kit import after, begun, change_set, refused
+from tests.rows import rows
 
 CODE = b"""class A:
     def run(self):
@@ -95,8 +95,8 @@ def test_new_lines_alone_need_a_place() -> None:
     assert "Nothing says where" in refused(update("+x", ""), {"f": b"a\n\nb\n"})
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
-@pytest.mark.parametrize("carried", ["\n", "\r\n"], ids=["from lf", "from crlf"])
+@rows("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+@rows("carried", ["\n", "\r\n"], ids=["from lf", "from crlf"])
 def test_the_line_ends_of_the_file_win(end: bytes, carried: str) -> None:
     text = update("@@ a", " b", "-c", "+d", "+e", " f").replace("\n", carried)
     assert after(text, {"f": end.join([b"a", b"b", b"c", b"f", b""])})["f"] == end.join(
@@ -128,7 +128,7 @@ def test_bytes_that_are_not_utf_8_stay() -> None:
     assert after(b"*** Begin Patch\n*** Update File: f\n-\xe9\n+\xea\n", {"f": data})["f"] == b"\xff\xfe\na\n\xea\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+c\n",

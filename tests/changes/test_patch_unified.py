@@ -1,8 +1,7 @@
 """Unified diffs: what is understood, and how the rest is refused."""
 
-import pytest
-
 from tests.changes.patch_kit import after, change_set, refused
+from tests.rows import rows
 
 TEN = b"".join(b"%d\n" % number for number in range(1, 11))
 
@@ -35,7 +34,7 @@ def test_no_context_is_dropped_to_make_a_hunk_fit() -> None:
     assert message.endswith("Read the file again and write the lines as they are there.")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("data", "now"),
     [
         (b"0\r\n1\r\n2\r\n3\r\n", b"0\r\n1\r\ntwo\r\n3\r\n"),
@@ -128,7 +127,7 @@ def test_modes_are_what_git_knows_of_them() -> None:
     assert all(each.mode_before is None for each in files)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("old", "new", "name"),
     [
         ("a/d/f", "b/d/f", "d/f"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from callgate.changes.diff import unified
 from callgate.changes.summary import display, summary
 from callgate.words.changes import ChangeSet, FileChange, Stored
+from tests.rows import rows
 
 ONE = FileChange("a", b"1\n2\n3\n", b"1\n3\n4\n5\n")
 NEW = FileChange("b", None, b"1\n2")
@@ -23,7 +24,7 @@ def set_of(*files: FileChange, count: int | None = None) -> ChangeSet:
     return ChangeSet("Rename things", files, count=count)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("changes", "expected"),
     [
         (set_of(ONE), "1 file, +2 −1"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.changes.text import TextForm, read_text, shown, write_text
+from tests.rows import rows
 
 MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 LINES = st.lists(st.tuples(st.text("aé😀\t\x0b\x85\u2028", max_size=4), st.sampled_from(["\n", "\r\n", "\r", ""])))
@@ -31,7 +32,6 @@ def test_every_text_is_read_in_each_encoding(lines: list[tuple[str, str]], encod
     read, form = text_of(marked.encode(encoding))
     assert form.encoding == encoding.removesuffix("-sig")
     assert form.bom == (encoding != "utf-8")
-    assert form.final_newline == text.endswith(("\n", "\r"))
     if form.newline == "mixed":
         assert read == text
     else:
@@ -39,13 +39,13 @@ def test_every_text_is_read_in_each_encoding(lines: list[tuple[str, str]], encod
         assert read.replace("\n", form.newline) == text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("data", "text", "form"),
     [
-        (b"", "", TextForm(newline="", final_newline=False)),
-        (b"a", "a", TextForm(newline="", final_newline=False)),
+        (b"", "", TextForm(newline="")),
+        (b"a", "a", TextForm(newline="")),
         (b"a\nb\n", "a\nb\n", TextForm()),
-        (b"a\r\nb", "a\nb", TextForm(newline="\r\n", final_newline=False)),
+        (b"a\r\nb", "a\nb", TextForm(newline="\r\n")),
         (b"a\rb\r", "a\nb\n", TextForm(newline="\r")),
         (b"a\r\nb\n", "a\r\nb\n", TextForm(newline="mixed")),
         (b"a\rb\n", "a\rb\n", TextForm(newline="mixed")),
@@ -60,7 +60,7 @@ def test_the_form_of_a_text(data: bytes, text: str, form: TextForm) -> None:
     assert read_text(data) == (text, form)
 
 
-@pytest.mark.parametrize(
+@rows(
     "data",
     [b"\0", b"a\nb\0c", b"\xff\xfea", b"\xff\xfe\0\xd8", b"\xff\xfe\0\0", b"\xfe\xff\xd8\0\0a"],
     ids=["nul", "nul-inside", "odd", "half-a-pair", "utf-32", "half-a-pair-inside"],
@@ -69,10 +69,10 @@ def test_what_is_no_text_is_said_to_be_binary(data: bytes) -> None:
     assert read_text(data) is None
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
-@pytest.mark.parametrize("typed", ["\n", "\r\n"], ids=["typed-lf", "typed-crlf"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("last", ["", "end"], ids=["final-newline", "no-final-newline"])
+@rows("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@rows("typed", ["\n", "\r\n"], ids=["typed-lf", "typed-crlf"])
+@rows("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@rows("last", ["", "end"], ids=["final-newline", "no-final-newline"])
 def test_an_edited_text_keeps_the_form_of_its_file(end: str, typed: str, encoding: str, last: str) -> None:
     text, form = text_of(f"one{end}two{end}{last}".encode(encoding))
     after = write_text(text.replace("two", f"2{typed}3"), form)

@@ -16,10 +16,7 @@ PARTS = 8
 SAMPLES = 200
 HANDFUL = (
     Place("flock", 1),  # an empty file
-    Place("pwrite64", 1),
-    Place("fdatasync", 1),  # the first prompt
     Place("pwrite64", 12),
-    Place("fdatasync", 9),
     Place("fdatasync", 20),
 )
 RESUMING = (Place("openat", 2), Place("pwrite64", 1), Place("fdatasync", 1), Place("ftruncate", 1), Place("fsync", 1))

@@ -9,6 +9,7 @@ import pytest
 from callgate.host.applying import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_path_that_leaves_the_workspace_is_refused(root: Path, path: str) -> N
     refused(root, FileChange("fine", None, b"x"), FileChange(path, None, b"x"), match="outside the workspace")
 
 
-@pytest.mark.parametrize("path", ["", ".", "..", "a/", "a/..", "\0", "a\0b", "\ud800"])
+@rows("path", ["", ".", "..", "a/", "a/..", "\0", "a\0b", "\ud800"])
 def test_what_is_no_file_name_is_refused(root: Path, path: str) -> None:
     refused(root, FileChange(path, None, b"x"), match="does not name a file|not a usable path")
 

@@ -13,6 +13,7 @@ from callgate.host.local import LocalHost
 from callgate.testing import ManualClock
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
+from tests.rows import rows
 
 
 @pytest.fixture
@@ -84,9 +85,7 @@ def test_artifacts_are_private_and_never_overwritten(root: Path) -> None:
     assert stat.S_IMODE(paths[0].parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/abs", "", ".", "..", ".hidden", "a\0b", "é" * 999, "a\nb", "-rf"]
-)
+@rows("name", ["../../etc/passwd", "/abs", "", ".", "..", ".hidden", "a\0b", "é" * 999, "a\nb", "-rf"])
 def test_artifact_names_are_made_harmless(root: Path, name: str) -> None:
     host = LocalHost(root, data=root / "data")
     path = Path(asyncio.run(host.keep(name, b"x")))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from callgate.host.local import LocalHost
 from callgate.host.paths import MOST_LINKS, Resolver, oddity
 from callgate.words.places import Place
+from tests.rows import rows
 
 pytestmark = pytest.mark.spec("GATE-3a")
 
@@ -45,7 +46,7 @@ def test_the_workspace_itself_is_inside(root: Path) -> None:
         assert place(root, spelling) == Place(spelling, (str(root),), str(root), inside=True, kind="folder")
 
 
-@pytest.mark.parametrize("path", ["..", "../x", "src/../../x", "/etc", "/", "../Workspace-evil/x", "../Workspac"])
+@rows("path", ["..", "../x", "src/../../x", "/etc", "/", "../Workspace-evil/x", "../Workspac"])
 def test_what_is_not_beneath_the_workspace_is_outside(root: Path, path: str) -> None:
     assert not place(root, path).inside
     assert place(root, path).fault is None
@@ -155,7 +156,7 @@ def test_the_first_fault_is_the_one_told(root: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("path", ["a\0b", "\0", "\ud800/b", "a" * 4097])
+@rows("path", ["a\0b", "\0", "\ud800/b", "a" * 4097])
 def test_what_no_system_opens_is_not_walked(root: Path, path: str) -> None:
     found = place(root, path)
     assert found.fault is not None
@@ -174,7 +175,7 @@ def test_bytes_that_are_no_text_are_walked_but_not_trusted(root: Path) -> None:
     assert (found.kind, found.fault) == ("file", "the path contains half a character")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("path", "fault"),
     [
         ("", "empty"),
@@ -219,7 +220,7 @@ def test_a_path_that_is_not_what_it_looks_like_is_a_fault(root: Path, path: str,
     assert found.hops[0] == str(Path(root, path)).rstrip("/") or ".." in path or not path.strip(". /")
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     [
         *(

@@ -24,7 +24,6 @@ class TextForm:
     encoding: Encoding = "utf-8"
     bom: bool = False
     newline: Newline = "\n"
-    final_newline: bool = True
 
     def __str__(self) -> str:
         return f"{self.encoding} with a mark" if self.bom and self.encoding == "utf-8" else self.encoding
@@ -40,7 +39,7 @@ def read_text(data: bytes) -> tuple[str, TextForm] | None:
     if text is None or "\0" in text:
         return None
     newline = _newline(text)
-    form = TextForm(encoding, bool(mark), newline, text.endswith(("\n", "\r")))
+    form = TextForm(encoding, bool(mark), newline)
     return (text if newline in ("mixed", "") else text.replace(newline, "\n")), form
 
 

@@ -183,10 +183,9 @@ def reader(root: Path | str) -> Read:
 
     def read(path: str) -> There | None:
         above, name = os.path.split(path)
-        folder = resolver.walk(above or ".").resolved
-        if not resolver.holds(folder):
+        parts = resolver.parts_beneath(above)
+        if parts is None:
             raise PermissionError(f"{path} is outside the workspace")
-        parts = [part for part in folder[len(resolver.root) :].split("/") if part]
         try:
             with OpenFolder.held(resolver.root) as top, top.below(parts) as where:
                 return _there(where, name)

@@ -74,6 +74,11 @@ class Resolver:
         root, path = self._normal_root, self.folded(path)
         return path == root or path.startswith(root.rstrip("/") + "/")
 
+    def parts_beneath(self, folder: str) -> tuple[str, ...] | None:
+        """A folder as names beneath the root, its links followed; None if it is outside."""
+        resolved = self.walk(folder or ".").resolved
+        return tuple(filter(None, resolved[len(self.root) :].split("/"))) if self.holds(resolved) else None
+
     def folded(self, path: str) -> str:
         return same_name(path) if self.folds else path
 

@@ -162,20 +162,15 @@ def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
     recovered = asyncio.run(host.recover())
     past = _past(log, str(root))
     picked = changes_to_undo(list(past.changes), wanted)
-    others = other_calls(logged, past.changes, picked, wanted)
-    if not picked:
-        return PlannedUndo(
-            past=past,
-            root=root,
-            found=None,
-            files=(),
-            others=others,
-            recovered=tuple(recovered),
-            missing=_why_not(past, wanted),
-        )
-    found = asyncio.run(host.undo(picked))
+    found = asyncio.run(host.undo(picked)) if picked else None
     return PlannedUndo(
-        past=past, root=root, found=found, files=_changed(found.changes), others=others, recovered=tuple(recovered)
+        past=past,
+        root=root,
+        found=found,
+        files=() if found is None else _changed(found.changes),
+        others=other_calls(logged, past.changes, picked, wanted),
+        recovered=tuple(recovered),
+        missing=_why_not(past, wanted) if found is None else "",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from callgate.host.applying.journal import ApplyJournal, lock_journal
-from callgate.host.applying.planned import Parts, PlannedFile, folder_beneath, planned_files
+from callgate.host.applying.planned import Parts, PlannedFile, planned_files
 from callgate.host.applying.recovery import Recovered, recover_locked
 from callgate.host.applying.replacement import FileReplacement
 from callgate.host.applying.swap import remove_folders, sync_folders
@@ -33,7 +33,7 @@ def apply_changes(changes: ChangeSet, root: Path, journal: Path | None = None, k
             if journal is not None:
                 _refuse_overlap(plans, recover_locked(resolver.root, journal))
             with OpenFolder.held(resolver.root) as top:
-                emptied = _folders(changes.emptied, resolver)
+                emptied = tuple(filter(None, map(resolver.parts_beneath, changes.emptied)))
                 return _Apply(changes, plans, emptied, top, ApplyJournal(journal, os.urandom(8).hex(), kept)).run()
         except OSError as error:
             raise ToolFailure(f"The workspace {resolver.root} cannot be opened: {error.strerror}") from error
@@ -46,14 +46,6 @@ def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
             why = f"an earlier change of the same files, {each.label}, is half applied and cannot be finished yet"
             raise ToolFailure(f"Nothing was changed: {why}: {_few(each.left)}")
-
-
-def _folders(paths: Sequence[str], resolver: Resolver) -> tuple[Parts, ...]:
-    found: list[Parts] = []
-    for path in paths:
-        with suppress(ToolFailure):
-            found.append(folder_beneath(path, path, resolver))
-    return tuple(parts for parts in found if parts)
 
 
 class _Apply:

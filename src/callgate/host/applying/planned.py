@@ -91,12 +91,7 @@ def _place(path: str, resolver: Resolver) -> tuple[Parts, str]:
     fault = resolver.walk(path).fault
     if fault is not None:
         raise ToolFailure(f"{path!r} is not a usable path: {fault}")
-    return folder_beneath(above, path, resolver), name
-
-
-def folder_beneath(folder: str, path: str, resolver: Resolver) -> Parts:
-    """The folder beneath the workspace as parts, its links followed; ToolFailure naming ``path`` if it is outside."""
-    resolved = resolver.walk(folder or ".").resolved
-    if not resolver.holds(resolved):
+    folder = resolver.parts_beneath(above)
+    if folder is None:
         raise ToolFailure(f"{path} is outside the workspace {resolver.root}")
-    return tuple(part for part in resolved[len(resolver.root) :].split("/") if part)
+    return folder, name
