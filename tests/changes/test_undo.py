@@ -84,7 +84,7 @@ def test_an_edit_that_somebody_has_changed_again_is_a_conflict_with_its_lines(st
 @pytest.mark.parametrize(
     ("first", "change", "later", "conflict"),
     [
-        ({}, FileChange("a", None, b"1"), {"a": b"2"}, "a: it was created by this change, and somebody has changed it"),
+        ({}, FileChange("a", None, b"1"), {"a": b"2"}, "a: it was created by this change, and has been changed"),
         ({}, FileChange("a", None, b"1"), {"a": None}, None),
         (
             {"a": b"1"},
@@ -167,7 +167,7 @@ def test_large_files_go_back_whole_or_not_at_all(stage: Stage) -> None:
     put(stage.root, "a", old)
     kept = stage.apply(FileChange("a", old, new))
     (stage.root / "a").write_bytes(new + b"1")
-    assert stage.undo(kept) == ("a: somebody has changed it since, and it is too large to be merged",)
+    assert stage.undo(kept) == ("a: it has been changed since, and it is too large to be merged",)
     (stage.root / "a").write_bytes(new)
     assert stage.undo(kept) == ()
     assert (stage.root / "a").read_bytes() == old
@@ -178,7 +178,7 @@ def test_links_go_back_too(stage: Stage) -> None:
     kept = stage.apply(FileChange("a", b"old", b"new", link=True))
     (stage.root / "a").unlink()
     (stage.root / "a").symlink_to("mine")
-    assert stage.undo(kept) == ("a: somebody has led it elsewhere since",)
+    assert stage.undo(kept) == ("a: it leads elsewhere since",)
     (stage.root / "a").unlink()
     put(stage.root, "a", b"file")
     assert stage.undo(kept) == ("a: it is no symbolic link any more",)

@@ -327,7 +327,7 @@ def test_programs_hear_of_conflicts(works: Works, desk: Desk) -> None:
     works.put("c", b"mine")
     ran = desk.run("undo", "--yes", "--json")
     assert ran.code == 1
-    assert told(ran)["conflicts"] == ["c: it was created by this change, and somebody has changed it since"]
+    assert told(ran)["conflicts"] == ["c: it was created by this change, and has been changed since"]
 
 
 # ---- after a crash ------------------------------------------------------------------------------------------------
@@ -416,8 +416,8 @@ def test_nothing_is_wider_than_the_window_and_nothing_steers_the_terminal(
         (("turn", "--change", "1"), "say a scope, or --change"),
         (("--change", "0"), "argument --change: must be a whole number above 0, not '0'"),
         (("--dry-rum",), "--dry-rum is not known here, did you mean --dry-run"),
-        (("--json",), "with --json nobody is asked: say --yes, or --dry-run to only look"),
-        ((), "nobody can be asked here: say --yes, or --dry-run to only look"),
+        (("--json",), "--json asks no question: say --yes, or --dry-run to only look"),
+        ((), "there is no terminal to ask on: say --yes, or --dry-run to only look"),
     ],
     ids=str,
 )

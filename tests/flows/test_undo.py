@@ -126,7 +126,7 @@ def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, par
             await session.send(Prompt("go"))
             (desk.root / "a").write_text("mine")
             events = [event async for event in session.send(Undo(partly=partly))]
-            conflict = "a: it was created by this change, and somebody has changed it since"
+            conflict = "a: it was created by this change, and has been changed since"
             if partly:
                 assert desk.files() == {"a": "mine"}
                 (noted,) = [event for event in events if isinstance(event, Noted)]

@@ -152,7 +152,7 @@ class ChangeHistory:
         return self.read(session)[0]
 
     def read(self, session: str) -> tuple[list[Kept], list[str]]:
-        """The same, and the files and lines that are damaged or cannot be read, in words."""
+        """The changes of a session like ``all``, and the damaged files and lines, in words."""
         read = [_read_file(self.file(session, number)) for number in self._numbers(session)]
         found = [kept for kept, _ in read if kept is not None]
         return _with_reverts(found), [fault for _, faults in read for fault in faults]

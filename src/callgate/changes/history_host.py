@@ -108,7 +108,7 @@ class HistoryHost(LocalHost):
                 if kept.state == "staged" and kept.number not in numbers:
                     self.history.mark(kept, "discarded", now=self.clock.now())
 
-        with suppress(JournalError, OSError):  # it is in nobody's way
+        with suppress(JournalError, OSError):  # a staged change that is left over does no harm
             await self._in_thread(drop)
 
     async def state_of(self, number: int) -> State | None:

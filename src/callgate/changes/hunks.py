@@ -74,7 +74,7 @@ def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> 
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Its lines as git counts them: each ends with a line feed, the last one perhaps not."""
+    """Splits data into lines as git counts them: each ends with a line feed, the last one perhaps not."""
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines

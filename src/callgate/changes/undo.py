@@ -131,7 +131,7 @@ class _World:
             return f"{here}: it is {'a symbolic link' if now.link else 'no symbolic link any more'}"
         if now.sign != (digest(change.before), change.link):
             if wanted is None:
-                return f"{here}: it was created by this change, and somebody has changed it since"
+                return f"{here}: it was created by this change, and has been changed since"
             merged = _merged(change, now)
             if isinstance(merged, str):
                 return f"{here}: {merged}"
@@ -170,15 +170,15 @@ def _merged(change: FileChange, now: There) -> bytes | str:
     """The file as it is without the change; why not, in words."""
     before, after = change.before, change.after
     if not isinstance(before, bytes) or not isinstance(after, bytes) or not isinstance(now.content, bytes):
-        return "somebody has changed it since, and it is too large to be merged"
+        return "it has been changed since, and it is too large to be merged"
     if change.link:
-        return "somebody has led it elsewhere since"
+        return "it leads elsewhere since"
     found = merge(before, now.content, after)
     return found.text() if isinstance(found, Conflict) else found.data
 
 
 def reader(root: Path | str) -> Read:
-    """Of the files below a folder; a file outside, or one that cannot be read, raises OSError. Blocks."""
+    """Gives a function that reads the files below a folder; it raises OSError for a file outside. Blocks."""
     resolver = Resolver(Path(root))
 
     def read(path: str) -> There | None:

@@ -91,6 +91,6 @@ def check_undo(parser: Parser, options: Namespace) -> None:
     if options.yes or options.dry_run:
         return
     if options.json:
-        parser.error("with --json nobody is asked: say --yes, or --dry-run to only look")
+        parser.error("--json asks no question: say --yes, or --dry-run to only look")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        parser.error("nobody can be asked here: say --yes, or --dry-run to only look")
+        parser.error("there is no terminal to ask on: say --yes, or --dry-run to only look")

@@ -304,7 +304,7 @@ class _Tree:
         return bool(members)
 
     def kill(self) -> None:
-        """Until none is left; those may start others while they are being killed."""
+        """Kills every process until none is left; some may start others while they are being killed."""
         until = time.monotonic() + _PATIENCE
         members = self.alive()
         while True:
@@ -316,7 +316,7 @@ class _Tree:
 
     def _signal_group(self, number: int, members: Mapping[int, _Seen]) -> None:
         leader = self._process.pid
-        # Once the leader is reaped and its group is empty, the number may be somebody else's.
+        # Once the leader is reaped and its group is empty, the number may belong to another process.
         if self._process.returncode is None or any(seen.group == leader for seen in members.values()):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, number)
@@ -330,7 +330,7 @@ class _Tree:
     def _marked(self, pid: int) -> bool:
         try:
             return self._mark in Path(f"/proc/{pid}/environ").read_bytes()
-        except OSError:  # gone, somebody else's, or a system without such files
+        except OSError:  # gone, another user's, or a system without such files
             return False
 
 

@@ -66,7 +66,7 @@ class Threads:
                 stay = len(self._idle) < self._keep_idle
                 if stay:
                     self._idle.append(inbox)
-            job.report()  # after joining the idle ones, so that whoever waited finds this worker free
+            job.report()  # after joining the idle ones, so that the waiting caller finds this worker free
             job = None  # an idle worker must not keep the last call alive
             if stay:
                 job = self._next(inbox)
@@ -113,7 +113,7 @@ class _Job(Generic[T]):
         self.report()
 
     def report(self) -> None:
-        # A RuntimeError: the loop was closed first, nobody waits any more.
+        # RuntimeError: the loop was closed first, so no caller waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end)
 

@@ -72,7 +72,7 @@ class Resolution:
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         """Fills in an empty id: on record the call names nothing, so a resumed one cannot find something."""
-        return _with_id(read(raw), "", "put in that it is about no pending action")
+        return _with_id(read(raw), "", "filled in: no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("none", shared)
@@ -133,10 +133,10 @@ class _Bound(Resolution):
         if isinstance(found, Rejected):
             return found
         if found.arguments.get("id") not in (None, staged.id):
-            return Rejected((f"$.id: this call is about {staged.id}; it cannot become one about another action",))
+            return Rejected((f"$.id: this call resolves {staged.id}; it cannot be changed to another action",))
         if found.arguments["action"] != self._action:
-            return Rejected((f"$.action: this call is to {self._action}; it cannot become another",))
-        return _with_id(found, staged.id, "put in which pending action it is about")
+            return Rejected((f"$.action: this call is to {self._action}; that cannot be changed",))
+        return _with_id(found, staged.id, "filled in: the pending action")
 
     def _details(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         staged = self._staged

@@ -173,7 +173,7 @@ class Stack:
         return act if isinstance(act, Callbacks) else None
 
     async def changes(self, staged: Staged) -> ChangeSet:
-        """Its changes; ToolFailure if they cannot be read any more."""
+        """Reads the changes of an action; ToolFailure if they cannot be read or applied any more."""
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act

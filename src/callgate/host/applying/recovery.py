@@ -46,7 +46,7 @@ def recover(root: Path | str, journal: Path) -> list[Recovered]:
 
 
 def recover_locked(root: str, journal: Path) -> list[Recovered]:
-    """The same for a caller that holds both locks."""
+    """Like ``recover``, for a caller that holds both locks."""
     entries = open_entries(journal, root)
     if not entries:
         return []
@@ -123,15 +123,15 @@ class _CutFile:
         return "new" if found == self._after else "foreign"
 
     def can_finish(self) -> bool:
-        """Its new content is still staged."""
+        """True if its new content is still staged."""
         return self._after is None or self._hash(self.swap.staged) == self._after
 
     def was_replaced(self) -> bool:
-        """Its staged content took its place: an edit that is there now came later."""
+        """True if its staged content took its place: an edit that is there now came later."""
         return self._after is not None and self._hash(self.swap.staged) is None
 
     def can_undo(self) -> bool:
-        """Its old content is still kept; of a created file, its staged copy proves that this apply made it."""
+        """True if its old content is still kept; of a created file, its staged copy proves that this apply made it."""
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after
         return self._hash(self.swap.backup) == self._before

@@ -4,6 +4,7 @@ import os
 import stat
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from callgate.host.applying.planned import Parts, PlannedFile
@@ -11,25 +12,13 @@ from callgate.host.applying.swap import Swap, hash_of, link_target, make_folders
 from callgate.host.beneath import OpenFolder
 from callgate.host.files import write_new
 from callgate.words.changes import Content, Stored, digest, size_of
-from callgate.words.noun import noun
 
 _CHUNK = 1 << 20
 _SHOWN = 60
 
 
-@noun
-class _Found:
-    """The status of a file when it was compared, so that a later change shows."""
-
-    inode: int
-    size: int
-    modified: int
-    mode: int
-    owner: tuple[int, int]
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> "_Found":
-        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, (status.st_uid, status.st_gid))
+_identity = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_mode", "st_uid", "st_gid")
+"""The part of a status that shows whether the file was changed or replaced since."""
 
 
 class FileReplacement:
@@ -47,13 +36,13 @@ class FileReplacement:
             after=digest(plan.after),
         )
         self.like: FileReplacement = self
-        self._found: _Found | None = None
+        self._found: os.stat_result | None = None
         self._attributes: dict[str, bytes] = {}
 
     @property
     def mode(self) -> int | None:
         """The permission bits that were found; None where there was no file."""
-        return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.mode)
+        return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.st_mode)
 
     @property
     def is_nothing(self) -> bool:
@@ -86,18 +75,18 @@ class FileReplacement:
         if plan.link_before:
             if not stat.S_ISLNK(status.st_mode):
                 return "is no symbolic link"
-            self._found = _Found.of(status)
+            self._found = status
             return None if link_target(folder, plan.name) == plan.before else "leads elsewhere"
         with open(folder.opened(plan.name), "rb") as file:
-            self._found = found = _Found.of(os.fstat(file.fileno()))
+            self._found = found = os.fstat(file.fileno())
             self._attributes = attributes_of(file.fileno())
-            if plan.mode_before is not None and stat.S_IMODE(found.mode) != plan.mode_before:
-                return f"has the mode {stat.S_IMODE(found.mode):o}, not {plan.mode_before:o}"
+            if plan.mode_before is not None and stat.S_IMODE(found.st_mode) != plan.mode_before:
+                return f"has the mode {stat.S_IMODE(found.st_mode):o}, not {plan.mode_before:o}"
             if isinstance(plan.before, Stored):
-                same = found.size == plan.before.size and hash_of(file) == plan.before.sha256
-                return None if same else f"has other content, {found.size} bytes"
+                same = found.st_size == plan.before.size and hash_of(file) == plan.before.sha256
+                return None if same else f"has other content, {found.st_size} bytes"
             now = file.read(len(plan.before) + _CHUNK)
-        return None if now == plan.before else _first_difference(plan.before, now, found.size)
+        return None if now == plan.before else _first_difference(plan.before, now, found.st_size)
 
     # ---- stage ----------------------------------------------------------------------------------------------------
 
@@ -139,7 +128,7 @@ class FileReplacement:
         if self.is_nothing:
             return
         with self.swap.opened() as folder:
-            if self.plan.before is not None and _Found.of(folder.status(self.plan.name)) != self._found:
+            if self._found is not None and _identity(folder.status(self.plan.name)) != _identity(self._found):
                 raise OSError("it was changed by another program just now")
             self.swap.commit(folder)
 
@@ -156,17 +145,17 @@ class FileReplacement:
         return {**names, "path": self.plan.path, "mode": self.mode}
 
 
-def _take_over(found: _Found | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
+def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
     """Give a new file the owner, the mode and the attributes of the old one, as far as the system lets us, and then
     the mode that the change wants."""
     if os.name == "nt":
         return
-    if found is not None and not stat.S_ISLNK(found.mode):
+    if found is not None and not stat.S_ISLNK(found.st_mode):
         status = os.fstat(descriptor)
-        if (status.st_uid, status.st_gid) != found.owner:
+        if (status.st_uid, status.st_gid) != (found.st_uid, found.st_gid):
             with suppress(PermissionError):
-                os.fchown(descriptor, *found.owner)
-        os.fchmod(descriptor, stat.S_IMODE(found.mode))
+                os.fchown(descriptor, found.st_uid, found.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
         for name, value in attributes.items():
             with suppress(OSError):  # some need rights that we lack
                 os.setxattr(descriptor, name, value)
