@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -110,7 +111,7 @@ def counting(counter: Path) -> Any:
     read, write = counter.read_text, counter.write_text
     write("0")
 
-    @tool(locks=writes(str(counter)))
+    @tool(locks=writes(str(counter)), repeats=True)
     async def count() -> str:
         """Count."""
         before = int(read())
@@ -152,6 +153,36 @@ async def test_a_nested_session_does_not_wait_for_the_locks_of_the_call_around_i
     async with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
         assert (await session.run("go")).ok
     assert (tmp_path / "n").read_text() == "2"
+
+
+def test_a_tool_in_a_thread_may_run_a_session_of_its_own(tmp_path: Path) -> None:
+    count = counting(tmp_path / "n")
+
+    @tool
+    def delegate() -> str:
+        """Let an agent count, alone in the workspace."""
+        model = ScriptedModel(turn(call("count")), turn(say("done")))
+        with Session(model, [count], parent=session, mode="bypass") as child:
+            return child.run_sync("go").text
+
+    model = ScriptedModel(turn(call("delegate")), turn(say("done")))
+    with Session(model, [delegate], root=tmp_path, mode="bypass") as session:
+        assert session.run_sync("go").ok
+    assert (tmp_path / "n").read_text() == "1"
+
+
+def test_sessions_in_two_threads_do_not_lose_each_others_writes(tmp_path: Path) -> None:
+    count = counting(tmp_path / "n")
+
+    def work() -> None:
+        model = ScriptedModel(turn(*(call("count") for _ in range(10))), turn(say("done")))
+        with Session(model, [count], root=tmp_path, mode="bypass") as session:
+            assert session.run_sync("go").ok
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(work) for _ in range(2)]:
+            done.result()
+    assert (tmp_path / "n").read_text() == "20"
 
 
 async def test_two_sessions_on_one_root_share_their_locks(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     of_kind("context", context, Mapping)
     for name, value in (context or {}).items():
         try:
-            kept = isinstance(name, str) and loads(dumps(value, allow_nan=False)) == value
+            kept = loads(dumps({name: value}, allow_nan=False)) == {name: value}
         except (TypeError, ValueError, RecursionError):
             kept = False
         if not kept:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -21,18 +21,17 @@ from callgate.words.places import Place
 if TYPE_CHECKING:
     from callgate.host.applying import Recovered
 
-_TABLES: WeakValueDictionary[tuple[str, int], LockTable] = WeakValueDictionary()
+_TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
 _TABLES_GUARD = Lock()
 
 
 def locks_of(root: str) -> LockTable:
-    """The lock table of a workspace. All hosts on one root that are made in one thread share it, so that two sessions
-    never write one file at the same time. A table belongs to one event loop, so threads do not share it."""
-    key = (root, get_ident())
+    """The lock table of a workspace. All hosts on one root share it, in whichever thread they are, so that two sessions
+    of a program never write one file at the same time."""
     with _TABLES_GUARD:
-        table = _TABLES.get(key)
+        table = _TABLES.get(root)
         if table is None:
-            _TABLES[key] = table = LockTable()
+            _TABLES[root] = table = LockTable()
         return table
 
 

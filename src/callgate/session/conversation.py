@@ -244,7 +244,11 @@ class Conversation(SessionView):
         """The lineage of the call in whose task this is called, or of the only one that runs. A session made there
         takes it, so that it never waits for locks that the call around it holds."""
         executor = self._work.executor
-        return () if executor is None else executor.lineage_of(asyncio.current_task())
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # a tool in a thread
+            task = None
+        return () if executor is None else executor.lineage_of(task)
 
     def hooks_for(self, label: str, path: tuple[str, ...], record: Record) -> SessionHooks | None:
         """This session's hooks for one inside it that has none of its own."""
