@@ -55,7 +55,7 @@ AGENT = texts(
     .claude.json .cursor/mcp.json .cursor/rules .gemini/settings.json .codex/config.toml .windsurf/x .continue/x
     .roo/x .kiro/x .cline/x .clinerules .opencode/x .qwen/x .goose/x .augment/x .junie/x .trae/x .amazonq/x
     .aider.conf.yml .mcp.json mcp.json sub/.mcp.json mcp_config.json .cursorrules .windsurfrules .goosehints
-    claude_desktop_config.json .github/copilot-instructions.md .github/instructions/x .github/agents/x
+    claude_desktop_config.json .github .github/copilot-instructions.md .github/instructions/x .github/agents/x
     .config/callgate/x .config/opencode/x .config/goose/x .config/claude/x .config/mcp/x .local/share/callgate/x
     AGENTS.md sub/CLAUDE.md CLAUDE.local.md GEMINI.md
     """
@@ -149,7 +149,7 @@ def test_tokens_of_tools_are_secrets_at_home_only() -> None:
     texts(
         """
         a.txt src/a.py Makefile conftest.py package.json pyproject.toml .gitignore .gitkeep .github/CODEOWNERS
-        .editorconfig .config/x .local/share/x .github git/config gitmodules x.git/config .git-blame-ignore-revs
+        .editorconfig .config/x .local/share/x git/config gitmodules x.git/config .git-blame-ignore-revs
         gitlab-ci.yml id_rsa.pub cert.pem ca.pem public_key.pem pubkey.pem public-keys.pem monkey.pem turkey.pem
         keyboard.pem jwt.key.pub.pem keyring.pem keys.txt monkey.py key ssh/x docs/agents.md docs/claude.md
         Agents.MD .env.example .env.sample .env.template .env.dist env .environment .docker/x .cargo/registry

@@ -213,7 +213,17 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
         return EDITOR
     if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not _beneath(loose, _SHARED_MEMORY):
         return SYSTEM
-    return _found(_WRITTEN, loose)
+    return _found(_WRITTEN, loose) or _holds(loose)
+
+
+def _holds(loose: str) -> str | None:
+    """The reason why a folder counts as a whole: a protected place may be in it, so it comes and goes with it."""
+    parts = tuple(loose.rstrip("/").split("/"))
+    for last in (parts[-1:], parts[-2:]):
+        for names, why in _WRITTEN.get(last[0], ()) if last[0][:1] == "." else ():
+            if len(names) > len(last) and names[: len(last)] == last:
+                return why
+    return None
 
 
 def _at(why: str, loose: str) -> bool:

@@ -42,6 +42,8 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
     # An address may name a program (``ext::``) or another way.
     "remote": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
+    # Of a branch: a plus before it, or nothing before its colon, throws commits of others away.
+    "ref": re.compile(r"[\w./@~^{}-]+(?::[\w./-]+)?"),
     "switch": re.compile(r"true|false|"),
     "tox": re.compile(r"r|run|p|run-parallel|l|list"),
     "plugin": re.compile(r"no:[\w.-]+"),

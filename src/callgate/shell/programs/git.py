@@ -99,26 +99,27 @@ $remote = -qvn --quiet --verbose --progress --dry-run --tags --no-tags --all --p
     --upload-pack=run --receive-pack=run --exec=run
 $merge = -qvn --verify-signatures!run -s=run --strategy=run -X= --strategy-option= --no-edit --quiet --verbose --stat
     --no-stat --abort --continue --quit --skip --autostash --no-autostash --signoff --no-verify -e!run --edit!run
-git fetch | remote | $remote -pfkta --force --jobs= -j= --recurse-submodules?= | also=does
+git fetch | remote ref | $remote -pkta -f!alter --force!alter --jobs= -j= --recurse-submodules?= | also=does
 git ls-remote | remote | $remote -htb --heads --branches --refs --exit-code --get-url --sort= --symref | also=does
-git pull | remote | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | also=does
-git push | remote | $remote -u -f!alter -d!alter --force!alter --force-with-lease?=alter --delete!alter --mirror!alter
-    --set-upstream --follow-tags --no-verify --porcelain --atomic -o= --push-option= | also=does exactly
+git pull | remote ref | $remote $merge -r --rebase?= --no-rebase --ff --ff-only --no-ff | also=does
+git push | remote ref | $remote --prune!alter -u -f!alter -d!alter --force!alter --force-with-lease?=alter
+    --delete!alter --mirror!alter --set-upstream --follow-tags --no-verify --porcelain --atomic -o= --push-option=
+    | also=does exactly
 git clone | remote change | $remote -b= --branch= -o= --origin= -j= --jobs= --filter= --recurse-submodules?=
     --single-branch --bare --no-checkout -u=run -c=load --config=load --template=load --separate-git-dir=write
-    | also=does exactly
+    | exactly
 git add | read | -AunvpfiN --all --update --dry-run --verbose --patch --force --intent-to-add --no-all --ignore-errors
     --refresh --renormalize --chmod= -e!run --edit!run | also=does
 git commit | read | -apqvsno -m= -F=read -C= -S?= -u?= --message= --file=read --reuse-message= --author= --date=
     --fixup= --squash= --cleanup= --reset-author --all --amend --no-edit --no-verify --signoff --quiet --verbose
     --dry-run --allow-empty --allow-empty-message --only --include --patch -i --short --gpg-sign?= --no-gpg-sign -c=run
     --reedit-message=run -e!run --edit!run --trailer=run -t=load --template=load | also=does
-git checkout | change | -b= -B= -qftdlp --orphan= --conflict= --track?= --no-track --detach --ours --theirs --quiet
-    --force --merge -m --patch --guess --no-guess
-git switch | read | -c= -C= -qdtf --create= --force-create= --orphan= --detach --track?= --no-track --guess --no-guess
-    --quiet --discard-changes --merge -m | also=does
-git restore | change | -SWqp -s= --source= --staged --worktree --quiet --ours --theirs --merge --patch
-git reset | read | -qpN --soft --mixed --hard --merge --keep --quiet --patch | also=does
+git checkout | change | -b= -B=alter -f!alter --force!alter -qtdlp --orphan= --conflict= --track?= --no-track --detach
+    --ours --theirs --quiet --merge -m --patch --guess --no-guess | exactly
+git switch | read | -c= -C=alter -f!alter --discard-changes!alter -qdt --create= --force-create=alter --orphan= --detach
+    --track?= --no-track --guess --no-guess --quiet --merge -m | also=does
+git restore | change | -SWqp -s= --source= --staged --worktree --quiet --ours --theirs --merge --patch | exactly
+git reset | read | -qpN --soft --mixed --hard!alter --merge!alter --keep --quiet --patch | also=does
 git merge | read | $merge -m= -F=read --file=read --ff --ff-only --no-ff --squash --no-squash --commit --no-commit
     --log?= --allow-unrelated-histories | also=does
 git rebase | read | $merge --onto= -x=run --exec=run -i!run --interactive!run --edit-todo!run --root --keep-empty
@@ -126,11 +127,9 @@ git rebase | read | $merge --onto= -x=run --exec=run -i!run --interactive!run --
     --merge -m | also=does
 git cherry-pick|revert | read | $merge -x -m= --mainline= --no-commit --allow-empty --ff | also=does
 git apply | read | -v --check --stat --numstat --summary --index --cached --3way -3 --reverse -R --reject --recount -p=
-    -C= --include= --exclude= --whitespace= --directory=change | also=alter exactly
-git am | read | -3qk --3way --abort --continue --skip --quit --signoff --quiet -p= --directory=change
-    | also=alter exactly
+    -C= --include= --exclude= --whitespace= --directory=change | exactly
 git mv | change | -fknv --force --verbose --dry-run | exactly
-git rm | drop | -fnrq --force --dry-run --cached --ignore-unmatch --quiet | exactly
+git rm | drop | -nrq -f!alter --force!alter --dry-run --cached --ignore-unmatch --quiet | exactly
 git init | change | -q -b= --quiet --bare --initial-branch= --template=load --separate-git-dir=write | also=does
 git clean | read | -dfnqxX -e= --force --dry-run --quiet --exclude= -i!run --interactive!run | exactly
 """
@@ -147,13 +146,36 @@ _PROGRAM_KEY = re.compile(
 _LISTS = names("-l --list -a -r --all --remotes --contains --no-contains --merged --no-merged --points-at -n")
 
 
+_ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
+
+
+def apply(call: Invocation) -> list[Use]:
+    """The files that are written have the names that stand in the patch: only the exact command is granted."""
+    writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
+    return [WHOLE.included("alter"), *call.uses(), *([] if call.given(*_ONLY_SHOWS) else [writes])]
+
+
+def clone(call: Invocation) -> list[Use]:
+    """The folder is the last name of the address where none is given."""
+    uses = [WHOLE.included("alter"), *call.uses()]
+    if len(call.operands) == 1:
+        source = call.operands[0]
+        folder = re.split("[/:]", source.text.rstrip("/").removesuffix("/.git"))[-1].removesuffix(".git")
+        uses.append(source.included("write", folder))
+    return uses
+
+
 def restore(call: Invocation) -> list[Use]:
-    """Not the commit before ``--`` is written, and nothing at all where only the index is meant."""
+    """Not the commit before ``--`` is written, and nothing at all where only the index is meant. All of a folder has
+    to be spelled by the rule: every change in it is thrown away."""
     found = call.arguments
     if call.given("-S", "--staged") and not call.given("-W", "--worktree"):
         found = call.options
     ended = next((at for at, word in enumerate(call.words) if text_of(word) == "--"), 0)
-    return [WHOLE.included("alter"), *call.uses(each for each in found if each.name or each.at > ended)]
+    files = [each for each in found if each.name or each.at > ended]
+    whole = [each for each in files if not each.name and set(each.text) <= set("./:*")]
+    lost = [each.beyond("alter", f"{each.text} throws every change away") for each in whole]
+    return [WHOLE.included("alter"), *call.uses(files), *lost]
 
 
 def clean(call: Invocation) -> list[Use]:

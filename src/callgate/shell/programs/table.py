@@ -38,6 +38,8 @@ _CODE: dict[str, ReadWords] = {
     "tar": changing.tar,
     **dict.fromkeys(("git checkout", "git restore"), git.restore),
     "git clean": git.clean,
+    "git apply": git.apply,
+    "git clone": git.clone,
     "git config": git.config,
     **dict.fromkeys(("git branch", "git tag"), git.naming),
     **dict.fromkeys(("ruff check", "ruff format", "black", "isort", "eslint", "prettier"), rewriting),
