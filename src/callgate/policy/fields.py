@@ -12,6 +12,7 @@ from typing import Any, cast
 from callgate.words.noun import noun
 
 _NAME = re.compile(r"[^\s=,*\\()]+")
+_TOKEN = re.compile(r"\\(.?)|[*,]|\s+|[^\\*,\s]+", re.DOTALL)
 
 
 @noun
@@ -95,24 +96,24 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
     """The value that starts there and where it ends."""
     parts = [""]
     blanks = ""  # not part of the value until something else follows
-    while at < len(content) and content[at] != ",":
-        letter = content[at]
-        at += 1
-        if letter.isspace():
-            blanks += letter if parts != [""] else ""
+    for token in _TOKEN.finditer(content, at):
+        text, escaped = token[0], token[1]
+        if text == ",":
+            return Wild(tuple(parts)), token.start()
+        if text.isspace():
+            blanks += text if parts != [""] else ""
             continue
         parts[-1] += blanks
         blanks = ""
-        if letter == "\\":
-            letter = content[at : at + 1]
-            if letter not in ("*", ",", "\\"):
-                raise ValueError(f"a backslash stands only before *, a comma or a backslash, at character {at}")
-            at += 1
-        elif letter == "*":
+        if escaped is not None and escaped not in ("*", ",", "\\"):
+            raise ValueError(
+                f"a backslash stands only before *, a comma or a backslash, at character {token.start() + 1}"
+            )
+        if text == "*":
             parts.append("")
-            continue
-        parts[-1] += letter
-    return Wild(tuple(parts)), at
+        else:
+            parts[-1] += escaped or text
+    return Wild(tuple(parts)), len(content)
 
 
 def written(value: object) -> str | None:

@@ -6,8 +6,9 @@ from contextlib import contextmanager, suppress
 from json import dumps, loads
 from pathlib import Path
 from stat import S_ISREG, S_IWOTH
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
+from callgate.formats.jsonable import from_json
 from callgate.host.files import make_folders, sync_folder, write_new
 from callgate.words.errors import UsageError
 
@@ -16,6 +17,8 @@ try:
 except ImportError:  # Windows: two programs that write at once may lose one of two answers there
     fcntl = None
 
+T = TypeVar("T")
+VERSION = 1
 LARGEST = 16 * 1024 * 1024
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -46,6 +49,20 @@ def read_record(file: Path) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise Damaged("is not an object")
     return cast(dict[str, Any], value)
+
+
+def read_noun(file: Path, kind: type[T]) -> T | None:
+    """The record as a noun with a field ``version``, which must be VERSION; None when there is no such file."""
+    data = read_record(file)
+    if data is None:
+        return None
+    try:
+        found = from_json(kind, data)
+    except UsageError as error:
+        raise Damaged(f"is damaged: {error}") from None
+    if data["version"] != VERSION:
+        raise Damaged("is of another version")
+    return found
 
 
 def write_record(file: Path, value: dict[str, Any]) -> None:

@@ -13,15 +13,14 @@ from pathlib import Path
 from time import time
 from typing import Literal
 
-from callgate.formats.jsonable import from_json, to_json
+from callgate.formats.jsonable import to_json
 from callgate.policy.entries import SettingsFault
-from callgate.policy.json_store import Damaged, one_at_a_time, read_record, write_record
+from callgate.policy.json_store import VERSION, Damaged, one_at_a_time, read_noun, write_record
 from callgate.words.decisions import ApprovalPolicy, Origin
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
 KeptScope = Literal["user", "project"]
-_VERSION = 1
 
 
 @noun
@@ -116,15 +115,9 @@ class Memory:
             raise UsageError(f"{self._files[scope]} {error}: mend it, or remove it") from None
 
     def _read(self, scope: KeptScope) -> list[Remembered]:
-        data = read_record(self._files[scope])
-        if data is None:
+        kept = read_noun(self._files[scope], _Kept)
+        if kept is None:
             return []
-        try:
-            kept = from_json(_Kept, data)
-        except UsageError as error:
-            raise Damaged(f"is damaged: {error}") from None
-        if kept.version != _VERSION:
-            raise Damaged("is of another version")
         if scope == "project" and kept.root != self._root:
             raise Damaged("is about another folder")
         return [self._remembered(each, scope) for each in kept.policies]
@@ -137,7 +130,7 @@ class Memory:
     def _write(self, scope: KeptScope, remembered: Iterable[Remembered]) -> None:
         root = self._root if scope == "project" else ""
         entries = tuple(_Entry(each.id, each.policy) for each in remembered)
-        write_record(self._files[scope], to_json(_Kept(_VERSION, root, entries)))
+        write_record(self._files[scope], to_json(_Kept(VERSION, root, entries)))
 
     def _is_over(self, policy: ApprovalPolicy) -> bool:
         return policy.expires_at is not None and policy.expires_at <= self._clock()

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 from callgate.host.paths import same_name
 from callgate.words.noun import noun
@@ -160,19 +161,11 @@ def _split(rest: str, start: int) -> list[tuple[int, str]]:
     return found
 
 
-@noun
-class _Piece:
-    """``text`` stands for itself; ``any`` and ``one`` are the stars and question marks of a name; ``of`` is one of the
-    ``ranges``, or ``none`` of them; ``depth`` is any number of folders."""
-
-    kind: str
-    text: str = ""
-    ranges: tuple[tuple[str, str], ...] = ()
-
-
-_ANY_DEPTH = _Piece("depth")
-_ANY = _Piece("any")
-_ONE = _Piece("one")
+_Piece = tuple[Literal["text", "expression", "any", "depth"], str]
+"""Text that stands for itself, a regular expression for one character, a star in a name, or any number of folders."""
+_ANY_DEPTH: _Piece = ("depth", "")
+_ANY: _Piece = ("any", "")
+_ONE: _Piece = ("expression", "[^/]")
 
 
 def _pieces(start: int, part: str) -> list[_Piece]:
@@ -199,22 +192,19 @@ def _pieces(start: int, part: str) -> list[_Piece]:
                     raise ValueError(f"\\ at character {start + at} stands before nothing: write \\\\ for itself")
                 character = part[at]
                 at += 1
-            if found and found[-1].kind == "text":
-                character = found.pop().text + character
-            found.append(_Piece("text", character))
+            if found and found[-1][0] == "text":
+                character = found.pop()[1] + character
+            found.append(("text", character))
     return found
 
 
 def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
-    """The ranges between brackets, and the position after them. ``at`` is the position after the first."""
+    """The characters between brackets, and the position after them. ``at`` is the position after the first."""
     opened = f"[ at character {start + at}"
-    kind = "of"
-    if part[at : at + 1] in ("!", "^"):
-        kind, at = "none", at + 1
-    ranges: list[tuple[str, str]] = []
-    first = True
-    while at < len(part) and (first or part[at] != "]"):
-        first = False
+    negated = part[at : at + 1] in ("!", "^")
+    at = first = at + negated
+    ranges = ""
+    while at < len(part) and (at == first or part[at] != "]"):
         if part.startswith("[:", at):
             raise ValueError(f"{opened} holds a named class, which is not known here: write the characters, as [a-z]")
         low, at = _single(part, at)
@@ -223,10 +213,10 @@ def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
             high, at = _single(part, at + 1)
         if high < low:
             raise ValueError(f"{opened} holds {low}-{high}, which is no range: write {high}-{low}")
-        ranges.append((low, high))
+        ranges += f"{re.escape(low)}-{re.escape(high)}"
     if at >= len(part):
         raise ValueError(f"{opened} is not closed before the next /: write \\[ for the character itself")
-    return _Piece(kind, ranges=tuple(ranges)), at + 1
+    return ("expression", f"[^/{ranges}]" if negated else f"(?!/)[{ranges}]"), at + 1
 
 
 def _single(part: str, at: int) -> tuple[str, int]:
@@ -244,9 +234,9 @@ def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tu
     lead when the rule is loaded. A rule on /etc/x also means the target where /etc is a link."""
     literal: list[str] = []
     for part in pieces:
-        if len(part) != 1 or part[0].kind != "text":
+        if len(part) != 1 or part[0][0] != "text":
             break
-        literal.append(part[0].text)
+        literal.append(part[0][1])
     whole = [*before, *literal]
     real = _names(os.path.realpath("/" + "/".join(whole)).replace(os.sep, "/"))
     return [(before, 0)] if real == whole else [(before, 0), (real, len(literal))]
@@ -270,21 +260,14 @@ def _compiled(
 def _name_expression(part: Sequence[_Piece], fold: Callable[[str], str]) -> str:
     """One name. Between two stars the first fit is taken for good; after the last one the end of the name decides."""
     runs = [""]
-    for number, piece in enumerate(part):
-        if piece.kind == "any":
+    for number, (kind, text) in enumerate(part, start=1):
+        if kind == "any":
             runs.append("")
-        else:
-            ends = number + 1 == len(part)  # elsewhere than at the end of a name dots and blanks always count
-            runs[-1] += _expression(piece, _letters if fold is loose_name and not ends else fold)
+        elif kind == "expression":
+            runs[-1] += text
+        else:  # elsewhere than at the end of a name dots and blanks always count
+            spelled = _letters if fold is loose_name and number < len(part) else fold
+            runs[-1] += re.escape(spelled(text))
     middle = "".join(f"(?>[^/]*?{run})" for run in runs[1:-1])
     last = f"[^/]*{runs[-1]}" if len(runs) > 1 else ""
     return runs[0] + middle + last + _BOUNDARY
-
-
-def _expression(piece: _Piece, fold: Callable[[str], str]) -> str:
-    if piece.kind == "text":
-        return re.escape(fold(piece.text))
-    if piece.kind == "one":
-        return "[^/]"
-    ranges = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in piece.ranges)
-    return f"[^/{ranges}]" if piece.kind == "none" else f"(?!/)[{ranges}]"

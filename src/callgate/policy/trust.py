@@ -14,15 +14,14 @@ from hashlib import sha256
 from pathlib import Path
 from time import time
 
-from callgate.formats.jsonable import from_json, to_sparse
+from callgate.formats.jsonable import to_sparse
 from callgate.policy.fingerprint import Fingerprint, Seen, fingerprint
-from callgate.policy.json_store import Damaged, read_record, write_record
+from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
 from callgate.policy.settings import Settings
 from callgate.policy.shorten import brief
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 
-_VERSION = 1
 _COMPARED_LINES = 1_000
 _DIFF_LINES = 200
 _DIFF_CHARS = 20_000
@@ -102,7 +101,7 @@ class Trust:
     def _compared(self, root: Path, found: Fingerprint) -> TrustState:
         file = self._file(root)
         try:
-            record = self._record(file)
+            record = read_noun(file, _Record)
         except Damaged as error:
             return Untrusted(f"the record of what you trust there, {file}, {error}")
         if record is None:
@@ -121,7 +120,7 @@ class Trust:
             return Untrusted("there is nothing in this folder to trust")
         if fingerprint(root).digest != shown.digest:
             return Untrusted("it changed since it was shown: look again")
-        record = _Record(_VERSION, os.path.realpath(root), self._clock(), shown.files)
+        record = _Record(VERSION, os.path.realpath(root), self._clock(), shown.files)
         write_record(self._file(root), to_sparse(record))
         return Trusted(record.at)
 
@@ -141,7 +140,7 @@ class Trust:
         found: list[TrustedFolder] = []
         for file in self._folder.glob("*.json"):
             try:
-                record = self._record(file)
+                record = read_noun(file, _Record)
                 found += [TrustedFolder(record.root, record.at, len(record.files))] if record else []
             except Damaged as error:
                 found.append(TrustedFolder(str(file), problem=f"it {error}"))
@@ -149,18 +148,6 @@ class Trust:
 
     def _file(self, root: Path) -> Path:
         return self._folder / f"{sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]}.json"
-
-    def _record(self, file: Path) -> "_Record | None":
-        data = read_record(file)
-        if data is None:
-            return None
-        try:
-            record = from_json(_Record, data)
-        except UsageError as error:
-            raise Damaged(f"is damaged: {error}") from None
-        if record.version != _VERSION:
-            raise Damaged("is of another version")
-        return record
 
 
 @noun
