@@ -2,12 +2,13 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session, Store, tool
+from callgate import Continue, Prompt, Session, Store, tool
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.host.applying import apply_changes
@@ -18,7 +19,7 @@ from callgate.words.events import CallSettled, InputRefused, Noted
 from callgate.words.inputs import Undo
 from callgate.words.traits import writes
 from tests.crash.dying import dies_after
-from tests.flows.keep import run
+from tests.flows.keep import results, run
 
 
 class Desk:
@@ -176,6 +177,31 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         assert told == ["write a was cut short when a program ended; it is finished now"]
         assert desk.files() == {"a": "1"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
+
+    run(main())
+
+
+def test_the_model_reads_that_the_files_of_a_call_are_changed_although_its_end_is_not_known(desk: Desk) -> None:
+    async def main() -> None:
+        copy = desk.root.parent / "as a kill left it"
+
+        @tool(locks=writes("a"), preview=lambda: ChangeSet("write a", (FileChange("a", None, b"1"),)))
+        def put() -> None:
+            """Write a file."""
+            shutil.copytree(desk.root.parent / "data", copy)
+
+        model = ScriptedModel(turn(call("put")), turn(say("done")))
+        async with Session(
+            model, [put], journal=await desk.store.create(), root=desk.root, mode="bypass", rerun_safe=False
+        ) as session:
+            await session.send(Prompt("go"))
+        model = ScriptedModel(turn(say("done")))
+        journal = await Store(desk.root, copy).open()
+        async with Session(model, [put], journal=journal, root=desk.root, mode="bypass") as session:
+            await session.send(Continue())
+            told = list(results(session.messages).values())
+        known = "The change of files that it showed is applied, all of it."
+        assert told == [f"Outcome unknown: it had started when the program ended. {known} Check before repeating it."]
 
     run(main())
 

@@ -105,8 +105,9 @@ def failed(message: str, effects: Effects) -> Result:
     return Result.failed("tool_error", message, effects=_after(effects))
 
 
-def outcome_unknown(effects: Effects) -> Result:
-    text = "Outcome unknown: it had started when the program ended. Check before repeating it."
+def outcome_unknown(effects: Effects, files: str = "") -> Result:
+    """``files``: a sentence about the files that it was changing, where that is known."""
+    text = f"Outcome unknown: it had started when the program ended.{files} Check before repeating it."
     return Result.failed("outcome_unknown", text, effects=_after(effects), started=True)
 
 

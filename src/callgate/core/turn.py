@@ -75,6 +75,8 @@ class Equipment:
     """The record outlives the program: what is not done when it ends can be left open there."""
     staging: Staging | None = None
     """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
+    file_outcome: Callable[[str], str] | None = None
+    """After a crash: a sentence about the files that the call of this change id was changing."""
 
 
 class Turn:
@@ -330,7 +332,11 @@ class Turn:
         if call.status is Status.EXECUTING:
             effects = self._effects(call)
             may_repeat = self._kit.rerun_safe and effects != "mutating" and ledger.whole and as_decided
-            return None if may_repeat and call.id not in ledger.inherited else outcomes.outcome_unknown(effects)
+            if may_repeat and call.id not in ledger.inherited:
+                return None
+            told = self._kit.file_outcome
+            files = "" if told is None else told(f"{self._message_id}/{call.id}")
+            return outcomes.outcome_unknown(effects, files)
         if call.id in ledger.inherited:
             return outcomes.left_behind()
         if ledger.open_message is None:

@@ -25,7 +25,7 @@ class Work:
     work."""
 
     def __init__(self, parts: SessionParts, history: HistoryEdits, changes: WorkspaceChanges) -> None:
-        self._equipment = parts.equipment
+        self._equipment = replace(parts.equipment, file_outcome=changes.file_outcome)
         self._record = parts.equipment.record
         self._now = parts.equipment.host.clock.now
         self._limits = parts.limits

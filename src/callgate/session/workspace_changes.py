@@ -1,5 +1,6 @@
 """Changes to the workspace: recovery of a change that a crash cut short, and undo."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from callgate.changes import UNDO, kept_changes
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 _NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
 
+_OUTCOMES = {
+    "applied": " The change of files that it showed is applied, all of it.",
+    "discarded": " No file of the change that it showed is changed.",
+}
+
 
 class WorkspaceChanges:
     """``stack`` holds the pending actions."""
@@ -28,12 +34,20 @@ class WorkspaceChanges:
         self._stack = stack
         self._said: set[str] = set()
         self._untold: list[tuple[Kept, list[str]]] | None = None
+        self._states: dict[str, str] = {}
 
     async def recover(self) -> None:
         """Finishes or undoes a change that was being applied when a program died, brings the pending actions in line
         with it, and tells the model of undos that it was not told of. Called before any other work."""
         await self._stack.reconcile(again=await self._recover())
+        if self._host is not None and self._record.ledger.open_turn is not None:
+            with suppress(OSError):
+                self._states = {kept.id: kept.state for kept in await self._host.changes()}
         await self._tell()
+
+    def file_outcome(self, change: str) -> str:
+        """A sentence for the model about a change that a call was making when a program died."""
+        return _OUTCOMES.get(self._states.get(change, ""), "")
 
     async def _recover(self) -> bool:
         """True if something may have been recovered."""
