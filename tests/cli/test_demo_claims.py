@@ -11,15 +11,15 @@ import pytest
 
 from callgate import Event, QuestionAsked
 from callgate.cli.demo import PLAYS, killed, rewrite, streaming
-from callgate.cli.demo.record import Record, facts, title_of
+from callgate.cli.demo.record import PlayRecord, facts, title_of
 from callgate.cli.demo.shop import FILES, Shop, make_files
-from callgate.cli.demo.stage import Play, Stage
-from callgate.cli.demo.view import View
+from callgate.cli.demo.stage import Play, PlayStage
+from callgate.cli.demo.view import PlayView
 from callgate.words.events import CallDecided, CallSettled, CallStarted, Noted, TurnEnded
 
 
-async def perform(play: Play, out: StringIO) -> Record:
-    stage = Stage(Shop(20), Record(), View(out, "plain"))
+async def perform(play: Play, out: StringIO) -> PlayRecord:
+    stage = PlayStage(Shop(20), PlayRecord(), PlayView(out, "plain"))
     stage.view.opened(play.prompt, play.titles)
     await play.perform(stage)
     return stage.record
@@ -31,7 +31,7 @@ def shown() -> StringIO:
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory, shown: StringIO) -> dict[str, Record]:
+def records(tmp_path_factory: pytest.TempPathFactory, shown: StringIO) -> dict[str, PlayRecord]:
     """All plays, one after the other in one folder as in the demo."""
     folder = tmp_path_factory.mktemp("demo") / "shop"
     folder.mkdir()
@@ -42,17 +42,17 @@ def records(tmp_path_factory: pytest.TempPathFactory, shown: StringIO) -> dict[s
         return {play.prompt: asyncio.run(perform(play, shown)) for play in PLAYS}
 
 
-def broken(play: Play, record: Record) -> list[str]:
+def broken(play: Play, record: PlayRecord) -> list[str]:
     return [fact.claim for fact in facts(play.claims, record) if not fact.holds]
 
 
-def test_all_claims_hold_for_the_plays_and_none_for_a_record_without_events(records: dict[str, Record]) -> None:
+def test_all_claims_hold_for_the_plays_and_none_for_a_record_without_events(records: dict[str, PlayRecord]) -> None:
     assert [broken(play, records[play.prompt]) for play in PLAYS] == [[], [], []]
     assert sum(len(play.claims) for play in PLAYS) == 23
-    assert [broken(play, Record()) for play in PLAYS] == [[claim for claim, _ in play.claims] for play in PLAYS]
+    assert [broken(play, PlayRecord()) for play in PLAYS] == [[claim for claim, _ in play.claims] for play in PLAYS]
 
 
-def test_lines_show_the_text_the_calls_the_diffs_and_the_kills(records: dict[str, Record], shown: StringIO) -> None:
+def test_lines_show_the_text_the_calls_the_diffs_and_the_kills(records: dict[str, PlayRecord], shown: StringIO) -> None:
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= 100
     wanted = (
@@ -74,16 +74,16 @@ def test_lines_show_the_text_the_calls_the_diffs_and_the_kills(records: dict[str
     assert any(line.endswith("upload prices.py         started, attempt 2") for line in lines)
 
 
-Spoil = Callable[[Record], Record]
+Spoil = Callable[[PlayRecord], PlayRecord]
 
 
-def at(record: Record, kind: type[object], title: str, turn: int | None = None) -> int:
+def at(record: PlayRecord, kind: type[object], title: str, turn: int | None = None) -> int:
     """The position of the first event of that type about a call."""
     return next(record.first(kind, call) for call in record.calls(turn) if title_of(call) == title)
 
 
-def moved(kind: type[object], title: str, turn: int, before: Callable[[Record], int]) -> Spoil:
-    def spoil(record: Record) -> Record:
+def moved(kind: type[object], title: str, turn: int, before: Callable[[PlayRecord], int]) -> Spoil:
+    def spoil(record: PlayRecord) -> PlayRecord:
         events, target = list(record.events), before(record)
         events.insert(target, events.pop(at(record, kind, title, turn)))
         return replace(record, events=events)
@@ -155,7 +155,7 @@ SPOILED: tuple[tuple[Play, str, Spoil], ...] = (
 )
 
 
-def test_a_claim_fails_alone_where_its_events_or_files_say_otherwise(records: dict[str, Record]) -> None:
+def test_a_claim_fails_alone_where_its_events_or_files_say_otherwise(records: dict[str, PlayRecord]) -> None:
     wrong: list[str] = []
     for row, (play, claim, spoil) in enumerate(SPOILED):
         found = broken(play, spoil(records[play.prompt]))

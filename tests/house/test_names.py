@@ -6,17 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.tree import PACKAGE, dotted, parsed, python_files, shown
+from tests.house.tree import dotted, parsed, python_files, shown
 
-# Public class names that still stand for two things. A name leaves this list with its second class; none may come.
-STILL_SHARED = """
-    Call Draft Entry Given Line Record Rule Stage View
-"""
-# Files that still build a wide noun without naming its fields.
-STILL_POSITIONAL = """
-    admin/changes/__init__.py host/paths.py
-    transcript/codec.py transcript/verify.py
-"""
 MANY_FIELDS = 5
 RIDDLES = ("What", "Whether", "Who", "Whoever", "Which", "How", "Where", "Why", "When")
 
@@ -37,7 +28,7 @@ def homes() -> dict[str, list[str]]:
 
 def test_no_two_public_classes_have_one_name() -> None:
     shared = {name: files for name, files in homes().items() if len(files) > 1}
-    new = [f"{name}: {', '.join(files)}" for name, files in sorted(shared.items()) if name not in STILL_SHARED.split()]
+    new = [f"{name}: {', '.join(files)}" for name, files in sorted(shared.items())]
     assert not new, "one name for two classes:\n" + "\n".join(new)
 
 
@@ -59,7 +50,6 @@ def test_a_noun_of_many_fields_is_built_with_keywords() -> None:
         for path in files
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and dotted(node.func) in wide and len(node.args) > MANY_FIELDS
-        if path.relative_to(PACKAGE).as_posix() not in STILL_POSITIONAL.split()
     ]
     assert not found, "name the arguments:\n" + "\n".join(found)
 

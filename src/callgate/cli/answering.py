@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError, Namespace
 from difflib import get_close_matches
 from typing import Any, NoReturn, cast
 
-from callgate.cli.parsing import DATA_FOLDER, Group, Parser, count, one_of
+from callgate.cli.parsing import DATA_FOLDER, CommandParser, Group, count, one_of
 
 ANSWERS = ("yes", "no", "always")
 
@@ -55,7 +55,7 @@ def add_answer(commands: Group) -> None:
     parser.add_argument("--json", action="store_true", help="lines of JSON, and nothing else; nothing is cut there")
 
 
-def check_answer(parser: Parser, options: Namespace) -> None:
+def check_answer(parser: CommandParser, options: Namespace) -> None:
     """Checks combinations of words, which no single word's parser can see."""
     if options.call in ANSWERS and options.answer is None:
         options.call, options.answer = None, options.call

@@ -10,7 +10,7 @@ from typing import Literal
 from callgate._version import __version__
 from callgate.cli.answering import add_answer, check_answer
 from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
-from callgate.cli.parsing import USAGE, Group, Parser
+from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
 from callgate.cli.session.arguments import add_audit, add_session
@@ -21,16 +21,16 @@ Form = Literal["color", "plain", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParsedCommand:
     """A command such as ``session list``, and its options, checked."""
 
     command: str
     options: Namespace
 
 
-def read_arguments(words: list[str]) -> Given | int:
+def read_arguments(words: list[str]) -> ParsedCommand | int:
     """The command that was asked for, or the exit code when there is nothing left to do."""
-    parser = Parser(
+    parser = CommandParser(
         "callgate",
         description="The gate between a model and its tools.",
         epilog="exit codes: 0 done, 1 failed, 2 usage, 130 interrupted",
@@ -59,7 +59,7 @@ def read_arguments(words: list[str]) -> Given | int:
             own.print_help(sys.stderr)
             return USAGE
         _check(path, own, options)
-        return Given(path, options)
+        return ParsedCommand(path, options)
     except SystemExit as end:
         return int(end.code or 0)
 
@@ -94,7 +94,7 @@ def _add_tools(commands: Group) -> None:
     validate.add_argument("file", metavar="FILE", nargs="?", help="where to read from (default: standard input)")
 
 
-def _check(path: str, parser: Parser, options: Namespace) -> None:
+def _check(path: str, parser: CommandParser, options: Namespace) -> None:
     """Checks combinations of options, which no single option's parser can see."""
     if path == "demo":
         options.speed = _speed(parser, options.speed)
@@ -115,7 +115,7 @@ def _check(path: str, parser: Parser, options: Namespace) -> None:
         parser.error("--force is about a file: say which with --output")
 
 
-def _speed(parser: Parser, given: str | None) -> float:
+def _speed(parser: CommandParser, given: str | None) -> float:
     name, text = ("--speed", given) if given is not None else ("CALLGATE_DEMO_SPEED", _from_environment())
     try:
         speed = float(text)

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from difflib import get_close_matches
 
-from callgate.cli.parsing import DATA_FOLDER, Group, Parser, count, one_of
+from callgate.cli.parsing import DATA_FOLDER, CommandParser, Group, count, one_of
 
 _SHOW = "show"
 _WHICH = (
@@ -32,7 +32,7 @@ def add_changes(commands: Group) -> None:
     )
 
 
-def check_changes(parser: Parser, options: Namespace) -> None:
+def check_changes(parser: CommandParser, options: Namespace) -> None:
     """Gives ``number`` (None for a list) and ``which``, out of the words."""
     words: list[str] = options.words
     shows = bool(words) and words[0] == _SHOW
@@ -50,7 +50,7 @@ def check_changes(parser: Parser, options: Namespace) -> None:
         parser.error("--json is for the list; --patch prints the diff for a program")
 
 
-def _number(parser: Parser, words: list[str]) -> int:
+def _number(parser: CommandParser, words: list[str]) -> int:
     if len(words) < 2:
         parser.error("say which: show NUMBER, as `callgate changes` lists them")
     try:
@@ -85,7 +85,7 @@ def add_undo(commands: Group) -> None:
     parser.add_argument("--json", action="store_true", help="one line of JSON, and nothing else")
 
 
-def check_undo(parser: Parser, options: Namespace) -> None:
+def check_undo(parser: CommandParser, options: Namespace) -> None:
     if options.scope and options.change:
         parser.error("say a scope, or --change")
     if options.yes or options.dry_run:

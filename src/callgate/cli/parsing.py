@@ -13,7 +13,7 @@ USAGE = 2
 DATA_FOLDER = "Sessions are kept in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """One command, or a group of commands."""
 
     def error(self, message: str) -> NoReturn:
@@ -27,14 +27,14 @@ class Parser(argparse.ArgumentParser):
 class Group:
     """Commands of one name: ``commands`` holds parsers and further groups by their word."""
 
-    def __init__(self, parser: Parser, *, dest: str) -> None:
+    def __init__(self, parser: CommandParser, *, dest: str) -> None:
         self.parser = parser
-        self.commands: dict[str, Parser | Group] = {}
-        self._common = Parser(add_help=False)
+        self.commands: dict[str, CommandParser | Group] = {}
+        self._common = CommandParser(add_help=False)
         self._common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
         self._parsers = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands")
 
-    def command(self, name: str, what: str, description: str, *, more: str = "") -> Parser:
+    def command(self, name: str, what: str, description: str, *, more: str = "") -> CommandParser:
         """A new command; ``what`` is its line in the help of the group, ``more`` stands below its own."""
         made = self._new(name, what, description, more)
         self.commands[name] = made
@@ -45,7 +45,7 @@ class Group:
         self.commands[name] = made
         return made
 
-    def find(self, words: Sequence[str]) -> "tuple[str, Parser | Group]":
+    def find(self, words: Sequence[str]) -> "tuple[str, CommandParser | Group]":
         """The command that these words lead to, or the group where they end or something else than a word begins. A
         misspelt command ends the program."""
         at, path = self, ""
@@ -60,12 +60,12 @@ class Group:
                 hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(at.commands)}"
                 at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{hint}\n")
             path = f"{path} {word}".strip()
-            if isinstance(found, Parser):
+            if isinstance(found, CommandParser):
                 return path, found
             at = found
         return path, at
 
-    def _new(self, name: str, what: str, description: str, more: str) -> Parser:
+    def _new(self, name: str, what: str, description: str, more: str) -> CommandParser:
         return self._parsers.add_parser(
             name,
             help=what,

@@ -61,7 +61,7 @@ class Resolver:
         walk = self.walk(path)
         inside = all(map(self.holds, walk.hops))
         fault = walk.fault or oddity(path)
-        return Place(path, walk.hops, walk.resolved, inside, walk.kind, fault, self.folds)
+        return Place(path, walk.hops, walk.resolved, inside=inside, kind=walk.kind, fault=fault, folds=self.folds)
 
     def normal(self, path: str) -> str:
         """The one spelling of a place: equal places compare equal."""

@@ -133,8 +133,8 @@ def _changed(changes: ChangeSet) -> tuple[ChangedFile, ...]:
 
 
 def _row(found: FileDiff) -> ChangedFile:
-    change = found.change
-    return ChangedFile(change.path, change.source, found.kind, found.shown, found.added, found.removed)
+    change, added, removed = found.change, found.added, found.removed
+    return ChangedFile(change.path, change.source, found.kind, shown=found.shown, added=added, removed=removed)
 
 
 def _no_such(past: SessionChanges, number: int) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from callgate import CallgateError
 from callgate.cli.arguments import Form
 from callgate.cli.demo import killed, rewrite, streaming
-from callgate.cli.demo.record import Fact, Record, facts
+from callgate.cli.demo.record import Fact, PlayRecord, facts
 from callgate.cli.demo.shop import Shop, make_files
-from callgate.cli.demo.stage import Stage
-from callgate.cli.demo.view import View
+from callgate.cli.demo.stage import PlayStage
+from callgate.cli.demo.view import PlayView
 from callgate.cli.session.output import out
 
 _INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
@@ -28,7 +28,7 @@ def demo(speed: float, form: Form) -> int:
         with chdir(shop):
             make_files()
             try:
-                found = asyncio.run(_perform(speed, View(out(), form)))
+                found = asyncio.run(_perform(speed, PlayView(out(), form)))
             except asyncio.CancelledError:
                 return 128 + signal.SIGTERM
             except TimeoutError:
@@ -39,7 +39,7 @@ def demo(speed: float, form: Form) -> int:
     return 1 if broken else 0
 
 
-async def _perform(speed: float, view: View) -> list[Fact]:
+async def _perform(speed: float, view: PlayView) -> list[Fact]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows
@@ -48,9 +48,9 @@ async def _perform(speed: float, view: View) -> list[Fact]:
     view.say(f"callgate demo: {_INTRO}", "dim", indent=0)
     async with asyncio.timeout(70 + 35 / speed):
         for play in PLAYS:
-            record = Record()
+            record = PlayRecord()
             view.opened(play.prompt, play.titles)
-            await play.perform(Stage(Shop(speed), record, view))
+            await play.perform(PlayStage(Shop(speed), record, view))
             found += facts(play.claims, record)
             events += len(record.events)
     view.facts(found, events)

@@ -4,9 +4,9 @@ import asyncio
 from asyncio.subprocess import Process
 
 from callgate import Continue, QuestionAsked, Session
-from callgate.cli.demo.record import Record, title_of
+from callgate.cli.demo.record import PlayRecord, title_of
 from callgate.cli.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
-from callgate.cli.demo.stage import KILLED, Play, Stage
+from callgate.cli.demo.stage import KILLED, Play, PlayStage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Passing, QuestionAnswered
 from callgate.words.limits import ExecutorSettings
@@ -32,7 +32,7 @@ def first_model(speed: float) -> ScriptedModel:
     )
 
 
-async def _perform(stage: Stage) -> None:
+async def _perform(stage: PlayStage) -> None:
     async def kill(process: Process) -> None:
         stage.view.say("The log is on disk. Now SIGKILL.")
         await stage.shop.spend(0.4)
@@ -54,13 +54,13 @@ async def _perform(stage: Stage) -> None:
     stage.keep_files("end")
 
 
-def _counts(record: Record, kind: type[object], call: CallArrived) -> tuple[int, int]:
+def _counts(record: PlayRecord, kind: type[object], call: CallArrived) -> tuple[int, int]:
     """The number of events of a type about a call: in the first process, and in the second."""
-    every, before = record.of(kind, call), Record(record.events[: record.before_kill]).of(kind, call)
+    every, before = record.of(kind, call), PlayRecord(record.events[: record.before_kill]).of(kind, call)
     return len(before), len(every) - len(before)
 
 
-def _as_it_was_left(record: Record) -> tuple[bool, str]:
+def _as_it_was_left(record: PlayRecord) -> tuple[bool, str]:
     names: dict[type[object], str] = {CallSettled: "finished", CallStarted: "in the middle", QuestionAsked: "asked"}
     states = [next(names[kind] for kind in names if _counts(record, kind, call)[0]) for call in record.calls()]
     found = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
@@ -68,24 +68,24 @@ def _as_it_was_left(record: Record) -> tuple[bool, str]:
     return holds, f"the process ended with {record.exit_codes[0]}; calls: {found}; opened again it was {record.status}"
 
 
-def _acknowledged(record: Record) -> tuple[bool, str]:
+def _acknowledged(record: PlayRecord) -> tuple[bool, str]:
     told = [event for event in record.events[: record.before_kill] if not isinstance(event, Passing)]
     found = sum(event in record.log for event in told)
     return bool(told) and found == len(told), f"{len(told)} events were told before the kill, {found} are in the log"
 
 
-def _intact(record: Record) -> tuple[bool, str]:
+def _intact(record: PlayRecord) -> tuple[bool, str]:
     return bool(record.log) and not record.damages, f"{len(record.log)} events, {record.damages or 'none'} damaged"
 
 
-def _finished(record: Record) -> tuple[bool, str]:
+def _finished(record: PlayRecord) -> tuple[bool, str]:
     calls, sent = record.calls()[:2], dict(record.sent)
     again = sum(_counts(record, CallStarted, call)[1] for call in calls)
     same = [title_of(call) for call in calls if sent[call.call_id] == record.result(call).text]
     return len(same) == 2 and not again, f"{' and '.join(same) or 'none'} as before, {again or 'none'} run again"
 
 
-def _not_repeated(record: Record) -> tuple[bool, str]:
+def _not_repeated(record: PlayRecord) -> tuple[bool, str]:
     deploy, lines = record.calls()[2], record.files["end"][DEPLOYED].count(b"\n")
     told, _, _ = dict(record.sent)[deploy.call_id].partition(":")
     once = lines == 1 and _counts(record, CallStarted, deploy) == (1, 0)
@@ -93,14 +93,14 @@ def _not_repeated(record: Record) -> tuple[bool, str]:
     return holds, f"{DEPLOYED} has {lines} line{'s' * (lines != 1)}; the model was told: {told}"
 
 
-def _same_key(record: Record) -> tuple[bool, str]:
+def _same_key(record: PlayRecord) -> tuple[bool, str]:
     upload = record.calls()[3]
     ((key, lines),) = ((name, data) for name, data in record.files["end"].items() if name.startswith(UPLOADS))
     twice = lines == b"attempt 1\nattempt 2\n" and _counts(record, CallStarted, upload) == (1, 1)
     return twice and record.result(upload).code == "ok", f"{lines.count(b'attempt')} attempts, one file: {key}"
 
 
-def _asked_again(record: Record) -> tuple[bool, str]:
+def _asked_again(record: PlayRecord) -> tuple[bool, str]:
     edit = record.calls()[4]
     (_, before), (_, again) = record.of(QuestionAsked, edit)
     assert again.question.preview is not None
@@ -112,7 +112,7 @@ def _asked_again(record: Record) -> tuple[bool, str]:
     return holds, f"{title_of(edit)}: asked in both processes, answered once, run once"
 
 
-def _one_result(record: Record) -> tuple[bool, str]:
+def _one_result(record: PlayRecord) -> tuple[bool, str]:
     calls, sent = [call.call_id for call in record.calls()], [call_id for call_id, _ in record.sent]
     order = "in order" if sent == calls else "not in order"
     return len(calls) == 5 and sent == calls, f"{len(calls)} calls, {len(sent)} results sent to the model, {order}"

@@ -12,7 +12,7 @@ E = TypeVar("E")
 
 
 @dataclass(slots=True)
-class Record:
+class PlayRecord:
     """``files`` is the content of the folder at named moments; ``exit_codes`` those of the processes that were started;
     ``before_kill`` the number of events of the first process; ``status`` that of the session when it was opened again;
     ``sent`` the id and text of each result that its model received; ``log`` and ``damages`` the events and the number
@@ -70,7 +70,7 @@ def title_of(call: CallArrived) -> str:
     return f"{call.name} {next(texts, call.raw_arguments or '')}".rstrip()
 
 
-Claim = tuple[str, Callable[[Record], tuple[bool, str]]]
+Claim = tuple[str, Callable[[PlayRecord], tuple[bool, str]]]
 """A sentence, and the function that computes from a record if it holds, with the figures."""
 
 
@@ -83,7 +83,7 @@ class Fact:
     detail: str
 
 
-def facts(claims: Sequence[Claim], record: Record) -> Iterator[Fact]:
+def facts(claims: Sequence[Claim], record: PlayRecord) -> Iterator[Fact]:
     """Computes every claim. A claim whose events are not in the record does not hold."""
     for claim, compute in () if record.left_out else claims:
         try:

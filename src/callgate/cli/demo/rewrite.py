@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from callgate import Continue, Result, Session
-from callgate.cli.demo.record import Record
+from callgate.cli.demo.record import PlayRecord
 from callgate.cli.demo.shop import Files, add_line, rules, store
-from callgate.cli.demo.stage import KILLED, Play, Stage
+from callgate.cli.demo.stage import KILLED, Play, PlayStage
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import ActionResolved, ActionStaged, Noted
@@ -40,7 +40,7 @@ def first_model(speed: float) -> ScriptedModel:
     )
 
 
-async def _perform(stage: Stage) -> None:
+async def _perform(stage: PlayStage) -> None:
     if find_spec("ast_grep_py") is None:
         stage.record.left_out = "a package is not installed"
         stage.view.say(f"Left out: {stage.record.left_out}. This installs it:", "yellow")
@@ -75,17 +75,17 @@ def _renamed(files: Files) -> Files:
     return {**files, **{name: words.sub(lambda found: new[found[0]], files[name]) for name in TOUCHED}}
 
 
-def _results(record: Record, name: str) -> list[Result]:
+def _results(record: PlayRecord, name: str) -> list[Result]:
     return [record.result(call) for call in record.calls() if call.name == name]
 
 
-def _ends(record: Record) -> list[str]:
+def _ends(record: PlayRecord) -> list[str]:
     """The end of each staged action."""
     ends = {resolved.id: resolved.ended for _, resolved in record.of(ActionResolved)}
     return [ends[staged.action.id] for _, staged in record.of(ActionStaged)]
 
 
-def _previewed(record: Record) -> tuple[bool, str]:
+def _previewed(record: PlayRecord) -> tuple[bool, str]:
     preview = _results(record, "AstEdit")[0]
     before, after = record.files["before"], record.files["previewed"]
     (diff,) = (each.body for each in preview.display if each.kind == "diff")
@@ -94,7 +94,7 @@ def _previewed(record: Record) -> tuple[bool, str]:
     return holds and "+" in diff and len(record.of(ActionStaged)) == 2, detail
 
 
-def _refused(record: Record) -> tuple[bool, str]:
+def _refused(record: PlayRecord) -> tuple[bool, str]:
     refused, (first, again) = _results(record, "resolve")[0], _results(record, "AstEdit")
     named = refused.is_error and FOREIGN in refused.text and "colleague" in refused.text
     unwritten = again.details["replacements"] == first.details["replacements"]
@@ -102,7 +102,7 @@ def _refused(record: Record) -> tuple[bool, str]:
     return holds, f"nothing was written, and {FOREIGN} was named with what differs; discarded, previewed again"
 
 
-def _killed(record: Record) -> tuple[bool, str]:
+def _killed(record: PlayRecord) -> tuple[bool, str]:
     old, found = record.files["previewed"], record.files["killed"]
     new = _renamed(old)
     changed = [name for name in TOUCHED if found[name] == new[name]]
@@ -112,13 +112,13 @@ def _killed(record: Record) -> tuple[bool, str]:
     return holds, f"{shown}, and the process ended with {record.exit_codes[0]}"
 
 
-def _finished(record: Record) -> tuple[bool, str]:
+def _finished(record: PlayRecord) -> tuple[bool, str]:
     note, *_ = (noted.text for _, noted in record.of(Noted) if "cut short" in noted.text)
     whole = record.files["recovered"] == _renamed(record.files["previewed"])
     return whole and _ends(record)[1] == "applied", note
 
 
-def _taken_back(record: Record) -> tuple[bool, str]:
+def _taken_back(record: PlayRecord) -> tuple[bool, str]:
     same = record.files["reverted"] == record.files["previewed"]
     return same, f"byte for byte, the line of the colleague in {FOREIGN} included"
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from callgate import Answer, Event, Session
-from callgate.cli.demo.record import Claim, Record
+from callgate.cli.demo.record import Claim, PlayRecord
 from callgate.cli.demo.shop import Shop, end, files_now
-from callgate.cli.demo.view import View
+from callgate.cli.demo.view import PlayView
 from callgate.formats.jsonable import from_json
 from callgate.words.decisions import Confirmation
 from callgate.words.events import TurnEnded
@@ -24,12 +24,12 @@ KILLED = -9
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PlayStage:
     """One play at work: the folder, the record it fills, and the view that shows it."""
 
     shop: Shop
-    record: Record
-    view: View
+    record: PlayRecord
+    view: PlayView
 
     def hear(self, event: Event) -> None:
         """Records an event and shows it."""
@@ -92,4 +92,4 @@ class Play:
     prompt: str
     titles: Mapping[int, str]
     claims: Sequence[Claim]
-    perform: Callable[[Stage], Awaitable[None]]
+    perform: Callable[[PlayStage], Awaitable[None]]

@@ -1,9 +1,9 @@
 """The first play: one session of eight messages, from reads that overlap to a message that is cut off."""
 
 from callgate import Allow, Prompt, QuestionAsked, Session
-from callgate.cli.demo.record import Record, title_of
+from callgate.cli.demo.record import PlayRecord, title_of
 from callgate.cli.demo.shop import FIRST_READS, GUARDED, rules
-from callgate.cli.demo.stage import Play, Stage
+from callgate.cli.demo.stage import Play, PlayStage
 from callgate.testing import ScriptedModel, call, limit, open_call, pause, say, turn
 from callgate.testing.script import Step
 from callgate.words.events import (
@@ -51,13 +51,13 @@ def _model(speed: float) -> ScriptedModel:
     )
 
 
-async def _perform(stage: Stage) -> None:
+async def _perform(stage: PlayStage) -> None:
     async with Session(_model(stage.shop.speed), stage.shop.tools(), gate=rules()) as session:
         await stage.send(session, Prompt(PLAY.prompt))
     stage.record.exit_codes += [process.returncode for process in stage.shop.processes]
 
 
-def _overlapped(record: Record) -> tuple[bool, str]:
+def _overlapped(record: PlayRecord) -> tuple[bool, str]:
     reads, message = record.calls(1), record.message(1)
     starts = [record.first(CallStarted, each) for each in reads]
     end, ready = min((record.first(CallSettled, each), title_of(each)) for each in reads)
@@ -69,7 +69,7 @@ def _overlapped(record: Record) -> tuple[bool, str]:
     return holds, f"{detail}; {ready} was ready first"
 
 
-def _parallel(record: Record) -> tuple[bool, str]:
+def _parallel(record: PlayRecord) -> tuple[bool, str]:
     starts = [record.first(CallStarted, each) for each in record.calls(2)]
     end = min(record.first(CallSettled, each) for each in record.calls(2))
     changed = all(b"EUR" in record.files["turn 2"][name] for name in ("prices.py", "README.md"))
@@ -77,14 +77,14 @@ def _parallel(record: Record) -> tuple[bool, str]:
     return holds, f"both started after the end of the message and ran together for {record.time(max(starts), end)}"
 
 
-def _waited(record: Record) -> tuple[bool, str]:
+def _waited(record: PlayRecord) -> tuple[bool, str]:
     read, edit, other = record.calls(3)
     ended, started = record.first(CallSettled, read), record.first(CallStarted, edit)
     detail = f"it started {record.time(ended, started)} after that read ended; {title_of(other)} did not wait"
     return record.first(CallStarted, other) < ended < started, detail
 
 
-def _approved(record: Record) -> tuple[bool, str]:
+def _approved(record: PlayRecord) -> tuple[bool, str]:
     edit = record.calls(4)[0]
     ((asked, event),), answered = record.of(QuestionAsked, edit), record.first(QuestionAnswered, edit)
     assert event.question.preview is not None
@@ -98,7 +98,7 @@ def _approved(record: Record) -> tuple[bool, str]:
     )
 
 
-def _cascaded(record: Record) -> tuple[bool, str]:
+def _cascaded(record: PlayRecord) -> tuple[bool, str]:
     build, checks, edit = record.calls(5)
     gone = len(record.exit_codes) == 2 and None not in record.exit_codes
     stopped = bool(record.of(CallStarted, build)) and not record.of(CallStarted, edit)
@@ -108,7 +108,7 @@ def _cascaded(record: Record) -> tuple[bool, str]:
     return holds, detail
 
 
-def _unknown(record: Record) -> tuple[bool, str]:
+def _unknown(record: PlayRecord) -> tuple[bool, str]:
     wrong = record.calls(6)[0]
     close = ", ".join(record.result(wrong).details.get("close", ()))
     taken = record.time(record.first(CallArrived, wrong), record.first(CallSettled, wrong))
@@ -116,19 +116,19 @@ def _unknown(record: Record) -> tuple[bool, str]:
     return holds, f"answered in {taken}, with a hint at {close or 'nothing'}"
 
 
-def _truncated(record: Record) -> tuple[bool, str]:
+def _truncated(record: PlayRecord) -> tuple[bool, str]:
     calls, same = record.calls(7), record.files["turn 7"] == record.files["turn 6"]
     ran = any(record.of(CallStarted, each) for each in calls)
     holds = same and not ran and record.codes(7) == ["not_run_truncated"] * 2
     return holds, f"{len(calls)} calls not run, {'all files unchanged' if same else 'but files changed'}"
 
 
-def _ended(record: Record) -> tuple[bool, str]:
+def _ended(record: PlayRecord) -> tuple[bool, str]:
     *_, (_, last) = record.of(TurnEnded)
     return last.turn == 8 and last.reason == "answered", f"{last.turn} messages of the model"
 
 
-def _decided(record: Record) -> tuple[bool, str]:
+def _decided(record: PlayRecord) -> tuple[bool, str]:
     started = [each for each in record.calls() if record.of(CallStarted, each)]
     allowed = [
         each
@@ -139,7 +139,7 @@ def _decided(record: Record) -> tuple[bool, str]:
     return bool(started) and allowed == started, f"{len(started)} calls started, {len(allowed)} of them allowed before"
 
 
-def _one_result(record: Record) -> tuple[bool, str]:
+def _one_result(record: PlayRecord) -> tuple[bool, str]:
     calls, results = [call.call_id for call in record.calls()], record.of(CallSettled)
     left = [(n, each.call_id) for n, each in (*results, *record.of(CallReleased)) if not getattr(each, "held", False)]
     in_order = [call_id for _, call_id in sorted(left)] == calls

@@ -27,7 +27,7 @@ WIDEST = 100
 _DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
 
-class View:
+class PlayView:
     """Prints the events of one play after the other, and the claims at the end."""
 
     def __init__(self, out: TextIO, form: Form) -> None:

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError, Namespace
 from textwrap import fill
 
 from callgate.cli.answering import arguments
-from callgate.cli.parsing import Group, Parser, one_of
+from callgate.cli.parsing import CommandParser, Group, one_of
 from callgate.words.modes import MODES
 
 # Written out: to ask the nouns for them would make every start slower. A test compares.
@@ -45,7 +45,7 @@ def add_policy(commands: Group) -> None:
     _add_expire(policy)
 
 
-def command(group: Group, name: str, what: str, description: str, *examples: str, codes: str = "") -> Parser:
+def command(group: Group, name: str, what: str, description: str, *examples: str, codes: str = "") -> CommandParser:
     more = "\n".join(("examples:", *(f"  {example}" for example in examples), *((codes,) if codes else ())))
     made = group.command(name, what, description, more=more)
     made.formatter_class = _Paragraphs
@@ -200,15 +200,15 @@ def _add_expire(policy: Group) -> None:
     _add_root(parser)
 
 
-def _add_id(parser: Parser) -> None:
+def _add_id(parser: CommandParser) -> None:
     parser.add_argument("id", metavar="ID", help="as `callgate policy list` shows it")
 
 
-def _add_root(parser: Parser) -> None:
+def _add_root(parser: CommandParser) -> None:
     parser.add_argument("--root", metavar="DIR", help="the workspace (default: the current folder)")
 
 
-def check_policy(path: str, parser: Parser, options: Namespace) -> None:
+def check_policy(path: str, parser: CommandParser, options: Namespace) -> None:
     """Checks that need more than one option."""
     if path == "policy decide" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")

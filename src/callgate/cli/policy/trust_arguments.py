@@ -2,7 +2,7 @@
 
 from argparse import ArgumentTypeError
 
-from callgate.cli.parsing import Group, Parser
+from callgate.cli.parsing import CommandParser, Group
 from callgate.cli.policy.arguments import command
 
 DIGITS = 32
@@ -57,7 +57,7 @@ def add_trust(commands: Group) -> None:
     _add_folder(revoke)
 
 
-def _add_folder(parser: Parser) -> None:
+def _add_folder(parser: CommandParser) -> None:
     parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder (default: the current one)")
 
 

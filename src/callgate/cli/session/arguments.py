@@ -1,6 +1,6 @@
 """The words of ``callgate session …`` and ``callgate audit``."""
 
-from callgate.cli.parsing import DATA_FOLDER, Group, Parser, age, checksum, count, one_of
+from callgate.cli.parsing import DATA_FOLDER, CommandParser, Group, age, checksum, count, one_of
 
 _WHICH = (
     "its id or a beginning of it, its title, words of its prompts, or the file of a log (default: the latest of this "
@@ -132,10 +132,10 @@ def _add_remove(session: Group) -> None:
     parser.add_argument("which", metavar="ID", help="its id, a beginning of it that no other has, or its whole title")
 
 
-def _add_which(parser: Parser) -> None:
+def _add_which(parser: CommandParser) -> None:
     parser.add_argument("which", metavar="ID", nargs="?", help=_WHICH)
 
 
-def _add_output(parser: Parser) -> None:
+def _add_output(parser: CommandParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: standard output)")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
