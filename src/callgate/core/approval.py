@@ -145,7 +145,8 @@ class Approval(Part):
             self._record.write(CallDecided(self._clock.now(), call.id, decision, case.arguments_hash))
         call.decision = decision
         if not isinstance(decision, Deny):
-            self._board.judged(call, asks=isinstance(decision, Ask) or _writes_elsewhere(call))
+            asks = isinstance(decision, Ask) or (case.tool.previews and _writes_elsewhere(call))
+            self._board.judged(call, asks=asks)
             return
         whose = "The user" if decision.code == "denied" else "A hook"
         stop = f"{whose} stopped the turn." if decision.stop else ""

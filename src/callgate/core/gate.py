@@ -57,6 +57,8 @@ class CheckGate:
             if not isinstance(check, Check):
                 raise UsageError(f"a gate is made of Check(name, judge), not of {type(check).__name__}")
         self._again = tuple(check for check in self._checks if check.again)
+        self._walk = tuple(enumerate(self._checks))
+        self._short_walk = tuple(step for step in self._walk if not step[1].idle)
         self._after = tuple(after)
         self._requested = requested
         self._attended = attended
@@ -66,7 +68,7 @@ class CheckGate:
     # ---- before it runs -----------------------------------------------------------------------------------------
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]:
-        for at, check in enumerate(self._checks):
+        for at, check in self._walk if case.policies or case.hooked is not None else self._short_walk:
             try:
                 answer: Any = check.judge(case)
             except BaseException as error:

@@ -124,7 +124,9 @@ class Intake:
             raise ModelError(f"part {event.index} started twice", kind="protocol")
         if event.kind not in _KINDS:
             raise TypeError(f"a part is {', '.join(_KINDS)}, not {event.kind!r:.80}")
-        part = _Open(event.kind, _text(event.name), _text(event.id))
+        if type(event.name) is not str or type(event.id) is not str:
+            raise TypeError(f"text is wanted, not {event.name!r:.80} and {event.id!r:.80}")
+        part = _Open(event.kind, event.name, event.id)
         if event.kind == "tool_call":
             given = event.id
             if not given or given in self._seen or given in self._ledger.message_of:
@@ -160,9 +162,10 @@ class Intake:
         part = self._parts.get(event.index)
         if part is None or part.closed or part.kind != "tool_call":
             part = self._part(event.index, "tool_call")
-        part.size += len(_text(event.text))
+        text = event.text if type(event.text) is str else _text(event.text)
+        part.size += len(text)
         if part.size <= self._limit:
-            part.texts.append(event.text)
+            part.texts.append(text)
         elif part.refused is None:
             part.refused = outcomes.over_limit(f"its arguments are longer than {self._limit:,} characters")
 

@@ -67,8 +67,15 @@ class LockTable:
 
     def leave(self, claim: Claim) -> None:
         """Take the claim out, whether it holds or waits; it keeps its place for ``retry``."""
+        granted: list[Claim] = []
         with self._guard:
-            granted = self._take_out(claim)
+            if self._claims.pop(claim.number, None) is not None:
+                (self._holding if claim.holds else self._waiting).drop(claim.number)
+                claim.holds = False
+                if self._watched.waits:
+                    self._watched.stop(claim)
+                    freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
+                    granted = [each for each in freed if self._look(each)]
         for other in granted:
             other.granted(other.who)
 
@@ -95,18 +102,6 @@ class LockTable:
         self._last += 1
         claim.number = self._last
         self._claims[claim.number] = claim
-
-    def _take_out(self, claim: Claim) -> list[Claim]:
-        """Those that hold their locks because of it."""
-        if self._claims.pop(claim.number, None) is None:
-            return []
-        (self._holding if claim.holds else self._waiting).drop(claim.number)
-        claim.holds = False
-        if not self._watched.waits:
-            return []
-        self._watched.stop(claim)
-        freed = sorted(self._watched.freed_by(claim), key=lambda each: each.number)
-        return [each for each in freed if self._look(each)]
 
     def _look(self, claim: Claim) -> bool:
         # One that waits first: it leaves after those that hold, so that few look again when one of these leaves.

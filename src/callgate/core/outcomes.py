@@ -6,7 +6,7 @@ from typing import Any
 
 from callgate.words.calls import Code, Known, Result
 from callgate.words.errors import ToolFailure, in_words
-from callgate.words.messages import Content, Text
+from callgate.words.messages import Text
 from callgate.words.traits import Effects
 
 RANK: dict[str, int] = {"discarded": 4, "timed_out": 3, "sibling": 2, "user": 1}
@@ -129,11 +129,6 @@ def left_behind() -> Result:
 def unrecorded(error: BaseException) -> Result:
     """Nothing runs that is not on record."""
     return Result.failed("tool_error", f"Not started: {in_words(error)}", effects="none", started=False)
-
-
-def with_note(content: tuple[Content, ...], note: str) -> tuple[Content, ...]:
-    """Content with a line for the model added behind what was there."""
-    return (*content, Text(f"\n{note}" if content else note))
 
 
 def _after(effects: Effects) -> Known:

@@ -199,8 +199,7 @@ class Performer(Part):
             after = self._hook_failed(call, result, error)
         if not isinstance(after, Result):
             return self._finish_later(call, result, after)
-        after = self._complete(call, after)
-        return after if after.is_error or size_of(after) <= self._limit_of(call) else self._spilled(call, after)
+        return self._complete(call, after)
 
     async def _finish_later(self, call: Call, result: Result, after: Awaitable[Result]) -> Result:
         try:
@@ -212,29 +211,29 @@ class Performer(Part):
             if going_down(error):
                 raise
             result = self._hook_failed(call, result, error)
-        result = self._complete(call, result)
-        fits = result.is_error or size_of(result) <= self._limit_of(call)
-        return result if fits else await self._spilled(call, result)
+        complete = self._complete(call, result)
+        return complete if isinstance(complete, Result) else await complete
 
     def _hook_failed(self, call: Call, result: Result, error: BaseException) -> Result:
         note = f"A hook after {call.name} failed: {in_words(error)}"
         self._record.write(Noted(self._clock.now(), note, "error", call.id))
-        return replace(result, content=outcomes.with_note(result.content, f"[{note}]"))
+        return _noted(result, f"[{note}]")
 
-    def _complete(self, call: Call, result: Result) -> Result:
-        """Nothing is left for the model to guess: no output is said, and so is a change of its arguments."""
+    def _complete(self, call: Call, result: Result) -> Result | Awaitable[Result]:
+        """Nothing is left for the model to guess: no output is said, and so is a change of its arguments. A result over
+        its limit is spilled."""
         result = named_if_empty(call.name, result)
-        edited = self._ledger.calls[call.id].edited
-        context = call.decision.context if isinstance(call.decision, Allow) else ()
-        if edited is None and not context:
-            return result
-        notes = [f"[hook: {text}]" for text in context]
+        decision, edited = call.decision, self._ledger.calls[call.id].edited
         if edited is not None:
             changed = dumps(call.case.arguments, ensure_ascii=False)
-            notes.insert(0, f"[{edited.by} changed the arguments to {changed}]")
-        for note in notes:
-            result = replace(result, content=outcomes.with_note(result.content, note))
-        return result
+            result = _noted(result, f"[{edited.by} changed the arguments to {changed}]")
+        if isinstance(decision, Allow) and decision.context:
+            for text in decision.context:
+                result = _noted(result, f"[hook: {text}]")
+        limit = self._limit_of(call)
+        if result.is_error or size_of(result) <= limit:
+            return result
+        return spilled(call.name, call.id, result, limit, self._host)
 
     def cut(self, call: Call, result: Result) -> Result:
         """For a result that must leave now: its head and tail, without an artifact."""
@@ -242,9 +241,6 @@ class Performer(Part):
 
     def _limit_of(self, call: Call) -> int:
         return call.case.traits.max_result_chars or self._settings.max_result_chars
-
-    async def _spilled(self, call: Call, result: Result) -> Result:
-        return await spilled(call.name, call.id, result, self._limit_of(call), self._host)
 
     def make_run(self, call: Call) -> CallRun:
         context, driver, station = self._ledger.context, self._driver, self._station
@@ -261,6 +257,11 @@ class Performer(Part):
             self._record.tell(event)
             self._outlet.progress(event)
             self._driver.tell_change()
+
+
+def _noted(result: Result, note: str) -> Result:
+    """A result with a line for the model behind its content."""
+    return replace(result, content=(*result.content, Text(f"\n{note}" if result.content else note)))
 
 
 def broken_off(call: Call) -> Result:

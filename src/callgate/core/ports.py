@@ -245,12 +245,14 @@ class Check:
     """One rule of the gate. ``judge`` answers None when it does not apply; it may be awaitable. Hooked, the answer of
     hooks, is not the end of it: the checks go on with it, from the first one if it changed the arguments.
 
-    ``again``: judged once more after the arguments were changed by a hook or a person.
+    ``again``: judged once more after the arguments were changed by a hook or a person. ``idle``: it answers None unless
+    the case has remembered answers or an answer of hooks, so that without these it is not asked.
     """
 
     name: str
     judge: Callable[[Case], Verdict | Hooked | Awaitable[Verdict | Hooked]]
     again: bool = False
+    idle: bool = False
 
 
 @noun

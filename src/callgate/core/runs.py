@@ -9,7 +9,7 @@ from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.approval import Approval
-from callgate.core.board import LOCKING, READY, STARTING, STOPPING, STRAY
+from callgate.core.board import LOCKING, READY, RUNNING, STARTING, STOPPING, STRAY
 from callgate.core.call import Call
 from callgate.core.driver import Driver, Part
 from callgate.core.gate import going_down
@@ -115,12 +115,21 @@ class Runs(Part):
             call.body = self._driver.begin(call, self._run(call))
 
     async def _run(self, call: Call) -> None:
-        """The task of a call: from its start on record to its one result."""
-        task = call.body
+        """The task of a call: from its start on record to its one result, None if it has settled before it began."""
+        task, performer = call.body, self._performer
         result: Result | None = None
         error: BaseException | None = None
         try:
-            result = await self._result(call)
+            result = self._begin(call) if call.early else await self._begin_durably(call)
+            if call.stage is RUNNING and call.run is not None:
+                call.finished = result = await performer.run(call, call.run)
+                if call.result is None:  # otherwise it was given up
+                    if call.reason is None and call.timer is not None:
+                        call.stop_timer()
+                    finished = performer.finish(call, result)
+                    result = finished if isinstance(finished, Result) else await finished
+                    if call.reason == "discarded":  # perhaps while a hook was at work
+                        result = _discarded(call, result)
         except BaseException as raised:
             error = raised
         self._driver.tasks.discard(task)
@@ -134,23 +143,35 @@ class Runs(Part):
         if error is not None and going_down(error):
             raise error
 
-    async def _result(self, call: Call) -> Result | None:
-        """None when the call has settled before anything of it ran."""
+    def _begin(self, call: Call) -> Result | None:
+        """Puts its start on record. A Result if that cannot be."""
+        if call.stage is STARTING:
+            try:
+                self._record.write(self._start_of(call))
+            except Exception as error:
+                return outcomes.unrecorded(error)
+            self._started(call)
+        return None
+
+    async def _begin_durably(self, call: Call) -> Result | None:
+        """That a call with effects starts is durable before it does."""
         if call.stage is not STARTING:
             return None
+        self._driver.changes += 1
         try:
-            event = CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
-            if call.early:
-                self._record.write(event)
-            else:  # that a call with effects starts is durable before it does
-                self._driver.changes += 1
-                waiting = self._record.write_first(event)
-                if waiting is not None:
-                    await waiting
-                if call.stage is not STARTING:
-                    return None
+            waiting = self._record.write_first(self._start_of(call))
+            if waiting is not None:
+                await waiting
         except Exception as error:
             return outcomes.unrecorded(error)
+        if call.stage is STARTING:
+            self._started(call)
+        return None
+
+    def _start_of(self, call: Call) -> CallStarted:
+        return CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
+
+    def _started(self, call: Call) -> None:
         call.started = started = self._clock.monotonic()
         self._board.started(call)
         run = self._performer.make_run(call)
@@ -158,17 +179,6 @@ class Runs(Part):
         if timeout is not None:
             self._limit(call, timeout)
             run.deadline = started + timeout
-        call.finished = result = await self._performer.run(call, run)
-        if call.result is not None:  # it was given up
-            return result
-        if call.reason is None and call.timer is not None:
-            call.stop_timer()
-        finished = self._performer.finish(call, result)
-        result = finished if isinstance(finished, Result) else await finished
-        if call.reason == "discarded" and result.is_error and result.code != "discarded":  # while a hook was at work
-            known = "none" if result.effects == "none" else call.case.traits.effects
-            return outcomes.stopped(call.reason, call.because, known)
-        return result
 
     def _limit(self, call: Call, timeout: float) -> None:
         def over() -> None:
@@ -266,3 +276,11 @@ class Runs(Part):
         context = self._ledger.context
         data: Mapping[str, Any] = update(MappingProxyType(deepcopy(dict(context)))) if callable(update) else update
         return loads(dumps(dict(data), allow_nan=False))
+
+
+def _discarded(call: Call, result: Result) -> Result:
+    """The result of a call that was discarded: it has its effects, or says that it was stopped."""
+    if not result.is_error or result.code == "discarded":
+        return result
+    known = "none" if result.effects == "none" else call.case.traits.effects
+    return outcomes.stopped("discarded", call.because, known)

@@ -89,15 +89,15 @@ class Judge:
         self._touching: tuple[Case, bool] | None = None
         self._granting: Grants | None = None
         self.checks: tuple[Check, ...] = (
-            Check("settings", self.settings, again=True),
-            Check(DENY_RULES, self.denied, again=True),
+            Check("settings", self.settings, again=True, idle=not rulebook.faults),
+            Check(DENY_RULES, self.denied, again=True, idle=not rulebook.denies),
             Check("plan mode", self.plan_mode, again=True),
             Check("hard safety", self.hard_safety, again=True),
             Check("loop guard", loop_guard),
-            Check("ask rules", self.asked),
+            Check("ask rules", self.asked, idle=not rulebook.asks and not rulebook.denies),
             Check("interaction", self.interaction),
             Check(MODE, self.mode),
-            Check("allow rules", self.allowed),
+            Check("allow rules", self.allowed, idle=not rulebook.allows),
             Check("default", self.default),
         )
         """In the order of the specification."""

@@ -79,6 +79,7 @@ class FunctionTool(Generic[P, R]):
         self._shape = shape
         self._refuses = shape.refuses
         self._preview = preview
+        self.previews = preview is not None
         traits = {name: value for name, value in options.items() if name in TraitOptions.__optional_keys__}
         arguments = cast("Mapping[str, Any]", spec.parameters.get("properties", {}))
         self._traits = DeclaredTraits(spec.name, cast(TraitOptions, cast(object, traits)), arguments)
@@ -94,10 +95,6 @@ class FunctionTool(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name}>"
-
-    @property
-    def previews(self) -> bool:
-        return self._preview is not None
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         """Repair and validate; what only the function's own types and validators can refuse is refused here too."""
