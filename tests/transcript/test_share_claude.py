@@ -2,23 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from callgate.core.ledger import Ledger
+from callgate.core.view import NO_RESULT
 from callgate.transcript.share.claude import Imported, read_claude
-from callgate.words.decisions import Allow, Deny, arguments_hash
 from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
     Compacted,
     MessageAdded,
     RunEnded,
-    TurnEnded,
-    TurnStarted,
 )
 from callgate.words.messages import Image, Opaque, Resource, ResultPart, Text, Thinking, Usage
 
@@ -56,8 +50,13 @@ def messages(imported: Imported) -> list[tuple[str, str]]:
     return [(event.message.role, event.message.id) for event in imported.events if isinstance(event, MessageAdded)]
 
 
-def settled(imported: Imported) -> dict[str, CallSettled]:
-    return {event.call_id: event for event in imported.events if isinstance(event, CallSettled)}
+def results(imported: Imported) -> dict[str, ResultPart]:
+    said = [event.message for event in imported.events if isinstance(event, MessageAdded)]
+    return {part.call_id: part for message in said for part in message.parts if isinstance(part, ResultPart)}
+
+
+def text_of(part: ResultPart) -> str:
+    return "".join(item.text for item in part.content if isinstance(item, Text))
 
 
 def test_the_blocks_of_one_message_and_the_results_of_parallel_calls_come_together() -> None:
@@ -72,38 +71,14 @@ def test_the_blocks_of_one_message_and_the_results_of_parallel_calls_come_togeth
     assert [part.call_id for part in said[2].parts if isinstance(part, ResultPart)] == ["toolu_1", "toolu_2", "toolu_3"]
     assert said[1].usage == Usage(12, 200, 40, 7)
     assert said[1].model == "claude-opus-4-5"
-    results = {name: event.result for name, event in settled(imported).items()}
-    assert results["toolu_1"].text == "1→four beds\n2→a pond"
-    assert isinstance(results["toolu_2"].content[0], Image)
+    assert text_of(results(imported)["toolu_1"]) == "1→four beds\n2→a pond"
+    assert isinstance(results(imported)["toolu_2"].content[0], Image)
+    assert results(imported)["toolu_3"].is_error
 
 
-def test_a_turn_is_told_in_the_order_of_a_session() -> None:
-    events = sample("parallel").events
-    start = next(i for i, event in enumerate(events) if isinstance(event, TurnStarted))
-    assert [type(event) for event in events[start : start + 15]] == [
-        TurnStarted,
-        *(CallArrived, CallDecided, CallStarted) * 2,
-        *(CallArrived, CallDecided),
-        MessageAdded,
-        *(CallSettled,) * 3,
-        MessageAdded,
-        TurnEnded,
-    ]
-    assert [type(event) for event in events[start + 15 :]] == [TurnStarted, MessageAdded, TurnEnded, RunEnded]
-    arrived = next(event for event in events if isinstance(event, CallArrived))
-    assert arrived.arguments_hash == arguments_hash("Read", {"file_path": "/home/ada/garden/plan.txt"})
-    assert (arrived.message_id, arrived.at) == ("a-1", 1772355605.25)
-    ledger = Ledger(events)
-    assert (ledger.turn, ledger.running, ledger.open_turn, ledger.calls) == (2, False, None, {})
-
-
-def test_a_call_that_was_refused_is_denied_and_never_started() -> None:
-    imported = sample("parallel")
-    decided = {event.call_id: event.decision for event in imported.events if isinstance(event, CallDecided)}
-    assert decided["toolu_1"] == Allow("claude-code (imported)")
-    assert isinstance(decided["toolu_3"], Deny)
-    assert settled(imported)["toolu_3"].result.code == "denied"
-    assert "toolu_3" not in {event.call_id for event in imported.events if isinstance(event, CallStarted)}
+def test_an_answered_conversation_is_over() -> None:
+    ledger = Ledger(sample("parallel").events)
+    assert (ledger.running, ledger.open_turn, ledger.calls) == (False, None, {})
 
 
 def test_title_and_workspace_are_found_and_other_entries_are_counted() -> None:
@@ -130,16 +105,15 @@ def test_a_compaction_becomes_a_boundary_after_what_it_summed_up() -> None:
     before = [event.message.id for event in imported.events[:at] if isinstance(event, MessageAdded)]
     assert before == ["u-1", "a-1", "r-1", "a-2"]
     assert imported.left_out == 1
-    assert settled(imported)["toolu_1"].result.code == "tool_error"
+    assert results(imported)["toolu_1"].is_error
 
 
-def test_a_call_without_a_result_is_settled_as_unknown_in_words() -> None:
-    result = settled(sample("compacted"))["toolu_2"].result
-    assert (result.code, result.effects, result.is_error) == ("outcome_unknown", "unknown", True)
-    assert "no result" in result.text
-    ledger = Ledger(sample("compacted").events)
-    assert ledger.messages[-1].role == "tool"
+def test_a_call_without_a_result_is_told_to_the_model_as_one() -> None:
+    imported = sample("compacted")
+    assert "toolu_2" not in results(imported)
+    ledger = Ledger(imported.events)
     assert ledger.running
+    assert text_of(cast(ResultPart, ledger.history()[-1].parts[0])) == NO_RESULT[0].text
 
 
 def test_the_lines_of_agents_are_left_out_and_counted() -> None:
@@ -159,12 +133,12 @@ def test_bad_lines_are_skipped_and_named_and_the_rest_is_read() -> None:
         "line 11: not JSON",
     )
     assert [role for role, _ in messages(imported)] == ["user", "assistant", "tool", "assistant", "tool"]
-    assert {name: event.result.text for name, event in settled(imported).items()} == {
+    assert {name: text_of(part) for name, part in results(imported).items()} == {
         "toolu_1": "Sunday",
         "toolu_1~2": "Sunday \ufffd",
     }
-    later = [event.at for event in imported.events if isinstance(event, TurnStarted)]
-    assert later[1] == settled(imported)["toolu_1"].at, "a line without a time takes that of the line before"
+    times = [event.at for event in imported.events if isinstance(event, MessageAdded)]
+    assert len(set(times)) < len(times), "a line without a time takes that of the line before"
 
 
 def test_lines_that_are_not_text_or_nested_too_deeply_are_said() -> None:
@@ -198,7 +172,7 @@ def test_two_calls_of_one_id_keep_their_own_results() -> None:
         user("r", "a", [answer("t", "first")]),
         user("v", "s", "and then"),
     )
-    assert {name: event.result.text for name, event in settled(imported).items()} == {"t": "first", "t~2": "second"}
+    assert {name: text_of(part) for name, part in results(imported).items()} == {"t": "first", "t~2": "second"}
 
 
 def test_a_result_that_answers_no_call_is_left_out() -> None:
@@ -222,8 +196,7 @@ def test_a_cut_off_answer_and_an_error_of_the_program_are_not_whole_answers() ->
         model("a", "u", "m", {"type": "text", "text": "half a"}, stop_reason="max_tokens"),
         {**model("e", "a", "n", {"type": "text", "text": "API Error"}), "isApiErrorMessage": True},
     )
-    reasons = [event.reason for event in imported.events if isinstance(event, TurnEnded | RunEnded)]
-    assert reasons == ["truncated", "cut_off"]
+    assert [event.reason for event in imported.events if isinstance(event, RunEnded)] == ["cut_off"]
     assert imported.left_out == 1
 
 
@@ -253,13 +226,12 @@ def test_arguments_that_are_no_object_and_numbers_json_cannot_hold_do_no_harm() 
         b'{"type":"tool_use","id":"s","name":"B","input":{"n":1e999,"m":NaN}},{"type":"tool_use"}]}}'
     ]
     imported = read_claude(lines)
-    arrived = [event for event in imported.events if isinstance(event, CallArrived)]
-    assert [(event.call_id, event.arguments, event.raw_arguments) for event in arrived] == [
+    calls = Ledger(imported.events).messages[0].calls
+    assert [(call.id, call.arguments, call.raw_arguments) for call in calls] == [
         ("t", {}, "[1]"),
         ("s", {"n": "1e999", "m": "NaN"}, None),
         ("a-2", {}, None),
     ]
-    assert len(settled(imported)) == 3
 
 
 def test_a_summary_without_a_boundary_follows_what_it_sums_up() -> None:

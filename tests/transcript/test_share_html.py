@@ -95,7 +95,7 @@ def test_messages_have_anchors_and_calls_say_their_state_in_words() -> None:
     shown = Page(to_html(Exported("s1", "", "", imported.events)))
     assert [attrs["id"] for tag, attrs in shown.tags if tag == "article"] == ["m-1", "m-2", "m-3"]
     states = [text for inside, text in shown.texts if inside == "strong"]
-    assert states == ["✓ ok", "✓ ok", "⊘ denied"]
+    assert states == ["✓ ok", "✓ ok", "✗ tool error"]
     colours = [attrs["class"] for tag, attrs in shown.tags if tag == "strong"]
     assert colours == ["good", "good", "bad"]
     folded = ["open" in attrs for tag, attrs in shown.tags if attrs.get("class") == "call"]

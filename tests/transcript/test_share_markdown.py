@@ -73,11 +73,10 @@ def test_a_session_is_told_in_order_with_its_dates() -> None:
         "I look at both files.",
         "### Call `Read` · ok",
         '  "file_path": "/home/ada/garden/plan.txt"',
-        "- Decided: allowed by claude\\-code \\(imported\\)",
         "1→four beds\n2→a pond",
         "*Image, image\\/png, 70 bytes*",
-        "### Call `Bash` · denied",
-        "- Outcome: `denied`",
+        "### Call `Bash` · tool error",
+        "- Outcome: `tool_error`",
         "There are **four** beds.",
     ]
     places = [text.index(piece) for piece in wanted]

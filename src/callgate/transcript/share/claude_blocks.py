@@ -5,25 +5,16 @@ from collections.abc import Iterable
 from json import dumps
 from typing import Any, cast
 
-from callgate.words.calls import Code, Result
-from callgate.words.decisions import Deny
-from callgate.words.messages import CallPart, Content, Image, Opaque, Part, Resource, Text, Thinking, Usage
+from callgate.words.messages import CallPart, Content, Image, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.model import StopReason
 
 PROVIDER = "anthropic"
-IMPORTED = "claude-code (imported)"
 
 STOPS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
     "refusal": "refusal",
     "model_context_window_exceeded": "context_full",
 }
-_REFUSED = (
-    "The user doesn't want to proceed with this tool use",
-    "The user doesn't want to take this action right now",
-)
-_INTERRUPTED = "[Request interrupted by user"
-_LOST = "Outcome unknown: the imported transcript has no result for this call. Check before repeating it."
 
 
 def kind(block: object) -> str:
@@ -46,29 +37,11 @@ def call_part(block: dict[str, Any], call_id: str) -> CallPart:
     return CallPart(call_id, name, {}, raw)
 
 
-def result(block: dict[str, Any] | None) -> Result:
-    """The result of a call; None is a call without a result on record."""
-    if block is None:
-        return Result.failed("outcome_unknown", _LOST, effects="unknown", started=True)
-    given = block.get("content")
-    if given is None:
-        blocks: list[Any] = []
-    else:
-        blocks = cast(list[Any], given) if isinstance(given, list) else [given]
-    content = tuple(_content(item) for item in blocks)
-    if block.get("is_error") is not True:
-        return Result(content)
-    told = next((item.text for item in content if isinstance(item, Text)), "")
-    code: Code = "tool_error"
-    if told.startswith(_REFUSED):
-        code = "denied"
-    elif told.startswith(_INTERRUPTED):
-        code = "cancelled_by_user"
-    return Result(content, is_error=True, code=code, details={"effects": "none" if code == "denied" else "unknown"})
-
-
-def denial(settled: Result) -> Deny:
-    return Deny(IMPORTED, settled.text.split(".", 1)[0])
+def result_part(call: CallPart, block: dict[str, Any] | None) -> ResultPart:
+    found = None if block is None else block.get("content")
+    blocks = cast(list[Any], found) if isinstance(found, list) else [] if found is None else [found]
+    is_error = block is not None and block.get("is_error") is True
+    return ResultPart(call.id, call.name, tuple(map(_content, blocks)), is_error)
 
 
 def usage(given: object) -> Usage | None:

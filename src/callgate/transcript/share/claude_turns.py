@@ -6,26 +6,13 @@ message, results by the id of their call, wherever they stand.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from callgate.transcript.share.claude_blocks import IMPORTED, STOPS, call_part, denial, kind, parts, result, usage
+from callgate.transcript.share.claude_blocks import STOPS, call_part, kind, parts, result_part, usage
 from callgate.transcript.share.claude_lines import ClaudeLine
-from callgate.words.calls import Result
-from callgate.words.decisions import Allow, arguments_hash
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Compacted,
-    Counted,
-    Durable,
-    MessageAdded,
-    RunEnded,
-    TurnEnded,
-    TurnStarted,
-)
-from callgate.words.messages import CallPart, Message, Part, ResultPart, Text, Usage
+from callgate.words.events import Compacted, Counted, Durable, MessageAdded, RunEnded
+from callgate.words.messages import CallPart, Message, Part, Text, Usage
 from callgate.words.model import WHOLE, StopReason
 
 
@@ -68,6 +55,9 @@ class Turns:
                 self._user(line)
             elif _speaks(line) and (message := spoken.pop(_key(line), None)) is not None and message.parts:
                 self._assistant(message)
+        last = self.events[-1] if self.events else None
+        if isinstance(last, MessageAdded) and last.message.role == "assistant" and not last.message.calls:
+            self.events.append(RunEnded(last.at, "done" if last.stop_reason in WHOLE else "cut_off"))
 
     # ---- gathering ------------------------------------------------------------------------------------------------
 
@@ -151,60 +141,24 @@ class Turns:
         self.used.add(line.number)
 
     def _assistant(self, message: Spoken) -> None:
-        first, last, calls = message.lines[0], message.lines[-1], message.calls
+        first, last = message.lines[0], message.lines[-1]
         self.used |= {line.number for line in message.lines}
         message_id = _fresh(self._ids, first.uuid)
-        turn = self._counted.turns + 1
-        settled = [(call, result(call.answer)) for call in calls]
-        stop: StopReason = STOPS.get(message.stop or "") or ("tool_calls" if calls else "end")
-        reason = "truncated" if stop not in WHOLE else "calls" if calls else "answered"
-        events: list[Durable] = [TurnStarted(first.at, turn, message_id)]
-        for i, (call, outcome) in enumerate(settled):
-            events += _begun(call, i, message_id, outcome)
+        stop: StopReason = STOPS.get(message.stop or "") or ("tool_calls" if message.calls else "end")
         told = Message(message_id, "assistant", tuple(message.parts), message.model, message.usage)
-        events.append(self._added(MessageAdded(last.at, told, stop)))
-        events += [CallSettled((call.answered_by or last).at, call.part.id, outcome) for call, outcome in settled]
-        if calls:
-            events.append(self._results(f"{message_id}-results", last, settled))
-        at = events[-1].at
-        events.append(TurnEnded(at, turn, reason))
-        if not calls:
-            events.append(RunEnded(at, "done" if reason == "answered" else "cut_off"))
-        self._counted = Counted(self._counted.messages, turn, self._counted.usage)
-        self.events += events
-
-    def _results(self, name: str, last: ClaudeLine, settled: Sequence[tuple[ClaudeCall, Result]]) -> MessageAdded:
-        answered = [call.answered_by for call, _ in settled if call.answered_by is not None]
-        told = tuple(
-            ResultPart(call.part.id, call.part.name, outcome.content, outcome.is_error) for call, outcome in settled
-        )
-        at = max((line.at for line in answered), default=last.at)
-        name = next((line.uuid for line in answered if line.uuid), name)
-        return self._added(MessageAdded(at, Message(_fresh(self._ids, name), "tool", told)))
+        self.events.append(self._added(MessageAdded(last.at, told, stop)))
+        self._counted = replace(self._counted, turns=self._counted.turns + 1)
+        lines = [call.answered_by for call in message.calls if call.answered_by is not None]
+        if lines:
+            name = next((line.uuid for line in lines if line.uuid), f"{message_id}-results")
+            parts = tuple(result_part(call.part, call.answer) for call in message.calls if call.answer is not None)
+            results = Message(_fresh(self._ids, name), "tool", parts)
+            self.events.append(self._added(MessageAdded(max(line.at for line in lines), results)))
 
     def _added(self, event: MessageAdded) -> MessageAdded:
         was = self._counted
         self._counted = Counted(was.messages + 1, was.turns, was.usage + (event.message.usage or Usage()))
         return event
-
-
-def _begun(call: ClaudeCall, index: int, message_id: str, outcome: Result) -> tuple[Durable, ...]:
-    """A call up to its result. One that a person refused was never started."""
-    at, part = call.line.at, call.part
-    bound = arguments_hash(part.name, part.arguments)
-    arrived = CallArrived(
-        at=at,
-        call_id=part.id,
-        name=part.name,
-        arguments=part.arguments,
-        index=index,
-        message_id=message_id,
-        raw_arguments=part.raw_arguments,
-        arguments_hash=bound,
-    )
-    if outcome.code == "denied":
-        return arrived, CallDecided(at, part.id, denial(outcome), bound)
-    return arrived, CallDecided(at, part.id, Allow(IMPORTED), bound), CallStarted(at, part.id)
 
 
 def _speaks(line: ClaudeLine) -> bool:
