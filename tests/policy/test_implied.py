@@ -1,13 +1,15 @@
 """Rules on paths that a command comes to without naming the place."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from callgate.policy.implied import filled, may_hold, says_little, spellings
+from callgate.admin.policy import CallJudge, CallToJudge
+from callgate.policy.implied import filled, may_hold, says_little, secret_in, spellings
 from callgate.policy.paths import parse_path_pattern
 from callgate.shell.analysis import analyse
-from callgate.shell.sweeping import Sweep, sweeps
+from callgate.shell.sweeping import sweeps
 from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
 
 
@@ -63,24 +65,24 @@ def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("grep -r x .", [Sweep("grep -r")]),
-        ("grep -inR x", [Sweep("grep -R")]),
-        ("egrep --recursive x", [Sweep("egrep --recursive")]),
-        ("diff -r a b", [Sweep("diff -r")]),
-        ("rg x", [Sweep("rg", hidden=False)]),
-        ("rg -uu x", [Sweep("rg")]),
-        ("rg --hidden x", [Sweep("rg")]),
-        ("ls | rg x src", [Sweep("rg", hidden=False)]),
-        ("ls; rg x", [Sweep("rg", hidden=False)]),
-        ("find . -exec cat {} +", [Sweep("find with a command")]),
+        ("grep -r x .", ["grep -r"]),
+        ("grep -inR x", ["grep -R"]),
+        ("egrep --recursive x", ["egrep --recursive"]),
+        ("diff -r a b", ["diff -r"]),
+        ("rg x", ["rg"]),
+        ("rg -uu x", ["rg"]),
+        ("rg --hidden x", ["rg"]),
+        ("ls | rg x src", ["rg"]),
+        ("ls; rg x", ["rg"]),
+        ("find . -exec cat {} +", ["find with a command"]),
         ("grep x a", []),
         ("diff a b", []),
         ("ls | rg x", []),
         ("find . -name x", []),
-        ("find . -exec cat {} +; ls; rg x; cat a", [Sweep("find with a command"), Sweep("rg", hidden=False)]),
+        ("find . -exec cat {} +; ls; rg x; cat a", ["find with a command", "rg"]),
     ],
 )
-def test_what_reads_whole_folders_is_known(command: str, expected: list[Sweep]) -> None:
+def test_what_reads_whole_folders_is_known(command: str, expected: list[str]) -> None:
     assert sweeps(analyse(command)) == expected
 
 
@@ -103,13 +105,45 @@ def test_what_reads_whole_folders_is_known(command: str, expected: list[Sweep]) 
 )
 def test_a_folder_may_hold_what_a_rule_is_about(rule: str, folder: str, expected: bool) -> None:
     pattern = parse_path_pattern(rule, root=ROOT, home=HOME)
-    assert may_hold(place(folder), pattern, Sweep("x"), root=ROOT, home=HOME) is expected
+    assert may_hold(place(folder), pattern, root=ROOT, home=HOME) is expected
 
 
-def test_what_leaves_out_hidden_files_does_not_read_them() -> None:
-    pattern = parse_path_pattern(".env", root=ROOT, home=HOME)
-    assert may_hold(place("."), pattern, Sweep("x"), root=ROOT, home=HOME)
-    assert not may_hold(place("."), pattern, Sweep("rg", hidden=False), root=ROOT, home=HOME)
+def test_hidden_and_ignored_files_count(tmp_path: Path) -> None:
+    """An option, a file .ignore or a type of its own makes rg read them."""
+    for command in ("rg x", "rg -g .env x", "rg --iglob .ENV x", "rg --type-add e:.env -t e x", "rg -uu x"):
+        assert outcome(shell(command), rules(deny=["Read(.env)"])) == "ask", command
+
+
+def test_a_folder_with_keys_in_it_is_not_swept_without_a_question(tmp_path: Path) -> None:
+    for name in ("keys/deep/id_rsa", "src/a.py", "node_modules/x/server.key"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert secret_in(str(tmp_path)) == str(tmp_path / "keys/deep/id_rsa")
+    assert secret_in(str(tmp_path / "src")) is secret_in(str(tmp_path / "missing")) is None
+    root = str(tmp_path)
+    calls: dict[tuple[str, str, str], str] = {
+        ("Bash", "command", "grep -r . keys"): "ask",
+        ("Bash", "command", "rg -g id_rsa x"): "ask",
+        ("Bash", "command", "rg x"): "ask",
+        ("Bash", "command", "rg x src"): "allow",
+        ("Bash", "command", "grep -rn x src"): "allow",
+        ("Bash", "command", "ls keys"): "allow",
+        ("Grep", "path", "keys/"): "ask",
+        ("Grep", "path", "."): "ask",
+        ("Grep", "glob", "*.key"): "ask",
+        ("Grep", "path", "src"): "allow",
+        ("Grep", "path", "src/a.py"): "allow",
+        ("LS", "path", "."): "allow",
+        ("Glob", "pattern", "**/*.py"): "allow",
+        ("Glob", "pattern", "{/etc/*,x}"): "ask",
+        ("Grep", "glob", "{src,{/etc/*,x}}"): "ask",
+        ("Grep", "glob", "{a,b}{a,b}{a,b}{a,b}"): "ask",
+    }
+    judge = CallJudge(home=str(tmp_path / "home"))
+    found = {each: judge.judge(CallToJudge(each[0], {each[1]: each[2]}, root=root)).decision for each in calls}
+    assert found == calls
+    denied = CallToJudge("Grep", {"pattern": "x", "path": "src"}, deny=("Read(a.py)",), root=root)
+    assert judge.judge(denied).decision == "ask"
 
 
 def test_what_reads_a_folder_with_a_denied_file_in_it_asks() -> None:

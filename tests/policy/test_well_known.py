@@ -60,7 +60,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "lib/**": ("src/lib",),
     "*.py": (),
     "**/*.py": (),
-    "{a,b}": (),
+    "{a,b}": ("src/a", "src/b"),
 }
 
 

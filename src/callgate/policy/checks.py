@@ -240,8 +240,7 @@ class Judge:
         subject = self.subject(case)
         swept = self._swept(case)
         if swept is not None:
-            rule, why = swept
-            return Ask("default", sentence(f"{why}, and {rule.text} is about something that may be there"))
+            return Ask("default", sentence(swept))
         if not subject.outside and subject.hidden is None:
             return _READ_INSIDE if subject.touches else _READ_ONLY
         grants = self.allows(case)
@@ -311,8 +310,8 @@ class Judge:
                 return rule, why
         return None
 
-    def _swept(self, case: Case) -> tuple[Rule, str] | None:
-        """The first rule on paths that a command may touch by reading whole folders, and the reason."""
+    def _swept(self, case: Case) -> str | None:
+        """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read."""
         subject = self.subject(case)
         if not subject.sweeps:
             return None
@@ -321,8 +320,9 @@ class Judge:
                 rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
             )
             if why is not None:
-                return rule, why
-        return None
+                return f"{why}, and {rule.text} is about something that may be there"
+        secret = subject.swept_secret
+        return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
 
     def _guards(self, case: Case) -> bool:
         """True if there may be a narrower rule on the shell that a command in doubt could slip past."""

@@ -92,11 +92,9 @@ class PathContent:
         """The reason why the call may read what the pattern matches without naming it: it reads whole folders."""
         if self.field or "read" not in self.ways:
             return None
-        folders = [touch.place for touch in subject.touches if touch.way == "read" and touch.place.kind != "file"]
-        for sweep in subject.sweeps:
-            for folder in folders or [subject.place_in_shell(".")]:
-                if may_hold(folder, self.pattern, sweep, root=subject.root, home=subject.home):
-                    return f"{sweep.program} reads all that is in {folder.spelled}"
+        for folder in subject.swept_folders:
+            if may_hold(folder, self.pattern, root=subject.root, home=subject.home):
+                return f"{subject.sweeps[0]} reads all that is in {folder.spelled}"
         return None
 
     def covers(self, subject: Subject) -> bool:

@@ -1,20 +1,22 @@
 """Paths that a command may touch although no word names them: patterns of the shell, and programs that read whole
 folders."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice, product
 from posixpath import join
 
-from callgate import shell
 from callgate.policy.paths import PathPattern
+from callgate.policy.protected import is_secret
 from callgate.words.places import Place
 
 _GLOB = re.compile(r"[*?[]")
 _MOST = 32
 _MOST_LISTED = 5_000
 _MOST_FILLED = 300
+_INSTALLED = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
 
 
 def spellings(path: str, pattern: PathPattern) -> list[str]:
@@ -68,11 +70,29 @@ def says_little(path: str) -> bool:
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 
-def may_hold(folder: Place, pattern: PathPattern, sweep: "shell.Sweep", *, root: str, home: str) -> bool:
+def secret_in(folder: str) -> str | None:
+    """A path below the folder that holds keys or passwords, by its name: looked for where people put them, so not among
+    installed packages, and not beyond the first few thousand files."""
+    todo, looked = [folder], 0
+    for here in todo:
+        try:
+            with os.scandir(here) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if is_secret(entry.name):
+                return entry.path
+            if entry.name not in _INSTALLED and entry.is_dir(follow_symlinks=False):
+                todo.append(entry.path)
+        looked += len(entries)
+        if looked > _MOST_LISTED:
+            break
+    return None
+
+
+def may_hold(folder: Place, pattern: PathPattern, *, root: str, home: str) -> bool:
     """True if a path that the pattern matches may be somewhere in the folder."""
-    names = [name for name in pattern.text.split("/") if name not in ("", ".", "**")]
-    if names and names[-1][0] == "." and not sweep.hidden:
-        return False
     text = pattern.text.rstrip("/")
     if "/" not in text:
         start = root

@@ -189,6 +189,12 @@ def _secret(path: str, outside: bool) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def is_secret(name: str) -> bool:
+    """A file or folder of this name holds keys or passwords, wherever it is."""
+    return _secret(f"/{name}", outside=False) is not None
+
+
 def _is_key(name: str) -> bool:
     """A certificate is no secret, and ``.pem`` may be either: the words of its name say which."""
     if name.endswith(".pem"):

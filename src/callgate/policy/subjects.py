@@ -15,7 +15,7 @@ from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied import filled
+from callgate.policy.implied import filled, secret_in
 from callgate.policy.protected import danger
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
@@ -162,9 +162,23 @@ class Subject:
         return f"it runs in {self.folder}, whose own settings may name programs" if moved else None
 
     @cached_property
-    def sweeps(self) -> "tuple[shell.Sweep, ...]":
-        """Commands in it that read whole folders."""
-        return () if self.analysis is None else tuple(shell.sweeps(self.analysis))
+    def sweeps(self) -> tuple[str, ...]:
+        """Commands in it that read whole folders, or the name of the tool that does."""
+        if self.analysis is not None:
+            return tuple(shell.sweeps(self.analysis))
+        folders = "reads" in self.declared.kinds and any(each.place.kind == "folder" for each in self.touches)
+        return (self.case.name,) if folders else ()
+
+    @cached_property
+    def swept_folders(self) -> tuple[Place, ...]:
+        """The folders that are read as a whole: the one a command runs in, where it names none."""
+        found = tuple(touch.place for touch in self.touches if touch.way == "read" and touch.place.kind != "file")
+        return (found or (self.place_in_shell("."),)) if self.sweeps else ()
+
+    @cached_property
+    def swept_secret(self) -> str | None:
+        """A file with keys or passwords in one of these folders."""
+        return next((path for each in self.swept_folders if (path := secret_in(each.resolved))), None)
 
     @cached_property
     def folder(self) -> str | None:

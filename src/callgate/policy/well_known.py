@@ -27,6 +27,7 @@ Content = Literal["command", "path", "address", "agent"]
 """The content of a rule between its brackets, where it is not ``name=value``."""
 
 _GLOB = re.compile(r"[*?[{]")
+_BRACES = re.compile(r"\{([^{}]*)\}")
 _PATCHED = re.compile(
     r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |--- (?!/dev/null)(?:a/)?|\+\+\+ (?!/dev/null)(?:b/)?"
     r"|rename (?:from|to) |copy (?:from|to) )(?P<path>[^\t\r\n]+)",
@@ -70,6 +71,12 @@ def matched(given: Given) -> list[str]:
 
 def within(folders: Sequence[str], pattern: str) -> list[str]:
     """The places that a pattern of file names speaks of, as far as it names any: ``src/**/*.py`` is ``src``."""
+    inner = _BRACES.search(pattern)
+    if inner is not None:
+        if pattern.count("{") > 3 or pattern.count(",") > 60:
+            return ["/"]  # too many alternatives to look at
+        before, after = pattern[: inner.start()], pattern[inner.end() :]
+        return [place for each in inner[1].split(",") for place in within(folders, f"{before}{each}{after}")]
     parts = pattern.split("/")
     while parts and (not parts[-1] or _GLOB.match(parts[-1].lstrip("."))):
         parts.pop()
@@ -103,6 +110,11 @@ def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
     )
 
 
+def _lister(reads: Part) -> WellKnown:
+    """It reads names alone, so it needs no question for what is in the files."""
+    return replace(_reader("path", reads), traits=Traits("none", needs_no_question=True))
+
+
 def _writer(argument: str = "file_path", writes: Part = paths, kind: str = "") -> WellKnown:
     return WellKnown(
         argument=argument,
@@ -127,8 +139,8 @@ TABLE: Mapping[str, WellKnown] = {
         traits=Traits("mutating", cascade=True),
     ),
     "Read": _reader("file_path", paths, "reads"),
-    "LS": _reader("path", searched),
-    "Glob": _reader("path", matched),
+    "LS": _lister(searched),
+    "Glob": _lister(matched),
     "Grep": _reader("path", searched),
     "AstGrep": _reader("path", searched),
     "AstEdit": _reader("path", searched),  # it only stages: its change is judged as an Edit

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from callgate.shell.reach import Doubt as Doubt
     from callgate.shell.reach import doubt as doubt
     from callgate.shell.reach import reaches as reaches
-    from callgate.shell.sweeping import Sweep as Sweep
     from callgate.shell.sweeping import sweeps as sweeps
 
 _MODULES = {
@@ -45,7 +44,7 @@ _MODULES = {
     "prefixes": ("alone", "prefix_of"),
     "programs.inner": ("CommandRun", "inside"),
     "reach": ("Doubt", "doubt", "reaches"),
-    "sweeping": ("Sweep", "sweeps"),
+    "sweeping": ("sweeps",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -4,20 +4,12 @@ from callgate.shell.command import Analysis, Script
 from callgate.shell.programs.arguments import scan
 from callgate.shell.programs.inner import CommandRun, inside
 from callgate.shell.programs.table import PROGRAMS, grammar_of
-from callgate.words.noun import noun
 
 
-@noun
-class Sweep:
-    """A program reads all that is in its folders; ``hidden``: files that begin with a dot as well."""
-
-    program: str
-    hidden: bool = True
-
-
-def sweeps(analysis: Analysis) -> list[Sweep]:
-    """Commands that read whole folders without naming what is in them."""
-    found: list[Sweep] = []
+def sweeps(analysis: Analysis) -> list[str]:
+    """Commands that read whole folders without naming what is in them. Files that begin with a dot, or that some file
+    tells a program to ignore, count like any other: options and files of the workspace change what is left out."""
+    found: list[str] = []
     for run in inside(analysis).runs:
         name = run.name or ""
         entry = PROGRAMS.get(name)
@@ -25,14 +17,13 @@ def sweeps(analysis: Analysis) -> list[Sweep]:
             continue
         if entry.sweeps == "argv":
             if any(use.role == "argv" for use in run.uses):
-                found.append(Sweep(f"{name} with a command"))
+                found.append(f"{name} with a command")
             continue
         given = {each.name for each in scan(grammar_of(name), run.words)}
         always = entry.sweeps == "*" and not _reads_a_pipe(run, analysis.script)
         option = next((each for each in entry.sweeps.split() if each in given), None)
         if always or option:
-            hidden = entry.hidden == "*" or not given.isdisjoint(entry.hidden.split())
-            found.append(Sweep(f"{name} {option}" if option else name, hidden))
+            found.append(f"{name} {option}" if option else name)
     return found
 
 

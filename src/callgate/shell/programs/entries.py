@@ -49,8 +49,8 @@ class Program:
     a subcommand with an entry of its own; ``alone``: the kind that comes with every use without a subcommand.
     ``also``: a kind that comes with every use. ``unless``: it writes its operands where none of these options is there
     (``black``). ``free``: no rule is needed where all it does is to read. ``settings``: it runs programs that settings
-    of the workspace name. ``sweeps``: it reads whole folders with one of these options, or ``*`` always; ``hidden``:
-    with one of these also files that begin with a dot. ``variables``: those that may be set for it besides the usual
+    of the workspace name. ``sweeps``: it reads whole folders with one of these options, or ``*`` always.
+    ``variables``: those that may be set for it besides the usual
     ones, to folders of the workspace. ``through``: it runs the command in its words with the same rights, so a rule for
     that command is enough. ``tame``: no option of it, listed or not, runs or writes anything, so words that are not in
     sight do not matter. ``exactly``: "always" never offers a prefix of it. ``named``: how many operands belong to such
@@ -72,7 +72,6 @@ class Program:
     free: bool = False
     settings: bool = False
     sweeps: str = ""
-    hidden: str = ""
     variables: str = ""
     through: bool = False
     tame: bool = False

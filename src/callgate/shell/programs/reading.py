@@ -21,7 +21,7 @@ grep,egrep,fgrep | text read | -abcEFGHhiIlLnoPqrsTUvwxyzZ -e= -f=read -m= -A= -
     --no-filename --label= --only-matching --quiet --silent --binary-files= --text --recursive --include= --exclude=
     --exclude-from=read --exclude-dir= --files-without-match --files-with-matches --count --null --after-context=
     --before-context= --context= --color?= --colour?=
-    | free tame instead=-e,-f,--regexp,--file sweeps=-r,-R,--recursive,--dereference-recursive hidden=*
+    | free tame instead=-e,-f,--regexp,--file sweeps=-r,-R,--recursive,--dereference-recursive
 rg | text read | -abcFhHiIlnNopPqsSuUvwx0. -e= -f=read -g= -t= -T= -A= -B= -C= -m= -M= -d= -E= -j= -r= --after-context=
     --before-context= --context= --case-sensitive --color= --colors= --column --count --count-matches --encoding=
     --engine= --file=read --files --files-with-matches --files-without-match --fixed-strings --glob= --heading
@@ -30,19 +30,19 @@ rg | text read | -abcFhHiIlnNopPqsSuUvwx0. -e= -f=read -g= -t= -T= -A= -B= -C= -
     --no-ignore-vcs --no-messages --null --only-matching --passthru --pcre2 --pretty --quiet --regexp= --replace=
     --smart-case --sort= --sortr= --stats --text --threads= --trim --type= --type-add= --type-list --type-not=
     --unrestricted --vimgrep --with-filename --no-filename --word-regexp
-    | free instead=-e,-f,--regexp,--file,--files,--type-list sweeps=* hidden=-u,-.,--hidden,--unrestricted
-find | | | free exactly sweeps=argv hidden=*
+    | free instead=-e,-f,--regexp,--file,--files,--type-list sweeps=*
+find | | | free exactly sweeps=argv
 fd,fdfind | text read | -HIusiFgapl0q1 -d= -t= -e= -E= -S= -c= -j= --hidden --no-ignore --no-ignore-vcs --unrestricted
     --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --list-details --full-path
     --max-depth= --min-depth= --type= --extension= --size= --changed-within= --changed-before= --exclude= --color=
     --threads= --max-results= --quiet --strip-cwd-prefix?= --print0 -x!argv -X!argv --exec!argv --exec-batch!argv
-    | exactly sweeps=argv hidden=*
+    | exactly sweeps=argv
 stat | read | -ft -c= --file-system --format= --printf= --terse | free tame
 file | read | -bhikNn0 -F= --brief --no-dereference --mime --mime-type --mime-encoding | free
 diff | flat | -abBcdeEinNpqstTuwyZ -U= -C= -F= -I= -L= -W= -# --brief --report-identical-files --context?= --unified?=
     --side-by-side --width= --left-column --suppress-common-lines --show-c-function --label= --ignore-case
     --ignore-trailing-space --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=
-    --text --strip-trailing-cr --minimal --color?= | free sweeps=-r,--recursive hidden=*
+    --text --strip-trailing-cr --minimal --color?= | free sweeps=-r,--recursive
 comm | read | -123z --check-order --nocheck-order --output-delimiter= --total | free
 sort | read | -bcCdfghimMnrRsuVz -k= -t= --ignore-leading-blanks --dictionary-order --ignore-case
     --general-numeric-sort --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --sort=
