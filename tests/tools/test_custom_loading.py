@@ -14,7 +14,6 @@ from callgate.tools.custom.files import ToolFolder
 from callgate.tools.custom.problems import SkippedTools
 from callgate.tools.staging import serving
 from callgate.tools.toolbox import Toolbox
-from callgate.words.changes import ChangeSet
 from tests.tools.custom_kit import Noting, Place, greeting, names, private_modules, problems, said
 from tests.tools.fake_run import FakeRun
 
@@ -362,7 +361,7 @@ def test_annotations_and_dataclasses_find_their_module(place: Place) -> None:
     assert asyncio.run(found.run(found.read('{"at": {"x": 2}}').arguments, FakeRun())).text == "2"  # pyright: ignore
 
 
-def test_what_a_tool_stages_is_known_to_be_its_own(place: Place) -> None:
+def test_a_tool_stages_into_the_call_that_runs_it(place: Place) -> None:
     place.write(
         "stage.py",
         """
@@ -376,31 +375,10 @@ def test_what_a_tool_stages_is_known_to_be_its_own(place: Place) -> None:
     )
     store = Noting()
     loaded = place.loaded()
-    with serving("Around", FakeRun(), store):
-        assert said(loaded, "stage") == "pending-action:custom_tool:1"
-        assert said(loaded, "stage_later") == "pending-action:Read:2"
+    for name in ("stage", "stage_later"):
+        with serving(name, FakeRun(), store):
+            said(loaded, name)
     assert [(each.tool, each.call_id, each.source_tool_name) for each in store.pushed] == [
         ("stage", "call-1", "custom_tool"),
         ("stage_later", "call-1", "Read"),
     ]
-
-
-def test_a_preview_is_the_tools_own_too(place: Place) -> None:
-    place.write(
-        "shown.py",
-        """
-        from callgate import ChangeSet, tool
-        def tools(api):
-            def shown(path: str) -> ChangeSet:
-                api.push_pending_action(label="l", apply=lambda reason, extra: None)
-                return ChangeSet("nothing", ())
-            @tool(preview=shown)
-            def change(path: str) -> None: ...
-            return change
-        """,
-    )
-    store = Noting()
-    (found,) = place.loaded().tools
-    with serving("Around", FakeRun(), store):
-        assert asyncio.run(found.preview({"path": "x"}, FakeRun())) == ChangeSet("nothing", (), "change")
-    assert [each.tool for each in store.pushed] == ["change"]

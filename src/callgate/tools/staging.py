@@ -60,7 +60,7 @@ class PendingStore(Protocol):
 class _Call(NamedTuple):
     tool: str
     lineage: tuple[str, ...]
-    store: PendingStore | None
+    store: PendingStore
 
 
 # The API that a custom tool's factory is given has no parameter for the call (see docs/decisions/0016).
@@ -68,10 +68,9 @@ _call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=No
 
 
 @contextmanager
-def serving(tool: str, run: Run, store: PendingStore | None = None) -> Generator[None]:
-    """Actions pushed inside belong to this call; without a ``store`` they go to the one around it."""
-    around = _call.get()
-    token = _call.set(_Call(tool, tuple(run.lineage), store or (around and around.store)))
+def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
+    """Actions pushed inside belong to this call and go to this store."""
+    token = _call.set(_Call(tool, tuple(run.lineage), store))
     try:
         yield
     finally:
@@ -90,7 +89,7 @@ def stage(label: str, act: Callbacks | ChangeSet, *, source_tool_name: str, deta
     no session."""
     act = _checked(label, act, source_tool_name)
     call = _call.get()
-    if call is None or call.store is None:
+    if call is None:
         raise ToolFailure(UNAVAILABLE)
     if details is not None:
         details = plain(details, source_tool_name)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,6 @@ from callgate.words.errors import ToolFailure
 
 LARGE = 1_000_000
 """Content of more bytes is not carried along."""
-
-_CHUNK = 1 << 20
 
 
 class Api:
@@ -65,10 +63,5 @@ class Api:
 
 def _content(file: str) -> Content:
     with open(file, "rb") as stream:
-        if os.fstat(stream.fileno()).st_size <= LARGE:
-            return stream.read()
-        seen, size = sha256(), 0
-        while piece := stream.read(_CHUNK):
-            seen.update(piece)
-            size += len(piece)
-        return Stored(seen.hexdigest(), size, file)
+        size = os.fstat(stream.fileno()).st_size
+        return stream.read() if size <= LARGE else Stored(file_digest(stream, "sha256").hexdigest(), size, file)

@@ -11,15 +11,12 @@ from inspect import isawaitable, signature, unwrap
 from types import ModuleType
 from typing import Any, TypeGuard, cast
 
-from callgate.core.ports import Run, Tool
+from callgate.core.ports import Tool
 from callgate.tools.custom.api import Api
 from callgate.tools.custom.problems import Layer, Problem, blamed
 from callgate.tools.names import check_aliases, check_name
-from callgate.tools.staging import serving
 from callgate.tools.tool import tool
 from callgate.tools.wrappers import Named
-from callgate.words.calls import Result
-from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.model import ToolSpec
 from callgate.words.noun import noun
@@ -29,7 +26,7 @@ _NEEDED = ("aliases", "previews", "read", "traits", "preview", "run")
 
 
 class CustomTool(Named):
-    """A tool with the file it is from. What it stages while it runs is known to be its own."""
+    """A tool with the file it is from. It may stage while it runs."""
 
     stages = True
 
@@ -41,14 +38,6 @@ class CustomTool(Named):
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name} of {self.file}>"
-
-    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        with serving(self.spec.name, run):
-            return await super().preview(arguments, run)
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        with serving(self.spec.name, run):
-            return await super().run(arguments, run)
 
 
 @noun
