@@ -17,9 +17,9 @@ from callgate.tools.arguments import Arguments
 from callgate.tools.calling import caller
 from callgate.tools.docstring import read_docstring
 from callgate.tools.names import check_aliases, check_name
-from callgate.tools.preview import Preview
+from callgate.tools.preview import Preview, read_preview, single
 from callgate.tools.schema import Parameters, WholeObject, read_parameters
-from callgate.tools.signature import Signature, caller_scope, inside_partials, read_signature
+from callgate.tools.signature import caller_scope, inside_partials, read_signature
 from callgate.tools.traits import DeclaredTraits, TraitOptions
 from callgate.tools.undeclared import undeclared
 from callgate.tools.values import applied, to_result
@@ -171,14 +171,11 @@ def schema_tool(
     """
     check_name(name)
     _refuse_unknown(name, options, CommonOptions.__optional_keys__)
-    takes = read_signature(fn, name, caller_scope(1))
-    shape = WholeObject(takes, _own_copy(name, parameters), _single(takes, name))
-    preview = options.get("preview")
-    shown: Preview | None = None
-    if preview is not None:
-        wants = read_signature(preview, name, caller_scope(1))
-        shown = Preview(preview, name, wants, {_single(wants, name): shape.parameter}, takes.names)
-    return _noted(FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, shown))
+    scope = caller_scope(1)
+    takes = read_signature(fn, name, scope)
+    shape = WholeObject(takes, _own_copy(name, parameters), single(takes, name))
+    preview = read_preview(options.get("preview"), name, takes, scope, shape.parameter)
+    return _noted(FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, preview))
 
 
 def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
@@ -199,19 +196,8 @@ def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, An
     said = read_docstring(_docstring_of(fn))
     shape = read_parameters(takes, said.parameters, name)
     spec = ToolSpec(name, options.get("description", said.description), shape.schema)
-    preview = options.get("preview")
-    shown: Preview | None = None
-    if preview is not None:
-        wants = read_signature(preview, name, scope)
-        shown = Preview(preview, name, wants, {each: each for each in wants.names}, takes.names)
-    return FunctionTool[..., Any](fn, spec, shape, options, shown)
-
-
-def _single(takes: Signature, tool: str) -> str:
-    if len(takes.names) != 1:
-        taken = ", ".join(takes.names) or "nothing"
-        raise ToolDefinitionError(f"tool {tool!r}: its function must take one dict of arguments, not {taken}")
-    return takes.names[0]
+    preview = read_preview(options.get("preview"), name, takes, scope)
+    return FunctionTool[..., Any](fn, spec, shape, options, preview)
 
 
 def _own_copy(tool: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from callgate.tools.structural.examine import ScanRequest, examine
 from callgate.tools.structural.files import SourceFile
 from callgate.tools.structural.languages import language_of
 from callgate.tools.structural.rewrite import rewrite
-from callgate.tools.structural.terms import CodeReplacement, Cut, Op, ScanLimits
+from callgate.tools.structural.terms import Cut, Match, Op, ScanLimits
 from callgate.words.errors import ToolFailure
 from tests.rows import rows
 from tests.tools.structural.test_search import write
@@ -33,7 +33,7 @@ async def test_a_preview_shows_each_replacement_and_writes_nothing(tmp_path: Pat
     )
     (file,) = made.rewritten
     assert file.count == 2
-    assert file.replacements[1] == CodeReplacement(2, 5, before="log(2)", after="note(2)")
+    assert file.replacements[1] == Match("a.py", 2, 5, "log(2)", "note(2)")
     assert made.files == 2
     assert (tmp_path / "a.py").read_bytes() == b"log(1)\nx = log(2)\n"
 
@@ -107,8 +107,8 @@ async def test_overlaps_between_ops_are_found_at_once_and_hold_up_their_file_alo
     assert (made.changes.count, made.overlap_count) == (2, 1)
     (overlap,) = made.overlaps
     assert (overlap.path, overlap.held) == ("a.py", True)
-    assert (overlap.first.before, overlap.first.op) == ("log(size(1))", 0)
-    assert (overlap.second.before, overlap.second.op) == ("size(1)", 1)
+    assert (overlap.first.text, overlap.first.op) == ("log(size(1))", 0)
+    assert (overlap.second.text, overlap.second.op) == ("size(1)", 1)
 
 
 async def test_two_ops_for_the_same_code_overlap(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from callgate.changes.diff import quoted
 from callgate.changes.summary import display, summary
 from callgate.tools.structural.terms import (
     STANDARD,
-    CodeReplacement,
     Cut,
     Match,
     Overlap,
@@ -173,11 +172,11 @@ def _not_shown(files: Sequence[RewrittenFile]) -> str:
     return f"Not shown, {_many(count, 'replacement', 'replacements')}: {names}{more}"
 
 
-def _block(each: CodeReplacement) -> str:
+def _block(each: Match) -> str:
     place = f"  {each.line}:{each.column}:"
-    if each.after and "\n" not in each.before + each.after:
-        return f"{place} {_narrow(each.before)} → {_narrow(each.after)}"
-    before = [f"    - {_narrow(line)}" for line in _first_lines(each.before, _LINES)]
+    if each.after and "\n" not in each.text + each.after:
+        return f"{place} {_narrow(each.text)} → {_narrow(each.after)}"
+    before = [f"    - {_narrow(line)}" for line in _first_lines(each.text, _LINES)]
     after = [f"    + {_narrow(line)}" for line in _first_lines(each.after, _LINES)] if each.after else []
     return "\n".join((place, *before, *after))
 
@@ -192,8 +191,8 @@ def _overlap(overlap: Overlap) -> str:
     return f"Overlap in {quoted(overlap.path)}, {pair}: {fate}."
 
 
-def _site(each: CodeReplacement) -> str:
-    first, cut, _ = each.before.partition("\n")
+def _site(each: Match) -> str:
+    first, cut, _ = each.text.partition("\n")
     return f"{each.line}:{each.column} {_narrow(first)}{' …' if cut else ''} (op {each.op + 1})"
 
 

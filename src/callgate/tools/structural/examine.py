@@ -17,7 +17,6 @@ from callgate.tools.structural.source import SourceText, SpanEdit, apart, span
 from callgate.tools.structural.templates import Template, parse_template
 from callgate.tools.structural.terms import (
     NAMED,
-    CodeReplacement,
     Match,
     Op,
     Overlap,
@@ -54,7 +53,6 @@ class FileResult:
     skipped: SkippedFile | None = None
     count: int = 0
     matches: tuple[Match, ...] = ()
-    replacements: tuple[CodeReplacement, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     overlap_count: int = 0
     before: bytes | None = None
@@ -197,7 +195,7 @@ def _searched(request: ScanRequest, file: SourceFile, source: SourceText, parts:
     nodes = [node for part in parts for node in _all(part, request.pattern)]
     if len(parts) > 1:
         nodes.sort(key=lambda node: (span(node)[0], -span(node)[1]))
-    kept = tuple(map(source.match, nodes[: request.limits.matches]))
+    kept = tuple(source.match(*span(node)) for node in nodes[: request.limits.matches])
     flaws = () if nodes else _flaws(request.pattern, file.language)
     return FileResult(file.path, file.language, count=len(nodes), matches=kept, flaws=flaws)
 
@@ -225,7 +223,7 @@ def _rewritten(
         file.path,
         file.language,
         count=len(made),
-        replacements=tuple(map(source.replacement, made[: request.limits.matches])),
+        matches=tuple(map(source.replacement, made[: request.limits.matches])),
         overlaps=overlaps,
         overlap_count=len(pairs),
         before=data,

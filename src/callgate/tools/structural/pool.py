@@ -79,7 +79,7 @@ class _Work:
         with self._lock:
             before = sum(each.count for batch in self.results[:at] for each in batch)
             if before >= self._most:
-                results = [replace(each, matches=(), replacements=(), before=None, after=None) for each in results]
+                results = [replace(each, matches=(), before=None, after=None) for each in results]
             self.results[at] = results
             self._progress(current=sum(map(len, self.results)), total=self._total)
 

@@ -46,7 +46,7 @@ async def rewrite(
     overlaps = tuple(overlap for each in seen.looked for overlap in each.overlaps)
     return Rewritten(
         changes=ChangeSet(_label(ops), files, "AstEdit", count=count),
-        rewritten=tuple(RewrittenFile(each.path, each.replacements, each.count) for each in staged),
+        rewritten=tuple(RewrittenFile(each.path, each.matches, each.count) for each in staged),
         files=seen.files,
         skipped=seen.skipped,
         overlaps=overlaps[:NAMED],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from callgate.tools.structural.templates import Template, VariableKind
-from callgate.tools.structural.terms import CodeReplacement, Match, Overlap
+from callgate.tools.structural.terms import Match, Overlap
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -37,20 +37,18 @@ class SourceText:
         line = bisect_left(self._ends, at)
         return line + 1, at - (self._ends[line - 1] + 1 if line else 0) + 1
 
-    def match(self, node: "SgNode") -> Match:
-        start, end = span(node)
+    def match(self, start: int, end: int, after: str = "", op: int = 0) -> Match:
         line, column = self.spot(start)
-        return Match(self._path, line, column, self._shown(self.text[start:end]))
+        text = self._shown(self.text[start:end])
+        return Match(path=self._path, line=line, column=column, text=text, after=self._shown(after), op=op)
 
     def edit(self, node: "SgNode", template: Template, op: int) -> SpanEdit:
         start, end = span(node)
         after = template.fill(self.text, start, lambda name, kind: captured_span(node, name, kind))
         return SpanEdit(start, end, after, op)
 
-    def replacement(self, edit: SpanEdit) -> CodeReplacement:
-        line, column = self.spot(edit.start)
-        before = self._shown(self.text[edit.start : edit.end])
-        return CodeReplacement(line, column, before, self._shown(edit.after), edit.op)
+    def replacement(self, edit: SpanEdit) -> Match:
+        return self.match(edit.start, edit.end, edit.after, edit.op)
 
     def overlap(self, first: SpanEdit, second: SpanEdit, *, held: bool) -> Overlap:
         return Overlap(self._path, self.replacement(first), self.replacement(second), held)

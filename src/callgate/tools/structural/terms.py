@@ -61,20 +61,13 @@ class Op:
 
 @noun
 class Match:
+    """``after`` is the code that replaces ``text``, and ``op`` the number of the op that says so, from 0."""
+
     path: str
     line: int
     column: int
     text: str
-
-
-@noun
-class CodeReplacement:
-    """``op`` is the number of the op, from 0."""
-
-    line: int
-    column: int
-    before: str
-    after: str
+    after: str = ""
     op: int = 0
 
 
@@ -83,8 +76,8 @@ class Overlap:
     """Two replacements that want the same text; ``held``: nothing is changed in this file because of it."""
 
     path: str
-    first: CodeReplacement
-    second: CodeReplacement
+    first: Match
+    second: Match
     held: bool
 
 
@@ -131,7 +124,7 @@ class SearchResult:
 @noun
 class RewrittenFile:
     path: str
-    replacements: tuple[CodeReplacement, ...]
+    replacements: tuple[Match, ...]
     count: int
 
 
