@@ -60,6 +60,12 @@ TOKENS = {
     "linear": ("lin_api_", MIXED[:40], "linear"),
     "docker": ("dckr_pat_", MIXED[:27], "docker"),
     "grafana": ("glsa_", MIXED[:32] + "_" + HEX[:8], "grafana"),
+    "figma": ("figd_", MIXED[:40], "figma"),
+    "api-key-header": ("X-Api-Key: ", MIXED[:32], "api_key"),
+    "api-key-json": ('"x-api-key": "', HEX[:32], "api_key"),
+    "cookie": ("Cookie: session=", MIXED[:32], "cookie"),
+    "shared-access-signature": ("?sv=2022-11-02&sig=", MIXED[:40] + "%3D", "signature"),
+    "password-option": ("--password=", "hunter2-hunter3", "password"),
     "supabase": ("sbp_", HEX[:40], "supabase"),
     "newrelic": ("NRAK-", CAPITALS[:27], "newrelic"),
     "atlassian": ("ATATT3", MIXED, "atlassian"),
@@ -420,6 +426,12 @@ BY_NAME = {
     "WALLET_MNEMONIC": "legal winner thank year wave sausage worth useful legal winner",
     "LOGIN_OTP_SEED": "JBSWY3DPEHPK3PXP",
     "DB_PASSCODE": "99887766554433",
+    "SSHPASS": "hunter2-hunter3",
+    "ADMIN_PW": "c0rrect-h0rse",
+    "ACCESS_CODE": "Zx81-q7Yb-92",
+    "RECOVERY_CODES": "a1b2-c3d4,e5f6-g7h8",
+    "ENC_IV": "8f14e45fceea167a",
+    "X_API": "k3y-9f8e7d6c5b4a",
 }
 ORDINARY = {
     "MAX_TOKENS": "100000000",
@@ -427,6 +439,9 @@ ORDINARY = {
     "WEBHOOK_PORT": "8080",
     "KEYBOARD": "de-latin1-nodeadkeys",
     "PINNED_VERSION": "2024.10.1",
+    "API_URL": "https://api.example.com/v1",
+    "COMPASS": "north-by-n0rthwest",
+    "CODE_STYLE": "black-24.1-strict",
 }
 
 
@@ -448,3 +463,19 @@ def test_addresses_that_let_anybody_post_are_masked() -> None:
     )
     leaked = [each for each in addresses if masker.text(f"curl {each} -d x") == f"curl {each} -d x"]
     assert not leaked
+
+
+@pytest.mark.spec("TRS-13")
+def test_the_key_in_the_place_of_a_user_of_a_dsn_is_masked() -> None:
+    masker = Masker({"SENTRY_DSN": "https://9f8e7d6c5b4a3928@o1.ingest.example.com/42"})
+    assert "9f8e7d6c5b4a3928" not in masker.text("key 9f8e7d6c5b4a3928")
+
+
+@pytest.mark.spec("TRS-13")
+def test_placeholders_behind_names_of_secrets_stay_readable() -> None:
+    masker = Masker({})
+    texts = (
+        *("curl -H 'X-Api-Key: $API_KEY'", "x-api-key: your-key-goes-here", "Cookie: theme=dark", "Set-Cookie: a=b"),
+        *("--password=$PW", "--password PASSWORD", "--password='…'", "https://x.example/?sig=abc"),
+    )
+    assert [text for text in texts if masker.text(text) != text] == []

@@ -96,7 +96,8 @@ _TOKENS = (
     ("supabase", "sbp_", rf"[0-9a-f]{{40}}{_END}"),
     ("newrelic", "NRAK-", rf"[A-Z0-9]{{27}}{_END}"),
     ("atlassian", "ATATT3", r"[\w-]{50,}"),
-    ("age", "AGE-SECRET-KEY-", rf"[A-Z0-9]{{58}}{_END}"),
+    ("age", "AGE-SECRET-KEY-", r"[A-Z0-9]{50,}"),
+    ("figma", "figd_", r"[\w-]{30,}"),
 )
 
 # What may stand between a name and its value; in JSON a line end is a backslash and a letter.
@@ -110,6 +111,7 @@ _PRIVATE_KEY = (
 _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
+_SIGN = r"[\w.~+/=!#%^*@:-]"
 _SPECIAL = (
     SecretRule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
     SecretRule(
@@ -151,6 +153,24 @@ _SPECIAL = (
         re.compile(
             r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}", re.ASCII
         ),
+    ),
+    SecretRule(
+        "api_key",
+        ("pi-key", "pi-Key", "PI-KEY", "uth-token", "uth-Token", "UTH-TOKEN"),
+        re.compile(
+            rf"((?i:api-key|auth-token){_QUOTES}[:=]{_QUOTES})(?=[\w.~+/=-]{{0,100}}?\d)[\w.~+/=-]{{16,}}", re.ASCII
+        ),
+    ),
+    SecretRule(
+        "cookie",
+        ("ookie: ",),
+        re.compile(rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}", re.ASCII),
+    ),
+    SecretRule("signature", ("sig=",), re.compile(r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}", re.ASCII)),
+    SecretRule(
+        "password",
+        ("--password=", "--password "),
+        re.compile(rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}", re.ASCII),
     ),
     SecretRule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
 )
@@ -353,8 +373,8 @@ class Masker:
 
 _SECRET_NAME = re.compile(
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CRED|COOKIE|JWT|PWD|AUTH|SALT|PEPPER|NONCE_SEED|PASSCODE"
-    r"|SIGNATURE|MNEMONIC|LICENSE|LICENCE|WEBHOOK|DSN)S?(?:[_.-]|\d|$)"
-    r"|AUTHORIZATION|ENCRYPTION|WEBHOOK|(?:^|_)(?:PASS|PAT|BEARER|PIN|OTP|HMAC|SEED|SID)(?:_|$)",
+    r"|SIGNATURE|MNEMONIC|LICENSE|LICENCE|WEBHOOK|DSN|SSHPASS|(?:ACCESS|BACKUP|RECOVERY)_CODE)S?(?:[_.-]|\d|$)"
+    r"|AUTHORIZATION|ENCRYPTION|WEBHOOK|(?:^|_)(?:PASS|PAT|BEARER|PIN|OTP|HMAC|SEED|SID|PW|IV)(?:_|$)|_API$",
     re.IGNORECASE,
 )
 _SURELY_SECRET = re.compile(r"(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE)S?(?:[_.-]|\d|$)|(?:^|_)PIN(?:_|$)", re.I)
@@ -371,10 +391,11 @@ _RANDOM = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
 
 
 def _secrets_of(name: str, value: str) -> list[str]:
-    """The secrets in a variable: the password of an address, whatever the variable is called, or all of it."""
+    """The secrets in a variable: the password of an address, whatever the variable is called, or all of it. A DSN may
+    have its key in the place of a user."""
     value = value.strip()
     if "://" in value[:40]:
-        password = _password_of(value)
+        password = _password_of(value, user="DSN" in name.upper())
         found = [password, unquote(password)] if password is not None else []
         if "WEBHOOK" in name.upper():  # its address is all it takes
             found.append(value)
@@ -388,9 +409,10 @@ def _secrets_of(name: str, value: str) -> list[str]:
     ]
 
 
-def _password_of(url: str) -> str | None:
+def _password_of(url: str, *, user: bool) -> str | None:
     try:
-        return urlsplit(url).password
+        parts = urlsplit(url)
+        return parts.password or (parts.username if user else None)
     except ValueError:
         return None
 
