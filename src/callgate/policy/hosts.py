@@ -7,7 +7,6 @@ again for the address, and ``covers`` again for the target of a redirection.
 """
 
 import re
-from encodings.idna import ToASCII, nameprep
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from unicodedata import category
 
@@ -147,6 +146,8 @@ def _v4(text: str) -> str | None:
 
 
 def _international(label: str) -> str | None:
+    from encodings.idna import ToASCII, nameprep  # costly to load: its tables
+
     try:
         if not all(map(_in_a_name, label)) or nameprep(label) != label:
             return None

@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from callgate.tools.output import Misfit, OutputType, output_type
 from callgate.words.decisions import Question
 from callgate.words.endings import RunReason
 from callgate.words.errors import StateError, UsageError
@@ -43,12 +42,16 @@ class RunResult(Generic[T]):
 
 async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[Any]:
     """Sends the input and waits for the end. An answer that does not fit ``kind`` is sent back once with its faults."""
-    output = output_type(kind)
     sent = Prompt(sent) if isinstance(sent, str) else sent
-    if output is not None and isinstance(sent, Prompt):
+    if kind is str:
+        return await _run_once(session, sent)
+    from callgate.tools.output import Misfit, OutputType  # with the first typed answer
+
+    output = OutputType[Any](kind)
+    if isinstance(sent, Prompt):
         sent = Prompt((*sent.parts, Text(f"\n\n{output.instruction}")))
     result = await _run_once(session, sent)
-    if output is None or not result.ok:
+    if not result.ok:
         return result
     found = output.read(result.text)
     if isinstance(found, Misfit):
@@ -56,7 +59,10 @@ async def run(session: Conversation, sent: Input | str, kind: Any) -> RunResult[
         if not result.ok:
             return result
         found = output.read(result.text)
-    return _with_output(result, output, found)
+    if isinstance(found, Misfit):
+        error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
+        return RunResult(result.text, None, result.reason, error)
+    return RunResult(result.text, found, result.reason)
 
 
 async def _run_once(session: Conversation, sent: Input) -> RunResult[Any]:
@@ -79,13 +85,6 @@ async def _run_once(session: Conversation, sent: Input) -> RunResult[Any]:
 def last_answer(messages: Sequence[Message]) -> str:
     """The text of the model's last message; empty where it has said nothing."""
     return next((message.text for message in reversed(messages) if message.role == "assistant"), "")
-
-
-def _with_output(result: RunResult[Any], output: OutputType[Any], found: Any) -> RunResult[Any]:
-    if isinstance(found, Misfit):
-        error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
-        return RunResult(result.text, None, result.reason, error)
-    return RunResult(result.text, found, result.reason)
 
 
 class SyncLoop:

@@ -3,7 +3,7 @@
 import json
 import re
 from inspect import isroutine
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from callgate.tools.arguments import read_json
 from callgate.tools.schema import faults_of, trimmed
@@ -64,8 +64,3 @@ class OutputType(Generic[T]):
             return Misfit(faults_of(error))
         except Exception as error:  # a validator of the type may raise anything
             return Misfit((f"$: {type(error).__name__}: {error}",))
-
-
-def output_type(kind: Any) -> OutputType[Any] | None:
-    """None for text, which is taken as it is."""
-    return None if kind is str else OutputType[Any](kind)
