@@ -87,38 +87,32 @@ class ChangeHistory:
         folder = self.of(session)
         try:
             make_folders(folder, 0o700)
+            pack = _Pack(folder / _BLOBS)
+            kept = Kept(
+                session=session,
+                number=0,
+                id=changes.id,
+                label=changes.label,
+                tool=changes.tool,
+                summary=summary(changes),
+                at=now,
+                state=state,
+                files=tuple(pack.packed(change) for change in changes.files),
+                count=changes.count,
+                staged=state == "staged",
+                reverts=reverts,
+                emptied=changes.emptied,
+            )
             while True:
                 number = max(self._numbers(session), default=0) + 1
+                kept, file = replace(kept, number=number, order=(number, 0)), self.file(session, number)
                 with suppress(FileExistsError):  # another program keeps one for the same session
-                    return self._save(changes, session, number, now, state, reverts)
+                    write_new(file, _line({"version": _VERSION, **to_json(kept)}) + b"\n", 0o600)
+                    write_new(file.with_suffix(".pack"), pack.pieces, 0o600)
+                    sync_folder(folder)
+                    return kept
         except OSError as error:
             raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
-
-    def _save(
-        self, changes: ChangeSet, session: str, number: int, now: float, state: State, reverts: tuple[int, ...]
-    ) -> Kept:
-        folder = self.of(session)
-        pack = _Pack(folder / f"{number:04}.pack", folder / _BLOBS)
-        kept = Kept(
-            session=session,
-            number=number,
-            id=changes.id,
-            label=changes.label,
-            tool=changes.tool,
-            summary=summary(changes),
-            at=now,
-            state=state,
-            files=tuple(pack.packed(change) for change in changes.files),
-            count=changes.count,
-            staged=state == "staged",
-            order=(number, 0),
-            reverts=reverts,
-            emptied=changes.emptied,
-        )
-        write_new(folder / f"{number:04}.jsonl", _line({"version": _VERSION, **to_json(kept)}) + b"\n", 0o600)
-        pack.write()
-        sync_folder(folder)
-        return kept
 
     def take_on(self, kept: Kept, *, now: float, id: str) -> Kept:
         """Mark a staged change as being applied by the call ``id``; it comes after all that were kept or taken on."""
@@ -230,20 +224,16 @@ def _with_reverts(found: list[Kept]) -> list[Kept]:
 
 
 class _Pack:
-    """Collects the contents of one change, each once, and writes them."""
+    """Collects the contents of one change, each once, and writes the large ones."""
 
-    def __init__(self, file: Path, blobs: Path) -> None:
-        self._file = file
+    def __init__(self, blobs: Path) -> None:
+        self.pieces: list[bytes] = []
         self._blobs = blobs
         self._at: dict[str, int] = {}
-        self._pieces: list[bytes] = []
         self._size = 0
 
     def packed(self, change: FileChange) -> FileChange:
         return replace(change, before=self._kept(change.before), after=self._kept(change.after))
-
-    def write(self) -> None:
-        write_new(self._file, self._pieces, 0o600)
 
     def _kept(self, content: Content | None) -> Stored | None:
         name = digest(content)
@@ -255,7 +245,7 @@ class _Pack:
         data = content if isinstance(content, bytes) else b"".join(pieces(content))
         if name not in self._at:
             self._at[name] = self._size
-            self._pieces.append(data)
+            self.pieces.append(data)
             self._size += len(data)
         return Stored(name, len(data), f"pack:{self._at[name]}")
 
