@@ -208,7 +208,8 @@ class Stack:
         """Puts its end on record."""
         self._acts.pop(staged.id, None)
         if staged.id in self._state.actions:
-            fact = ActionResolved(self._host.clock.now(), staged.id, staged.label, ended, reason=reason, by=by)
+            at, label = self._host.clock.now(), staged.label
+            fact = ActionResolved(at=at, id=staged.id, label=label, ended=ended, reason=reason, by=by)
             self._ended[staged.id] = fact
             self._record.write(fact)
 
@@ -260,10 +261,10 @@ class Stack:
     async def reconcile(self, *, again: bool) -> None:
         """Settles, before anything else, the actions that were pending when the program ended; ``again`` after a
         recovery, which may have finished an apply that had failed half-way."""
-        if self._reconciled and not again:
+        first, self._reconciled = not self._reconciled, True
+        if not first and not again:
             return
-        self._reconciled = True
-        if self._history is not None:
+        if first and self._history is not None:  # later a call may be staging one right now
             await self._history.drop_staged_but({each.change for each in self._state.actions.values()})
         for staged in [each for each in self._state.actions.values() if each.id not in self._acts]:
             try:

@@ -110,7 +110,7 @@ class _BeginReader:
             chunks.append(chunk)
         if not chunks and target is None:
             raise fault(line, path, f"Nothing is said about how the file changes. Write its lines. {_BODY}")
-        return FilePatch(line, "update", path, tuple(chunks), target=target)
+        return FilePatch(line=line, action="update", path=path, chunks=tuple(chunks), target=target)
 
     def _chunk(self, path: str) -> Chunk | None:
         """The next one; None where the section ends."""
