@@ -255,7 +255,7 @@ class Bench:
         except subprocess.TimeoutExpired:
             return False
 
-    def watched(self, jobs: int) -> tuple[set[str], "Covering"]:
+    def watched(self, jobs: int, tests: Sequence[str]) -> tuple[set[str], "Covering"]:
         """The files whose tests fail as they are, and which tests come by which lines."""
         words = [
             "-n",
@@ -268,7 +268,7 @@ class Bench:
             "--cov-report=",
         ]
         try:
-            told = self._pytest(*words, *TESTS, seconds=4 * LONGEST)
+            told = self._pytest(*words, *tests, seconds=4 * LONGEST)
         except subprocess.TimeoutExpired:
             raise SystemExit("the tests as they are do not come to an end") from None
         found = set(re.findall(r"^(?:FAILED|ERROR) ([^\s:]+)", told.stdout, re.MULTILINE))
@@ -336,9 +336,10 @@ class Covering:
         return sorted(mixed, key=lambda test: self._took.get(test, 0.0))
 
 
-def tests_of(module: str) -> tuple[list[str], list[str]]:
+def tests_of(module: str, tests: Sequence[str]) -> tuple[list[str], list[str]]:
     """The files that import the module, or are named after it, and all the others."""
-    every = [path for place in TESTS for path in sorted((ROOT / place).rglob("test_*.py")) if path.name not in LEFT_OUT]
+    listed = [path for place in tests for path in (sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place])]
+    every = [path for path in listed if path.name not in LEFT_OUT]
     dotted = module.removeprefix("src/").removesuffix(".py").replace("/", ".")
     package, _, name = dotted.rpartition(".")
     said = re.compile(rf"{re.escape(dotted)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
@@ -363,6 +364,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0, help="stop then (default 30)")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are tried first")
     parser.add_argument("--only", default="", metavar="TEXT", help="only files with this in their path")
+    parser.add_argument("--tests", nargs="*", default=TESTS, metavar="PATH", help="only these tests; fewer are quicker")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="fail below this score")
     options = parser.parse_args()
@@ -371,11 +373,12 @@ def main() -> int:
         benches: SimpleQueue[Bench] = SimpleQueue()
         for number in range(options.jobs):
             benches.put(Bench(Path(folder, str(number))))
-        return _report(*_tried(sample(options.seed, options.only), benches, options.jobs, end), options.least)
+        found = sample(options.seed, options.only)
+        return _report(*_tried(found, options.tests, benches, options.jobs, end), options.least)
 
 
 def _tried(
-    found: list[Mutant], benches: "SimpleQueue[Bench]", jobs: int, end: float
+    found: list[Mutant], tests: Sequence[str], benches: "SimpleQueue[Bench]", jobs: int, end: float
 ) -> tuple[dict[str, int], dict[str, int], list[Mutant], set[str]]:
     """How many there are and how many were tried of each file, which survived, and whose tests fail as they are."""
     total: dict[str, int] = defaultdict(int)
@@ -383,11 +386,14 @@ def _tried(
         total[mutant.path] += 1
     bench = benches.get()
     print(f"{len(found)} mutants of {len(total)} files; first the tests as they are", flush=True)
-    broken, covering = bench.watched(jobs)
+    broken, covering = bench.watched(jobs, tests)
     benches.put(bench)
     # Tests that fail as they are cannot find anything.
-    looks = {path: [[file for file in files if file not in broken] for files in tests_of(path)] for path in total}
-    unready = {path for path in total if broken.intersection(tests_of(path)[0])}
+    near_and_far = {path: tests_of(path, tests) for path in total}
+    looks = {
+        path: [[file for file in files if file not in broken] for files in both] for path, both in near_and_far.items()
+    }
+    unready = {path for path in total if broken.intersection(near_and_far[path][0])}
     tried: dict[str, int] = defaultdict(int)
     survivors: list[Mutant] = []
 

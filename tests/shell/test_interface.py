@@ -1,7 +1,9 @@
 """The interface of the room: what it offers, and what is loaded for it."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,14 @@ def test_every_name_of_the_interface_is_found_where_the_table_says() -> None:
     assert [name for name in shell._HOMES if not hasattr(shell, name)] == []  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(AttributeError, match="nothing_of_that_name"):
         shell.nothing_of_that_name  # noqa: B018  # pyright: ignore
+
+
+def test_every_name_that_type_checkers_see_is_found() -> None:
+    tree = ast.parse(Path(shell.__file__).read_text(encoding="utf-8"))
+    imported = [
+        each for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names if each.asname
+    ]
+    assert {each.asname for each in imported} == set(shell._HOMES)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_nothing_is_loaded_before_the_first_command_is_judged() -> None:

@@ -72,9 +72,9 @@ def disagreement(one: Script, other: Script) -> str | None:
     if one.operators != other.operators:
         return "with different operators"
     for mine, theirs in zip(one.commands, other.commands, strict=True):
-        seen = aspects(theirs)
+        others = aspects(theirs)
         for what, read in aspects(mine).items():
-            if read != seen[what]:
+            if read != others[what]:
                 return f"with different {what}"
     return None
 

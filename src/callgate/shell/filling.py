@@ -1,6 +1,6 @@
-"""A command with what can be known of its expansions filled in: home, the folder one is in, what it assigns itself.
+"""Fills in the expansions of a command whose values are known: home, the working folder, variables it sets itself.
 
-These readings only add suspicion. Nothing is ever allowed because of one.
+Deny rules and hard safety judge these readings as well. No reading is a reason to allow anything.
 """
 
 import re
@@ -78,10 +78,10 @@ def _values(text: str) -> dict[str, list[str]]:
     """The values that the text gives its variables, as far as they are literal and need no quotes."""
     found: dict[str, list[str]] = {}
     for command in analyse(text).script.commands:
-        given = [(name, text_of(value)) for name, value in command.assignments]
+        assigned = [(name, text_of(value)) for name, value in command.assignments]
         if command.words and text_of(command.words[0]) in _DECLARING:
-            given += [each.groups() for word in command.words[1:] if (each := _DECLARED.fullmatch(text_of(word)))]
-        for name, value in given:
+            assigned += [each.groups() for word in command.words[1:] if (each := _DECLARED.fullmatch(text_of(word)))]
+        for name, value in assigned:
             if _PLAIN.fullmatch(value):
                 found.setdefault(name, []).append(value)
     for name, words in _LOOP.findall(text):

@@ -1,4 +1,4 @@
-"""The leaves of a syntax tree: what a word of it says, piece by piece, with the quotes taken off."""
+"""Reads the words of a syntax tree into pieces, with the quotes taken off."""
 
 import re
 

@@ -28,7 +28,7 @@ TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
 class Enough(Exception):
-    """The text is deeper or longer than anyone would look at."""
+    """The text has more nodes or levels than the limits allow."""
 
 
 @noun

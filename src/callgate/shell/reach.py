@@ -50,36 +50,37 @@ _DECODED = re.compile(r"\\x([0-9A-Fa-f]{1,2})|\\([0-7]{1,3})|\\u([0-9A-Fa-f]{1,4
 
 def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
     """The reason why a deny or ask pattern applies to a command; None if it does not."""
-    seen = inside(analysis)
+    started = inside(analysis)
     if pattern.everything:
         return "the pattern names every command"
-    if seen.over:
+    if started.over:
         return "more commands in each other than can be followed"
-    for run in seen.runs if pattern.program is None else (*seen.named.get(_base(pattern).casefold(), ()), *seen.open):
-        if why := _hit(run, pattern):
+    named = started.named.get(_base(pattern).casefold(), ())
+    for run in started.runs if pattern.program is None else (*named, *started.open):
+        if why := _why_reached(run, pattern):
             return why
-    for text in seen.unread:
+    for text in started.unread:
         if len(text) > _LONGEST:
             return "too long to be read"
         if pattern.program is None or _names(text, pattern.program):
             return f"{pattern.program or 'any program'} may be in text that cannot be read"
     words = [piece[0] for piece in pattern.pieces if len(piece) == 1]
-    for text in [*seen.texts, *([analysis.text] if seen.blind else [])]:
+    for text in [*started.texts, *([analysis.text] if started.blind else [])]:
         if words and all(_names(text, word.rpartition("/")[2]) for word in words):
             return f"{words[0]} is named in code that it runs"
     if _base(pattern) in _REMOVERS and len(pattern.pieces) == 1:
-        return _removal(seen.runs)
+        return _removal(started.runs)
     return None
 
 
 def doubt(analysis: Analysis) -> Doubt | None:
     """The reason why it is not known what a command does; None if it is."""
-    seen = inside(analysis)
-    if seen.unread:
+    started = inside(analysis)
+    if started.unread:
         return Doubt("unread", analysis.fault or "a part of it cannot be read")
-    if seen.over:
+    if started.over:
         return Doubt("unread", "more commands in each other than can be followed")
-    for run in seen.runs:
+    for run in started.runs:
         if not run.words:
             continue
         program = run.words[0]
@@ -87,14 +88,14 @@ def doubt(analysis: Analysis) -> Doubt | None:
             return Doubt("unread", f"only the shell will know the program {program.raw}")
         if "/" in text_of(program) and not _TRUSTED.fullmatch(text_of(program)):
             return Doubt("interpreter", f"{text_of(program)} is a program of its own")
-    return Doubt("interpreter", seen.blind[0]) if seen.blind else None
+    return Doubt("interpreter", started.blind[0]) if started.blind else None
 
 
 def _base(pattern: ShellPattern) -> str:
     return (pattern.program or "").rpartition("/")[2]
 
 
-def _hit(run: CommandRun, pattern: ShellPattern) -> str | None:
+def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
     """The reason why one command is what the pattern names."""
     if not run.words:
         return None
@@ -103,12 +104,12 @@ def _hit(run: CommandRun, pattern: ShellPattern) -> str | None:
         return f"only the shell will know the program {first.raw}"
     wanted = _base(pattern)
     if pattern.program is None:
-        return _says(run.words, pattern, name)
+        return _matches_words(run.words, pattern, name)
     if first.globs and fnmatchcase(wanted, name):
         return f"{first.raw or name} may become {wanted}"
     if name.casefold() == wanted.casefold():
         words = (*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words
-        if same := _says(words, pattern, name):
+        if same := _matches_words(words, pattern, name):
             return same
     unknown = run.anywhere or run.unclear or PROGRAMS.get(known_as(name)) is None
     if unknown or run.starts:
@@ -116,7 +117,7 @@ def _hit(run: CommandRun, pattern: ShellPattern) -> str | None:
         step = subcommand_at(name, run.words) if (entry := PROGRAMS.get(name)) and entry.steps else 0
         meant = (wanted, None) if run.anywhere or entry is None else (wanted,)
         places = [at for at, word in enumerate(run.words) if at not in (0, step) and name_of(word) in meant]
-        if len(places) > _MANY or any(_says(run.words[at:], pattern, wanted) for at in places):
+        if len(places) > _MANY or any(_matches_words(run.words[at:], pattern, wanted) for at in places):
             return f"{name} may run {wanted}"
         if _as_text(run.words, pattern, wanted):
             return f"{name} may run text that names {wanted}"
@@ -131,7 +132,7 @@ def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> boo
     values = [text.partition("=")[2] for text in texts if "=" in text]
     for text in (*(each for each in texts if each[:1] != "-"), *values):
         inner = inside(analyse(text))
-        if any(_says(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
+        if any(_matches_words(run.words, pattern, wanted) for run in inner.named.get(wanted.casefold(), ())):
             return True
     return False
 
@@ -141,7 +142,7 @@ def _subcommand(pattern: ShellPattern) -> bool:
     return len(pattern.pieces) > 1 and len(pattern.pieces[1]) == 1 and not pattern.pieces[1][0].startswith("-")
 
 
-def _says(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
+def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) -> str | None:
     """Compares the words after the program with those of the pattern. Options may stand between them."""
     rest = words[1:]
     if name == "git":

@@ -1,4 +1,4 @@
-"""The strict reader's hands: words with their quotes, redirections, here-documents, blanks and comments."""
+"""Scans words with their quotes, redirections, here-documents, blanks and comments, for the strict reader."""
 
 import re
 import unicodedata

@@ -7,6 +7,7 @@ this; everything before it, they do each in their own way.
 import re
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 
 from callgate.shell.command import Word
 from callgate.words.noun import noun
@@ -63,12 +64,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     parts, end = Form(marks).parts(0, 0)
     if end < len(marks):
         raise Doubtful("an unmatched }")
-    most = 1
-    for choices in parts:
-        most *= len(choices)
-        if most > MOST_WORDS or most * len(marks) > MOST_LETTERS:
-            raise Doubtful("a brace form that makes too many words")
-    made = [[mark for part in chosen for mark in part] for chosen in product(*parts)]
+    made = combined(parts, min(MOST_WORDS, MOST_LETTERS // len(marks)))
     if made == [marks]:
         return None
     # An empty word without quotes is no word at all.
@@ -76,6 +72,13 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     if not made:
         raise Doubtful("a brace form that makes no word")
     return made
+
+
+def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
+    """A word for every way to choose one of each part."""
+    if prod(map(len, parts)) > most:
+        raise Doubtful("a brace form that makes too many words")
+    return [[mark for part in chosen for mark in part] for chosen in product(*parts)]
 
 
 @noun
@@ -112,12 +115,7 @@ class Form:
             if at == len(self.marks):
                 raise Doubtful("an unmatched {")
             alternatives += 1
-            most = 1
-            for each in parts:
-                most *= len(each)
-                if most + len(made) > MOST_WORDS:
-                    raise Doubtful("a brace form that makes too many words")
-            made.extend([mark for part in chosen for mark in part] for chosen in product(*parts))
+            made += combined(parts, MOST_WORDS - len(made))
             at += 1
             if self.marks[at - 1] == ("}", True):
                 break

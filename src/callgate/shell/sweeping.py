@@ -19,9 +19,9 @@ def sweeps(analysis: Analysis) -> list[str]:
             if any(use.role == "argv" for use in run.uses):
                 found.append(f"{name} with a command")
             continue
-        given = {each.name for each in scan(grammar_of(name), run.words)}
+        options = {each.name for each in scan(grammar_of(name), run.words)}
         always = entry.sweeps == "*" and not _reads_a_pipe(run, analysis.script)
-        option = next((each for each in entry.sweeps.split() if each in given), None)
+        option = next((each for each in entry.sweeps.split() if each in options), None)
         if always or option:
             found.append(f"{name} {option}" if option else name)
     return found

@@ -1,4 +1,4 @@
-"""The way through a syntax tree: its statements, and what stands between them."""
+"""Walks a syntax tree: its statements, and the operators between them."""
 
 from collections.abc import Iterable
 

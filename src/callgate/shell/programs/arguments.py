@@ -127,7 +127,7 @@ class Invocation:
     def operands(self) -> list[Argument]:
         return [each for each in self.arguments if not each.name]
 
-    def given(self, *names: str) -> list[Argument]:
+    def matching(self, *names: str) -> list[Argument]:
         """The options of these names that are there."""
         return [each for each in self.arguments if each.name in names]
 

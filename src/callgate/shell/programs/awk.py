@@ -118,7 +118,7 @@ def program_uses(text: str, at: int) -> list[Use]:
 
 
 def awk(call: Invocation) -> list[Use]:
-    programs, files = call.given("-e", "--source"), call.operands
+    programs, files = call.matching("-e", "--source"), call.operands
     if not programs:
         programs, files = files[:1], files[1:]
     uses = call.uses(call.options)

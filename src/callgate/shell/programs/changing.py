@@ -42,7 +42,7 @@ def copy(call: Invocation) -> list[Use]:
     so then neither may be one already."""
     name, words, operands = call.program.names, call.words, call.operands
     uses = call.uses(call.options)
-    into = next(iter(call.given("-t", "--target-directory")), None)
+    into = next(iter(call.matching("-t", "--target-directory")), None)
     if into is None and len(operands) == 1 and name == "ln":
         into = Argument("", ".", operands[0].at, operands[0].on)
     target = into or (operands[-1] if len(operands) > 1 else None)
@@ -51,8 +51,8 @@ def copy(call: Invocation) -> list[Use]:
     if target.on < len(words) and words[target.on].globs and words[target.on].value == target.text:
         uses.append(target.beyond("unknown", f"{target.text} could become several files"))
     sources = operands if into else operands[:-1]
-    whole = bool(call.given("-r", "-R", "-a", "--recursive", "--archive"))
-    onto = bool(call.given("-T", "--no-target-directory"))
+    whole = bool(call.matching("-r", "-R", "-a", "--recursive", "--archive"))
+    onto = bool(call.matching("-T", "--no-target-directory"))
     for each in sources:
         uses.append(each.included("read"))
         if name == "mv":

@@ -169,7 +169,7 @@ def restore(call: Invocation) -> list[Use]:
     """Not the commit before ``--`` is written, and nothing at all where only the index is meant. All of a folder has
     to be spelled by the rule: every change in it is thrown away."""
     found = call.arguments
-    if call.given("-S", "--staged") and not call.given("-W", "--worktree"):
+    if call.matching("-S", "--staged") and not call.matching("-W", "--worktree"):
         found = call.options
     ended = next((at for at, word in enumerate(call.words) if text_of(word) == "--"), 0)
     files = [each for each in found if each.name or each.at > ended]
@@ -180,7 +180,7 @@ def restore(call: Invocation) -> list[Use]:
 
 def clean(call: Invocation) -> list[Use]:
     """Without a path it removes whatever is not part of the repository."""
-    if call.given("-n", "--dry-run"):
+    if call.matching("-n", "--dry-run"):
         return call.uses()
     step = Argument("", ".", call.start - 1, call.start - 1)
     paths = [each.text for each in call.operands] or ["."]
@@ -191,7 +191,7 @@ def config(call: Invocation) -> list[Use]:
     """A question is an option, or the first word; any other word is a name or a value, whatever it looks like. What is
     written is the file of settings, where one is set that names a program or more settings."""
     first = call.operands[0].text if call.operands else ""
-    asks = first in ("list", "get") or call.given(*_CONFIG_READS)
+    asks = first in ("list", "get") or call.matching(*_CONFIG_READS)
     if asks or (len(call.operands) == 1 and first not in _CONFIG_CHANGES):
         return call.uses()
     step = Argument("", "", call.start, call.start)
@@ -210,5 +210,5 @@ def config(call: Invocation) -> list[Use]:
 
 def naming(call: Invocation) -> list[Use]:
     """``branch`` and ``tag``: an operand makes a name, unless they are asked to list."""
-    lists = not call.operands or call.given(*_LISTS)
+    lists = not call.operands or call.matching(*_LISTS)
     return call.uses() if lists else [*call.uses(), WHOLE.included("alter")]

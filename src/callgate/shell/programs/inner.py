@@ -36,7 +36,7 @@ _STARTING: Mapping[str, frozenset[str]] = {
 _FED = frozenset(("xargs", "parallel"))
 _PRINTS = frozenset(("echo", "printf"))
 # ``!command`` in what an editor or a pager is told.
-_TOLD = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
+_EDITORS = frozenset(("vim", "vi", "nvim", "view", "vimdiff", "gvim", "ex", "less", "more", "most", "man"))
 _BANG = re.compile(r"\+?:?!\s*(.+)", re.DOTALL)
 _BUILDERS = frozenset(("make", "gmake"))
 
@@ -169,7 +169,7 @@ class Inside:
             unclear=_unclear(uses),
         )
         self.runs.append(run)
-        self._told(run, depth + 1)
+        self._hidden_commands(run, depth + 1)
         for use in uses:
             if use.role == "argv" and use.on < len(words):
                 self._command(_until_end(words[use.on :]), depth + 1, more=unseen)
@@ -183,14 +183,14 @@ class Inside:
                 name, _, value = use.text.partition("=")
                 self._setting(name, value, depth + 1)
 
-    def _told(self, run: CommandRun, depth: int) -> None:
+    def _hidden_commands(self, run: CommandRun, depth: int) -> None:
         """Commands in words that the table of programs takes for something else."""
         texts = [text_of(word) for word in run.words[1:]]
         if run.name == "git":
             for name, value in pairwise(texts):
                 if name.startswith("alias."):
                     self._setting(name, value, depth)
-        elif run.name in _TOLD:
+        elif run.name in _EDITORS:
             for text in texts:
                 if found := _BANG.fullmatch(text):
                     self._text(found[1], depth)

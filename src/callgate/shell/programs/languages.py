@@ -80,17 +80,9 @@ def _module(words: Words, found: Argument) -> list[Use]:
     return [found.included("alter", ""), found.included("argv", ""), runs, *_handed_on(words, found.on + 1)]
 
 
-def python(call: Invocation) -> list[Use]:
-    return _language(call, python=True)
-
-
-def node(call: Invocation) -> list[Use]:
-    return _language(call, python=False)
-
-
-def _language(call: Invocation, *, python: bool) -> list[Use]:
+def language(call: Invocation) -> list[Use]:
     """The first of script and code counts; what follows it is handed on. Only for Python does code end the options."""
-    words, found = call.words, call.arguments
+    words, found, python = call.words, call.arguments, "-m" in call.grammar.table
     if len(found) == 1 and found[0].name in (_TELLS if python else _TELLS | {"-v"}):
         return []
     codes = [each for each in call.options if _is_code(each) or (python and each.name == "-m")]
@@ -108,8 +100,8 @@ def _language(call: Invocation, *, python: bool) -> list[Use]:
         return uses + _handed_on(words, end + 1)
     if script is not None and script.text not in _STDIN:
         return uses + _script(script) + _handed_on(words, script.at + 1)
-    if script is None and call.given("--test"):
-        return [*uses, call.given("--test")[0].included("code", "")]
+    if script is None and call.matching("--test"):
+        return [*uses, call.matching("--test")[0].included("code", "")]
     return [*uses, WHOLE.beyond("code", "it runs what it reads")]
 
 

@@ -49,18 +49,18 @@ def _open_bracket(expression: str) -> bool:
 
 
 def sed(call: Invocation) -> list[Use]:
-    given = call.given("-e", "--expression", "-f", "--file")
-    scripts = call.given("-e", "--expression") if given else call.operands[:1]
-    files = call.operands if given else call.operands[1:]
-    places = call.given("-i", "--in-place")
+    options = call.matching("-e", "--expression", "-f", "--file")
+    scripts = call.matching("-e", "--expression") if options else call.operands[:1]
+    files = call.operands if options else call.operands[1:]
+    places = call.matching("-i", "--in-place")
     uses = call.uses(each for each in call.options if each not in places)
     uses += [each.included("read") for each in files]
     for each in places[:1]:
         uses += rewritten(each, [file.text for file in files], each.text)
     uses += [each.beyond("unknown", f"{each.name} stands there too often") for each in places[1:]]
-    if given and call.operands and given[-1].at > call.operands[0].at:
+    if options and call.operands and options[-1].at > call.operands[0].at:
         # Where options end at the first operand, that one is the script.
-        uses.append(given[-1].beyond("unknown", f"{given[-1].name} stands behind a script or a file"))
+        uses.append(options[-1].beyond("unknown", f"{options[-1].name} stands behind a script or a file"))
     if any(each.on < len(call.words) and unsure(call.words[each.on]) for each in scripts):
         return [*uses, scripts[0].beyond("unknown", "the shell fills in the script")]
     return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on) if scripts else uses
@@ -87,6 +87,6 @@ def rewriting(call: Invocation) -> list[Use]:
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:
         uses += rewritten(each, [file.text for file in call.operands] or ["."])
-    if call.program.unless and not call.given(*call.program.unless.split()):
+    if call.program.unless and not call.matching(*call.program.unless.split()):
         uses += [each.included("write") for each in call.operands]
     return uses

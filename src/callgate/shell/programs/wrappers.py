@@ -89,7 +89,7 @@ def env(call: Invocation) -> list[Use]:
 
 def command(call: Invocation) -> list[Use]:
     """With ``-v`` it only says where a program is."""
-    if call.given("-v", "-V"):
+    if call.matching("-v", "-V"):
         return loose(call.words, call.start)
     return call.uses(call.options) + commands(call.words, call.arguments, 0, "command")
 
