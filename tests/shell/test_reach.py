@@ -231,6 +231,8 @@ rm -rf:*           ⇒ find . -name x | xargs rm
 curl:*             ⇒ docker logs curl
                    ⇒ docker exec $name ls
                    ⇒ ip route show
+rm:*                         ⇒ FOO=rm ls
+                             ⇒ PAGER=rm
 """
 
 
