@@ -181,6 +181,14 @@ curl:*             ⇒ docker compose exec web curl x
                    ⇒ docker compose exec web sh -c 'curl x'
                    ⇒ tmux send-keys 'curl x' Enter
                    ⇒ ip netns exec n curl x
+rm:*                         ⇒ mapfile -C 'rm x' y
+                             ⇒ mapfile '-Crm x' y
+                             ⇒ tmux new 'rm x'
+                             ⇒ tmux new rm x
+                             ⇒ screen -dm rm x
+                             ⇒ ip netns exec a rm x
+                             ⇒ docker exec web rm x
+                             ⇒ env A=1 rm x
 """
 NOT_REACHED = r"""
 rm:*               ⇒ echo rm

@@ -152,7 +152,7 @@ _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
 def apply(call: Invocation) -> list[Use]:
     """The files that are written have the names that stand in the patch: only the exact command is granted."""
     writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
-    return [WHOLE.included("alter"), *call.uses(), *([] if call.given(*_ONLY_SHOWS) else [writes])]
+    return [WHOLE.included("alter"), *call.uses(), *([] if call.matching(*_ONLY_SHOWS) else [writes])]
 
 
 def clone(call: Invocation) -> list[Use]:

@@ -27,12 +27,9 @@ _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _COMMAND_VARIABLE = re.compile(
     r"(?:.*_)?(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|SSH|ASKPASS|SHELL|FSMONITOR|EXTERNAL_DIFF|PS4)"
 )
-# Programs that have others do their work: what may start one is among the words behind these, or behind any.
-_STARTING: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("docker", "podman", "kubectl"), frozenset(("exec", "run", "debug"))),
-    "ip": frozenset(("exec",)),
-    **dict.fromkeys(("tmux", "screen", "dtach"), frozenset[str]()),
-}
+# Programs of the table that have others do their work, and the words behind which these are named.
+_STARTING = frozenset(("docker", "podman", "kubectl"))
+_STARTED_BY = frozenset(("exec", "run", "debug"))
 _FED = frozenset(("xargs", "parallel"))
 _PRINTS = frozenset(("echo", "printf"))
 # ``!command`` in what an editor or a pager is told.
@@ -61,8 +58,7 @@ class CommandRun:
     @property
     def starts(self) -> bool:
         """It has another program run what some of its words say."""
-        behind = _STARTING.get(self.name or "")
-        return behind is not None and (not behind or any(text_of(word) in behind for word in self.words))
+        return self.name in _STARTING and any(text_of(word) in _STARTED_BY for word in self.words)
 
 
 def name_of(word: Word) -> str | None:
