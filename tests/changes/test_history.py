@@ -148,6 +148,9 @@ def test_a_line_that_was_cut_off_does_not_count(history: ChangeHistory) -> None:
     with (history.of("s1") / "0001.jsonl").open("ab") as file:
         file.write(b'{"state": "appl')
     assert history.all("s1") == [kept]
+    for text in (b"", b'{"version": 1, "sess'):  # the keeping of another one was cut off: nothing of it was done
+        (history.of("s1") / "0002.jsonl").write_bytes(text)
+        assert history.read("s1") == ([kept], [])
 
 
 @pytest.mark.parametrize("text", [b"[]\n", b"{}\n", b'{"version": 9}\n', b"\xff\n", b'{"version": 1}\n'])

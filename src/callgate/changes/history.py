@@ -264,13 +264,13 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
-    """The change and what is wrong with its file. An empty file was about to be written when a program ended; a last
-    line that was cut off does not count; a damaged one in between costs only what it said."""
+    """The change and what is wrong with its file. A file without a whole line was being written when a program ended,
+    and nothing was changed; a last line that was cut off does not count; a damaged one in between costs only what it
+    said."""
     try:
-        data = file.read_bytes()
-        if not data:
+        *lines, _ = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        if not lines:
             return None, []
-        *lines, _ = data.decode("utf-8", "surrogateescape").split("\n")
         first = cast("dict[str, Any]", json.loads(lines[0]))
         if first.pop("version") != _VERSION:
             return None, [f"{file} was written by another version"]
