@@ -6,7 +6,7 @@ The sum covers the bytes of the line before it: a line can be checked without pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from json import JSONDecoder, JSONEncoder, dumps, loads
 from json.encoder import encode_basestring_ascii as _quoted
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from callgate.core.chain import Line
 from callgate.formats.jsonable import from_json, to_sparse
+from callgate.words.changes import FileChange
 from callgate.words.errors import UsageError
 from callgate.words.event_table import EVENTS, Row
-from callgate.words.events import CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
-from callgate.words.messages import Image, Resource, ResultPart
+from callgate.words.events import Durable
+from callgate.words.messages import Image, Resource
 from callgate.words.plain import plain_json
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ _NAMES: Mapping[type, str] = {cls: _snake(cls.__name__) for cls, row in EVENTS.i
 TYPES: Mapping[str, type] = {name: cls for cls, name in _NAMES.items()}
 _ROWS: Mapping[str, Row] = {name: EVENTS[cls] for name, cls in TYPES.items()}
 _UNKNOWN = Row(folds=False)
+
+
+_WITH_BYTES = tuple(f'"type":"{cls.__name__}"' for cls in (Image, Resource, FileChange))
+"""In a line with bytes. They are base64 there, where no secret can be seen from outside."""
 
 
 class BadLine(Exception):
@@ -104,7 +109,7 @@ class Encoder:
     def _data(self, event: Durable) -> str:
         text = _written(event)
         self.event = event
-        if not self._masker.finds(text) and not _has_bytes(event):
+        if not self._masker.finds(text) and not any(map(text.__contains__, _WITH_BYTES)):
             return text
         self.event = self._masker.noun(event)
         return text if self.event is event else _written(self.event)
@@ -197,26 +202,6 @@ def _written(event: Durable) -> str:
         return _encode(data)
     except (TypeError, ValueError, RecursionError):
         return dumps(plain_json(data), separators=(",", ":"))
-
-
-def _has_bytes(event: Durable) -> bool:
-    """True if the event has bytes. They are base64 on the line, where no secret can be seen from outside."""
-    match event:
-        case QuestionAsked():
-            return event.question.preview is not None
-        case CallSettled():
-            return _any_bytes(event.result.content)
-        case ResultReplaced():
-            return _any_bytes(event.content)
-        case MessageAdded():
-            parts = event.message.parts
-            return _any_bytes(parts) or any(_any_bytes(part.content) for part in parts if isinstance(part, ResultPart))
-        case _:
-            return False
-
-
-def _any_bytes(parts: Iterable[object]) -> bool:
-    return any(isinstance(part, Image | Resource) and part.data is not None for part in parts)
 
 
 def _no_constant(name: str) -> NoReturn:

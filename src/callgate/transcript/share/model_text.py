@@ -7,6 +7,8 @@ from callgate.transcript.share.plain import visible
 _FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>]*>)")
 _TICKS = re.compile(r"(`+)")
+_SPAN = re.compile(r"(`[^`|]+`)(?!`)")
+_CERTAIN_SPANS = re.compile(r"(?:[^`\\]|\\(?!`)|`[^`|]+`(?!`))*")
 
 
 def fenced(text: str, language: str = "text") -> str:
@@ -67,23 +69,8 @@ def _certain(lines: list[str], indent: str, fence: str) -> bool:
 def _paragraph(lines: list[str]) -> list[str]:
     """Tags outside code spans as text. Spans count only where each of them ends in its own line and its own cell:
     otherwise it takes a whole parser to say what is inside."""
-    pieces = [_spans(line) for line in lines]
-    if any(found is None for found in pieces):
+    if not all(map(_CERTAIN_SPANS.fullmatch, lines)):
         return [_TAG.sub("&lt;", line) for line in lines]
-    return ["".join(text if code else _TAG.sub("&lt;", text) for code, text in found or ()) for found in pieces]
-
-
-def _spans(line: str) -> list[tuple[bool, str]] | None:
-    """The line in pieces, each code or not; None if that cannot be told from the line alone."""
-    if "\\`" in line:
-        return None
-    runs = _TICKS.split(line)
-    out = [(False, runs[0])]
-    at = 1
-    while at < len(runs):
-        closing = next((i for i in range(at + 2, len(runs), 2) if runs[i] == runs[at]), None)
-        if closing is None or any("|" in run for run in runs[at:closing]):
-            return None
-        out += [(True, "".join(runs[at : closing + 1])), (False, runs[closing + 1])]
-        at = closing + 2
-    return out
+    return [
+        "".join(piece if piece[:1] == "`" else _TAG.sub("&lt;", piece) for piece in _SPAN.split(line)) for line in lines
+    ]
