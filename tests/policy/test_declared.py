@@ -72,7 +72,15 @@ def judged(root: Path) -> Desk:
 
 
 @tool(command="line", folder="cwd", environment="env")
-def terminal(line: str, cwd: str = ".", env: dict[str, str] | None = None, label: str = "") -> str:
+def terminal(
+    line: str,
+    cwd: str = ".",
+    env: dict[str, str] | None = None,
+    label: str = "",
+    shell: str = "",
+    args: list[str] | None = None,
+    environment: dict[str, str] | None = None,
+) -> str:
     return ""
 
 
@@ -174,6 +182,11 @@ def test_an_undeclared_command_counts_against_the_call_and_never_for_it(judged: 
     assert judged(shell, {"command": "touch a"}, allow=["Bash(touch:*)"]) == "ask"
     assert judged(shell, {"command": "touch a"}, deny=["Bash(touch:*)"], mode="bypass") == "deny"
     assert judged(shell, {"command": "cat src/a.py"}) == "allow"
+    for name in ("shell_command", "command_line", "cmdline", "script", "bash", "commands", "argv"):
+        assert judged(peek, {name: "rm -rf ~/.ssh"}) == "ask", name
+        assert judged(peek, {name: ["rm -rf build"]}, deny=["Bash(rm:*)"]) == "deny", name
+    assert judged(peek, {"argv": ["rm", "-rf", "build"]}, deny=["Bash(rm:*)"]) == "deny"
+    assert judged(peek, {"cmd": "ls src", "n": "1"}) == "allow"
     assert judged(browse, {"url": "https://x.test"}) == "ask"
     assert judged(browse, {"url": "https://x.test"}, allow=["WebFetch(domain:x.test)"]) == "ask"
     assert judged(browse, {"url": "https://x.test"}, deny=["WebFetch(domain:x.test)"], mode="bypass") == "deny"
@@ -187,6 +200,8 @@ def test_an_undeclared_text_that_names_a_file_counts_against_the_call(judged: De
     assert judged(peek, {"fn": str(home / ".ssh/id_rsa")}, mode="bypass") == "ask"
     assert judged(peek, {"fn": "~/.ssh/id_rsa"}, mode="bypass") == "ask"
     assert judged(peek, {"fn": {"deep": ["../private/notes"]}}) == "ask"
+    for text in (f"file://{home}/.ssh/id_rsa", f"@{home}/.ssh/id_rsa", f" {home}/.ssh/id_rsa", "@secret.txt"):
+        assert judged(peek, {"fn": text}, deny=["Read(secret.txt)"], mode="bypass") != "allow", text
     assert judged(load, {"path": "../private/new"}) == "ask", "a path by its name, though it is not there yet"
     assert judged(peek, {"fn": "../private/new"}) == "allow", "any text"
 
@@ -210,6 +225,10 @@ def test_folder_environment_and_every_other_argument_of_a_command_are_judged(jud
         ({"line": "git status", "cwd": "src"}, "ask"),
         ({"line": "ls", "label": "the list"}, "allow"),
         ({"line": "ls", "label": private}, "ask"),
+        ({"line": "ls", "shell": "./evil"}, "ask"),
+        ({"line": "ls", "args": ["/root/.ssh"]}, "ask"),
+        ({"line": "npm test", "environment": {"LD_PRELOAD": "x.so"}}, "ask"),
+        ({"line": "npm test", "shell": ""}, "allow"),
     ]
     wrong = {str(given): found for given, wanted in cases if (found := judged(terminal, given, allow=allow)) != wanted}
     assert wrong == {}

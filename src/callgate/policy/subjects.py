@@ -8,15 +8,16 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from posixpath import dirname, join
+from posixpath import basename, dirname, join
 from typing import Any, Literal, cast
+from urllib.parse import unquote
 
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.implied import filled, secret_in
-from callgate.policy.protected import danger
+from callgate.policy.protected import danger, is_secret
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -83,11 +84,14 @@ class Subject:
 
     def _part(self, kind: str, declared: str | None) -> str | None:
         """The declared value; of a tool that says nothing about the kind, the argument that looks like it."""
-        found = self.declared
-        if kind in found.kinds or kind in found.ruled_out or self.case.traits.own_state:
+        if kind in self.declared.kinds | self.declared.ruled_out or self.case.traits.own_state:
             return declared
-        arguments = self.case.arguments
-        return next((text for name in USUAL_NAMES[kind] if isinstance(text := arguments.get(name), str)), None)
+        found: list[str] = []
+        for name, value in self.case.arguments.items():
+            if name in USUAL_NAMES[kind]:
+                texts = [*texts_in(value)]  # a list may be the words of one command, or commands
+                found += texts if isinstance(value, str) else [shlex.join(texts), *texts]
+        return "\n".join(filter(None, found)) or None
 
     @property
     def _unread(self) -> str | None:
@@ -125,11 +129,15 @@ class Subject:
 
     @cached_property
     def unsafe_variable(self) -> str | None:
-        """A variable in the command's environment that may change what the command does."""
+        """A variable in the command's environment, or an argument beside the command, that may change what it does."""
         for name, value in self.declared.environment.items():
             if shell.effects_of(shell.analyse(f"{name}={shlex.quote(value)} true")) != "none":
                 return name
-        return None
+        if "command" not in self.declared.kinds or "environment" in self.declared.ruled_out:
+            return None
+        beside = USUAL_NAMES["environment"].difference(*self.declared.names.values())
+        values = self.case.arguments.items()
+        return next((name for name, value in values if value and name in beside and isinstance(value, _TEXTUAL)), None)
 
     @cached_property
     def hidden(self) -> str | None:
@@ -155,7 +163,7 @@ class Subject:
         """The reason why no rule on commands covers this one, whatever its words: the folder or environment it is
         given."""
         if self.unsafe_variable is not None:
-            return f"{self.unsafe_variable} in its environment may change what the command does"
+            return f"{self.unsafe_variable} beside the command may change what it does"
         if self.folder is None or self.analysis is None or not shell.runs_settings(self.analysis):
             return None
         moved = self.case.place(self.folder).resolved != self.case.place(".").resolved
@@ -258,7 +266,7 @@ class Subject:
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
         found: dict[str, Place] = {}
         for name, text in self._undeclared():
-            for path in self._both(text):
+            for path in (each for spelled in _meant_by(text) for each in self._both(spelled)):
                 place = self.case.place(path)
                 if makes or name in usual or place.kind != "missing":
                     found.setdefault(path, place)
@@ -385,12 +393,25 @@ def may_touch(case: Case) -> bool:
                 return True
             for text in texts_in(cast(Any, value)):
                 left -= 1
-                if not left or (_may_be_path(text) and (text[0] == "~" or case.place(text).kind != "missing")):
+                if not left or (_may_be_path(text) and any(_is_there(case, each) for each in _meant_by(text))):
                     return True
     return False
 
 
 _TEXTUAL = (str, list, dict)
+
+
+def _is_there(case: Case, path: str) -> bool:
+    return path[0] == "~" or case.place(path).kind != "missing"
+
+
+def _meant_by(text: str) -> list[str]:
+    """The paths that a text may be for a tool: without blanks around it, without ``file://`` or ``@`` before it; the
+    name of a key also in the folder that this process runs in."""
+    path = text.strip().removeprefix("@")
+    path = unquote(path[len("file://") :]) if path.startswith("file://") else path
+    found = [text] if path in ("", text) else [text, path]
+    return [*found, join(os.getcwd(), path)] if is_secret(basename(path)) else found
 
 
 def _may_be_path(text: str) -> bool:

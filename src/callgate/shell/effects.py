@@ -111,6 +111,11 @@ def touched(analysis: Analysis) -> Touched:
                     _note(patterns, path, here)
                 if use.flat:
                     _note(flat, path, here)
+        named = {use.on for use in run.uses}
+        for at, word in enumerate(run.words):
+            if word.globs and at not in named and not _plainly_text(text_of(word)):  # the shell lists what is there
+                _note(reads, text_of(word), here)
+                _note(patterns, text_of(word), here)
         if run.depth and run.name in MOVES:
             elsewhere = (*elsewhere, *after_move(here, run.words).here)[:_MOST_FOLDERS]
     return Touched(tuple(reads), tuple(writes), tuple(removes), frozenset(patterns), tuple(flat))

@@ -17,7 +17,9 @@ Kind = Literal["command", "folder", "environment", "reads", "writes", "address",
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 USUAL_NAMES: Mapping[str, frozenset[str]] = {
-    "command": frozenset(("command", "cmd")),
+    "command": frozenset(("command", "cmd", "commands", "shell_command", "command_line", "cmdline", "script", "bash"))
+    | frozenset(("argv",)),
+    "environment": frozenset(("environment", "env", "shell", "executable", "args", "argv")),
     "address": frozenset(("url", "uri")),
     "reads": frozenset(("path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path"))
     | frozenset(("cwd", "dir", "directory", "folder", "workdir", "working_directory")),

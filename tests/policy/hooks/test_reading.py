@@ -88,6 +88,11 @@ def test_text_takers_are_those_of_the_protocol() -> None:
         (b'{"decision": "block", "decision": "approve"}', "gave JSON that has a key twice"),
         (b'{"hookSpecificOutput": {"a": 1, "a": 1}}', "gave JSON that has a key twice"),
         (b'starting\n{"decision": "block"}', "wrote other text before its JSON"),
+        (b'note: {"decision": "block"}', "wrote other text before its JSON"),
+        (b'start\n  {"decision":\n"block"}', "wrote other text before its JSON"),
+        (b'[{"decision": "block"}]', "wrote other text before its JSON"),
+        (b'\x1b[0m{"decision": "block"}', "wrote other text before its JSON"),
+        (b'a\n{"b": 1}', "wrote other text before its JSON"),
         (b'a\n{ }\n{\n "hookSpecificOutput": {}\n}\ndone', "wrote other text before its JSON"),
     ],
 )
@@ -95,9 +100,14 @@ def test_output_that_may_mean_something_but_cannot_be_read_is_a_failure(stdout: 
     assert read_text(PRE, stdout) == HookFailure(why)
 
 
-@rows("stdout", [b"[1]", b'"text"', b"42", b"null", b"a {b}", b'a\n{"b": 1}', b"a\n{b", b"\n\n["])
+@rows("stdout", [b"[1]", b'"text"', b"42", b"null", b"a {b}", b"a\n{b", b"\n\n["])
 def test_text_that_only_looks_a_little_like_json_is_text(stdout: bytes) -> None:
     assert read_text(PRE, stdout) == HookAnswer(shown=(stdout.decode().strip(),))
+
+
+def test_text_for_the_model_may_hold_json_that_is_no_answer() -> None:
+    assert read_text("SessionStart", b'see {"name": "x"}') == HookAnswer(context='see {"name": "x"}')
+    assert isinstance(read_text("SessionStart", b'see {"decision": "block"}'), HookFailure)
 
 
 def test_an_answer_behind_other_text_is_a_failure() -> None:

@@ -5,6 +5,7 @@ guess; ``null`` is the same as leaving a field out. Unknown fields are named to 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -47,6 +48,7 @@ _NAMES: Mapping[object, str] = {
     bool: "true or false",
     type(None): "null",
 }
+_BEGINS_JSON = re.compile(r'\{\s*["}]|\[\s*["{\[]')
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 
@@ -69,7 +71,8 @@ def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
 
 
 def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
-    """JSON when it begins like an object; otherwise plain text, which may not have such JSON further down. An object
+    """JSON when it begins like an object; otherwise plain text, which may not have JSON
+    anywhere (text for the model: none with a field of an answer). An object
     that other text follows counts if it forbids something: a block must not get lost in noise."""
     try:
         text = stdout.decode("utf-8-sig").strip()
@@ -77,7 +80,8 @@ def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
         return HookFailure("wrote something that is not UTF-8")
     if text.startswith("{"):
         return _with_rest(event, text)
-    if "\n{" in text and any(f'"{name}"' in text for name in _TOP):
+    answers = event not in TAKES_TEXT or any(f'"{name}"' in text for name in _TOP)
+    if answers and _BEGINS_JSON.search(text):
         return HookFailure("wrote other text before its JSON")
     if event in TAKES_TEXT:
         return HookAnswer(context=cut_text(text))

@@ -259,8 +259,11 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
         return [argument.included(GRANTED[kind])]
     if kind == "word" and text[:1] == "@":
         return [argument.beyond("load", "@ takes options from a file", text[1:])]
-    if kind in ("read", "word", "flat"):
-        return [argument.included("read", guess=kind == "word", flat=kind == "flat")]
+    if kind == "word":  # ``tests/a.py::name`` is a test in a file
+        paths = dict.fromkeys((text, text.partition("::")[0]))
+        return [argument.included("read", each, guess=True) for each in paths]
+    if kind in ("read", "flat"):
+        return [argument.included("read", flat=kind == "flat")]
     if kind == "rev":  # ``HEAD:path`` shows the file of that name
         return [argument.included("read", each) for each in (text, text.partition(":")[2]) if each]
     if kind in CHECKED:
