@@ -5,20 +5,17 @@ from urllib.parse import unquote
 
 from callgate.shell.command import Analysis, Redirect, Word, names
 from callgate.shell.folders import MOVES, PossibleFolders, after_move, below, folders_of
-from callgate.shell.grants import duplicates, safe_assignments
-from callgate.shell.programs.inner import inside
+from callgate.shell.grants import WRITES, duplicates, safe_assignments
+from callgate.shell.programs.inner import DEEPEST, LONGEST, inside
 from callgate.shell.programs.table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import Use, pieces, text_of
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
 
-_WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _MOST_FOLDERS = 8
 # Asked for their version they do nothing else. Not cargo and go, which run the toolchain that a project names, nor
 # yarn and pnpm, which run the release of themselves that it names.
 _TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
-_DEEPEST = 8
-_LONGEST = 1_000
 _LONGEST_PATH = 4_096
 _NAMING = frozenset(("load", "send", "alter"))
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://", re.I)
@@ -53,11 +50,11 @@ def _writes(redirect: Redirect) -> bool:
     target = text_of(redirect.target)
     if target == "/dev/null" or duplicates(redirect):
         return False
-    return redirect.operator in _WRITES or target.startswith("/dev/")
+    return redirect.operator in WRITES or target.startswith("/dev/")
 
 
 def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
-    if not words or depth > _DEEPEST or len(words) > _LONGEST:
+    if not words or depth > DEEPEST or len(words) > LONGEST:
         return False
     first = words[0]
     if first.value is None or first.globs or first.braces or "/" in first.value:
@@ -100,7 +97,7 @@ def touched(analysis: Analysis) -> Touched:
             path = text_of(redirect.target)
             if redirect.operator in ("<", "<>"):
                 _note(reads, path, here)
-            if redirect.operator in _WRITES and not duplicates(redirect):
+            if redirect.operator in WRITES and not duplicates(redirect):
                 _note(writes, path, here)
             if redirect.target.globs:
                 _note(patterns, path, here)

@@ -11,7 +11,7 @@ from functools import cached_property
 from callgate.shell.command import Analysis, Redirect, Simple, Word, names
 from callgate.shell.folders import MOVES, below, folders_of
 from callgate.shell.patterns import ShellPattern
-from callgate.shell.programs.inner import known_as
+from callgate.shell.programs.inner import DEEPEST, LONGEST, known_as
 from callgate.shell.programs.table import PROGRAMS, read, step_of
 from callgate.shell.programs.uses import Use, text_of
 from callgate.words.noun import noun
@@ -51,13 +51,11 @@ _FOLDERS = re.compile(r"(?:\./)?(?:\.|src|lib|app|tests?)(?::(?:\.|src|lib|app|t
 _MAY_LEAD_UP = re.compile(r"(?:^|/)\.[^/]*[*?[]")
 _PATTERN = frozenset("*?[")
 _DUPLICATE = re.compile(r"[0-9]+-?|-")
-_WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
+WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _CHANGES = frozenset(("write", "move", "remove"))
 # They add words of their own to the command they run.
 _APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "fd", "fdfind", "entr"))
-_DEEPEST = 8
-_LONGEST = 1_000
 _MOST_LOOKS = 1_500
 
 
@@ -221,7 +219,7 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
         return f"the target {target.raw or path} is not known"
     if operator == "<":
         return None if judge.reads(path) else f"it reads {path}, which is outside"
-    if operator not in _WRITES:
+    if operator not in WRITES:
         return f"the redirection {operator}"
     if judge.moved and not path.startswith("/"):
         return f"it changes the folder and then writes {path}"
@@ -230,11 +228,11 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
 
 def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
     """The patterns that cover one command, none where it needs none, or why no pattern covers it."""
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         return NotGranted("too many commands in each other")
     program = words[0]
-    if len(words) > _LONGEST:
-        return NotGranted(f"more than {_LONGEST:,} words")
+    if len(words) > LONGEST:
+        return NotGranted(f"more than {LONGEST:,} words")
     if program.value is None or program.globs or program.braces or program.tilde:
         return NotGranted(f"the program {program.raw or program.value} is not a plain name")
     if any(word.value is None for word in words):

@@ -15,7 +15,8 @@ COPYING = frozenset(("ln", "cp", "mv", "install", "link", "cat", "dd", "rsync", 
 """Programs that can give another one a new name."""
 DEEPEST = 8
 """The limit of commands that stand in each other."""
-_LONGEST = 1_000
+LONGEST = 1_000
+"""The limit of words of one command."""
 _WORDS = 3_000
 _TEXTS = 40
 _PARTS = 20
@@ -149,7 +150,7 @@ class Inside:
     ) -> None:
         """``unseen``: what it starts gets words that are not in sight."""
         self._words += len(words) + 1
-        if depth > DEEPEST or self._words > _WORDS or len(words) > _LONGEST:
+        if depth > DEEPEST or self._words > _WORDS or len(words) > LONGEST:
             self.over = True
             return
         uses = uses_of(words)
@@ -224,7 +225,7 @@ def _printed(script: Script) -> tuple[Word, ...]:
         found += [each.target for each in command.redirects if each.operator == "<<<"]
         bodies = [each.body for each in command.redirects if each.body]
         found += [Word(line, line) for body in bodies for line in body.splitlines()]
-    return tuple(piece for word in found[:_LONGEST] for piece in _split(word))
+    return tuple(piece for word in found[:LONGEST] for piece in _split(word))
 
 
 def _split(word: Word) -> list[Word]:
