@@ -5,11 +5,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from callgate.cli.session.commands import COMMANDS
+from callgate.cli.session import upkeep
 from callgate.cli.session.listing import ago
 from callgate.cli.terminal import width
 from tests.cli.session_kit import BAD, ESCAPE, Desk
@@ -332,5 +331,5 @@ def test_an_interrupt_is_one_word_and_130(desk: Desk, monkeypatch: pytest.Monkey
     def interrupted(options: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(cast(dict[str, object], COMMANDS), "session gc", interrupted)
+    monkeypatch.setattr(upkeep, "collect", interrupted)
     assert desk.run("session", "gc") == (130, "", "callgate: interrupted\n")

@@ -6,14 +6,16 @@ Commands are imported when they are called, so that ``callgate --help`` costs ne
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 
 from callgate.cli.arguments import read_arguments
 from callgate.cli.terminal import safe
-from callgate.words.errors import CallgateError, UsageError
+from callgate.words.errors import CallgateError
 
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,67 +45,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+COMMANDS = {
+    "demo": "demo:demo",
+    "answer": "answer:answer",
+    "audit": "session.sharing:audit",
+    "changes": "changes:changes",
+    "undo": "undo:undo",
+    "tools new": "tools_new:write_new_tool",
+    "tools validate": "validate:validate",
+    "session list": "session.listing:list_sessions",
+    "session show": "session.page:show",
+    "session export": "session.sharing:export",
+    "session import": "session.sharing:take_in",
+    "session verify": "session.upkeep:verify",
+    "session gc": "session.upkeep:collect",
+    "session remove": "session.upkeep:remove",
+    "session lock": "session.upkeep:lock",
+    "policy decide": "policy.decide:decide",
+    "policy explain": "policy.explaining:explain",
+    "policy check": "policy.checking:check",
+    "policy list": "policy.listing:list_rules",
+    "policy add": "policy.changing:add",
+    "policy revoke": "policy.changing:revoke",
+    "policy narrow": "policy.changing:narrow",
+    "policy expire": "policy.changing:expire",
+    "trust list": "trust:list_trusted",
+    "trust show": "trust:show",
+    "trust add": "trust:add",
+    "trust revoke": "trust:revoke",
+}
+"""The module and the function of each command: imported when it is called, because each brings rooms of its own."""
+
+
+def function_of(command: str) -> Callable[[Namespace], int]:
+    module, _, name = COMMANDS[command].partition(":")
+    return getattr(import_module(f"callgate.cli.{module}"), name)
+
+
 def _run(words: list[str]) -> int:
-    given = read_arguments(words)
-    if isinstance(given, int):
-        return given
-    options = given.options
-    if given.command == "demo":
-        from callgate.cli.demo import demo  # brings asyncio and the whole runtime
-
-        return demo(options.speed, options.form)
-    if given.command == "tools validate":
-        return _validate(options.file)
-    if given.command == "tools new":
-        return _new_tool(options.name)
-    if given.command == "answer":
-        from callgate.cli.answer import answer  # brings the room of the transcripts, too
-
-        return answer(options)
-    if given.command == "changes":
-        from callgate.cli.changes import changes  # brings the room of the changes, too
-
-        return changes(options)
-    if given.command == "undo":
-        from callgate.cli.undo import undo  # brings hosts and asyncio
-
-        return undo(options)
-    if given.command.startswith("policy "):
-        from callgate.cli.policy.commands import COMMANDS as POLICY  # brings the room of the policies
-
-        return POLICY[given.command](options)
-    if given.command.startswith("trust "):
-        from callgate.cli.trust import TRUST
-
-        return TRUST[given.command](options)
-    from callgate.cli.session.commands import COMMANDS  # brings the room of the transcripts
-
-    return COMMANDS[given.command](options)
-
-
-def _new_tool(name: str) -> int:
-    from pathlib import Path
-
-    from callgate.cli.tools_new import new_tool
-
-    try:
-        for line in new_tool(name, Path.cwd()):
-            print(safe(line))
-    except UsageError as error:
-        _say(str(error))
-        return USAGE
-    return DONE
-
-
-def _validate(file: str | None) -> int:
-    from callgate.cli.validate import validate_lines  # brings the JSON Schema compiler
-
-    if file in (None, "-"):
-        if sys.stdin.isatty():
-            _say("reading JSON lines from the keyboard; Ctrl-D ends")
-        return validate_lines(sys.stdin.buffer, sys.stdout)
-    with open(file, "rb") as lines:
-        return validate_lines(lines, sys.stdout)
+    found = read_arguments(words)
+    return found if isinstance(found, int) else function_of(found.command)(found.options)
 
 
 def _say(text: str, after: str = "") -> None:

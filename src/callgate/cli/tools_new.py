@@ -1,8 +1,12 @@
 """``callgate tools new``: a file of tools to begin with."""
 
+import sys
+from argparse import Namespace
 from keyword import iskeyword
 from pathlib import Path
 
+from callgate.cli.parsing import USAGE
+from callgate.cli.terminal import safe
 from callgate.words.errors import UsageError
 from callgate.words.pending import RESOLVE
 
@@ -39,6 +43,16 @@ def {name}(path: str, run: Run) -> str:
 #             return "what it would do, for the model"
 #         return {name}
 '''
+
+
+def write_new_tool(options: Namespace) -> int:
+    try:
+        for line in new_tool(options.name, Path.cwd()):
+            print(safe(line))
+    except UsageError as error:
+        print(f"callgate: {safe(str(error))}", file=sys.stderr)
+        return USAGE
+    return 0
 
 
 def new_tool(name: str, root: Path) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -81,14 +81,6 @@ def revoke(options: Namespace) -> int:
     stream = out()
     put(paragraph(f"{root} is not trusted any more", room_on(stream)), stream)
     return 0
-
-
-TRUST: Mapping[str, Callable[[Namespace], int]] = {
-    "trust list": list_trusted,
-    "trust show": show,
-    "trust add": add,
-    "trust revoke": revoke,
-}
 
 
 def _folder(options: Namespace, *, missing: bool = False) -> Path:

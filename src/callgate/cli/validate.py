@@ -6,6 +6,8 @@ already, ``raw_b64`` holds raw bytes. Out: ``{"outcome": "accepted"|"repaired"|"
 """
 
 import json
+import sys
+from argparse import Namespace
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -18,6 +20,15 @@ from callgate.words.arguments import Rejected
 
 class _BadLine(Exception):
     """The line itself cannot be used; says what to do."""
+
+
+def validate(options: Namespace) -> int:
+    if options.file not in (None, "-"):
+        with open(options.file, "rb") as lines:
+            return validate_lines(lines, sys.stdout)
+    if sys.stdin.isatty():
+        print("callgate: reading JSON lines from the keyboard; Ctrl-D ends", file=sys.stderr)
+    return validate_lines(sys.stdin.buffer, sys.stdout)
 
 
 def validate_lines(lines: Iterable[str | bytes], out: TextIO) -> int:

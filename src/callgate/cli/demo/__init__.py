@@ -4,11 +4,11 @@ import asyncio
 import signal
 import sys
 import tempfile
+from argparse import Namespace
 from contextlib import chdir, suppress
 from pathlib import Path
 
 from callgate import CallgateError
-from callgate.cli.arguments import Form
 from callgate.cli.demo import killed, rewrite, streaming
 from callgate.cli.demo.record import Fact, PlayRecord, facts
 from callgate.cli.demo.shop import Shop, make_files
@@ -20,7 +20,7 @@ _INTRO = "A scripted model at work in a temporary folder. Everything but the mod
 PLAYS = (streaming.PLAY, killed.PLAY, rewrite.PLAY)
 
 
-def demo(speed: float, form: Form) -> int:
+def demo(options: Namespace) -> int:
     """Performs all plays in a temporary folder; 0 when every claim holds."""
     with tempfile.TemporaryDirectory(prefix="callgate-demo-") as folder:
         shop = Path(folder, "shop")
@@ -28,7 +28,7 @@ def demo(speed: float, form: Form) -> int:
         with chdir(shop):
             make_files()
             try:
-                found = asyncio.run(_perform(speed, PlayView(out(), form)))
+                found = asyncio.run(_perform(options.speed, PlayView(out(), options.form)))
             except asyncio.CancelledError:
                 return 128 + signal.SIGTERM
             except TimeoutError:
