@@ -28,7 +28,7 @@ from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.reader import Damage
 from callgate.transcript.summary import Summary, Tally
 from callgate.transcript.tape import Tape
-from callgate.transcript.writer import WrittenJournal
+from callgate.transcript.written import WrittenJournal
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
 from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound

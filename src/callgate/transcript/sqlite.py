@@ -19,7 +19,7 @@ from callgate.core.chain import live_events
 from callgate.core.ports import Drafted
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.threads import in_thread
-from callgate.transcript.writer import WrittenJournal
+from callgate.transcript.written import WrittenJournal
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import Durable, MessageAdded
 from callgate.words.messages import Message
