@@ -55,7 +55,7 @@ WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&", "<>"))
 _TEXTS = frozenset(("<<", "<<-", "<<<"))
 _CHANGES = frozenset(("write", "move", "remove"))
 # They add words of their own to the command they run.
-_APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "fd", "fdfind", "entr"))
+_APPENDING = frozenset(("xargs", "parallel", "find", "gfind", "entr"))
 _MOST_LOOKS = 1_500
 
 

@@ -18,7 +18,6 @@ npm test|t|start|stop|restart | | | behind=$switches
 npm install|i|add|ci|uninstall|remove|rm|update | requirement | $install
 npm ls|list|outdated|view|info|show|why|explain|audit | requirement | -a -l --all --depth= --long --parseable
     --production --omit= --audit-level=
-npm root|prefix|version|whoami
 pnpm | text | -C=enter --dir=enter -r -s --recursive --filter= -F= --silent --stream --parallel --if-present --color
     --no-color | steps apart
 # Any other word after yarn, bun and pnpm may be a program.
@@ -104,7 +103,6 @@ cargo clippy | | --no-deps | behind=-D=task,-W=task,-A=task,-F=task,--deny=task,
 cargo fmt | | --check | behind=--check,-l,--emit=
 cargo run|r | word | | behind=word
 cargo add|remove|rm | requirement | --dev --build --optional --no-optional --rename= --dry-run
-cargo version|help|search|locate-project|pkgid | text
 $go = -v -x -n -a -race -tags= -mod= -p= -trimpath -buildvcs= -json
 go | text | -C=enter | dash=- steps
 go test | word | $go -run= -skip= -bench= -benchmem -benchtime= -count= -cover -covermode= -coverpkg= -cpu= -failfast

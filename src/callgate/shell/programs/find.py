@@ -1,4 +1,4 @@
-"""find and fd: where they look, and what they do with what they find."""
+"""find: where it looks, and what it does with what it finds."""
 
 from itertools import pairwise
 from posixpath import join
@@ -70,14 +70,3 @@ def _removed(words: Words) -> list[str]:
     patterns = [asked[test].lstrip("*/") for test in _BY_NAME if test in asked]
     narrow = [pattern for pattern in patterns if set(pattern) - set("*?./[]")]
     return [join(start, name) for start in starts for name in narrow[:1]] or starts
-
-
-def fd(call: Invocation) -> list[Use]:
-    """All that follows ``-x`` belongs to the command, which may also be glued to the option."""
-    runs = next((each for each in call.options if each.option and each.option.kind == "argv"), None)
-    if runs is None:
-        return call.uses()
-    why = f"{runs.name} runs another command"
-    uses = call.uses(each for each in call.arguments if each.at <= runs.at and each.name != runs.name)
-    uses.append(Argument("", "", runs.at, runs.at + 1).beyond("argv", why))
-    return [*uses, runs.beyond("run", why)] if runs.text else uses

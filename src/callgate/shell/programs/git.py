@@ -57,7 +57,6 @@ git for-each-ref|show-ref | read | -sqd --format=format --sort=format --count= -
 git check-ignore|count-objects | read | -qvnzH --quiet --verbose --non-matching --human-readable | free
 git reflog | text | $diff $revs | steps free
 git reflog show|list|exists | rev | $diff $revs | free
-git reflog expire|delete|drop | text | | also=alter
 git config | text | -lz -e!run --list --get --get-all --get-regexp --get-urlmatch --null --name-only --show-origin
     --show-scope --local --global --system --worktree --type= --bool --int --path --default= --all -f=read --file=read
     --edit!run --add!alter --unset!alter --unset-all!alter --replace-all!alter --rename-section!alter
@@ -83,7 +82,6 @@ git remote add|remove|rm|rename|set-url|set-branches | remote | -f -t= -m= --all
 git worktree | text | | steps free
 git worktree list | text | --porcelain -vz | free
 git worktree add | change | -b= -B= -f --force --detach | also=does
-git worktree prune|move|lock|unlock|repair | change | -nv | also=does
 git worktree remove | drop | -f --force | also=alter exactly
 git submodule | text | -q --quiet --cached --recursive | steps free
 git submodule status|summary | read | | free
@@ -94,7 +92,6 @@ git bisect log | text | | free
 git bisect start|good|bad|new|old|skip|next|reset|terms | text read | --term-new= --term-old= --no-checkout
     | also=does exactly
 git bisect run | argv | | stops exactly
-git bisect visualize|view|replay | read | | also=run exactly
 $remote = -qvn --quiet --verbose --progress --dry-run --tags --no-tags --all --prune --depth= --unshallow -4 -6
     --upload-pack=run --receive-pack=run --exec=run
 $merge = -qvn --verify-signatures!run -s=run --strategy=run -X= --strategy-option= --no-edit --quiet --verbose --stat

@@ -32,11 +32,6 @@ rg | text read | -abcFhHiIlnNopPqsSuUvwx0. -e= -f=read -g= -t= -T= -A= -B= -C= -
     --unrestricted --vimgrep --with-filename --no-filename --word-regexp
     | free instead=-e,-f,--regexp,--file,--files,--type-list sweeps=*
 find | | | free exactly sweeps=argv
-fd,fdfind | text read | -HIusiFgapl0q1 -d= -t= -e= -E= -S= -c= -j= --hidden --no-ignore --no-ignore-vcs --unrestricted
-    --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --list-details --full-path
-    --max-depth= --min-depth= --type= --extension= --size= --changed-within= --changed-before= --exclude= --color=
-    --threads= --max-results= --quiet --strip-cwd-prefix?= --print0 -x!argv -X!argv --exec!argv --exec-batch!argv
-    | exactly sweeps=argv
 stat | read | -ft -c= --file-system --format= --printf= --terse | free tame
 file | read | -bhikNn0 -F= --brief --no-dereference --mime --mime-type --mime-encoding | free
 diff | flat | -abBcdeEinNpqstTuwyZ -U= -C= -F= -I= -L= -W= -# --brief --report-identical-files --context?= --unified?=

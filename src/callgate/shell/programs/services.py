@@ -25,7 +25,6 @@ docker image ls,docker network ls,docker volume ls,docker container ls,docker co
 docker compose logs | name | -ft -n= --follow --tail= --timestamps --since= --no-color
 docker compose up|down|build|start|stop|restart|pull | name | -d --detach --build --no-build --wait --force-recreate
     --no-recreate --remove-orphans --no-cache --pull= --timeout= -t= --no-deps
-docker compose config | | -q --quiet --services --volumes --images | also=load
 kubectl | text | -n= --namespace= -v= --request-timeout= | steps
 kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -AwRL -l= -o= --all-namespaces --selector=
     --output= --watch --show-labels --sort-by= --field-selector= --no-headers --label-columns= -L= --containers

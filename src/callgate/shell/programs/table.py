@@ -23,14 +23,13 @@ from callgate.shell.programs.arguments import (
 from callgate.shell.programs.awk import awk
 from callgate.shell.programs.builders import BUILDERS
 from callgate.shell.programs.entries import Grammar, Program, ReadWords, programs_in
-from callgate.shell.programs.find import fd, find
+from callgate.shell.programs.find import find
 from callgate.shell.programs.sed import rewriting, sed
 from callgate.shell.programs.services import SERVICES, curl
 from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
 
 _CODE: dict[str, ReadWords] = {
     "find": find,
-    "fd": fd,
     "jq": reading.jq,
     "sed": sed,
     "awk": awk,
