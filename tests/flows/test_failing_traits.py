@@ -26,8 +26,9 @@ async def test_a_call_with_a_failing_trait_is_still_judged_by_its_subject(
     options: dict[str, Any], line: str, tmp_path: Path
 ) -> None:
     ran: list[str] = []
+    traits: Any = {"command": "line", **options}
 
-    @tool(**{"command": "line", **options})
+    @tool(**traits)
     def terminal(line: str, secs: str) -> None:
         """Run a command."""
         ran.append(line)
