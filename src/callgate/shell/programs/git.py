@@ -6,6 +6,7 @@ options that run programs, change settings or throw work away must be written ou
 
 import re
 from itertools import pairwise
+from posixpath import normpath
 
 from callgate.shell.command import names
 from callgate.shell.programs.arguments import WHOLE, Argument, Invocation
@@ -170,7 +171,8 @@ def restore(call: Invocation) -> list[Use]:
         found = call.options
     ended = next((at for at, word in enumerate(call.words) if text_of(word) == "--"), 0)
     files = [each for each in found if each.name or each.at > ended]
-    whole = [each for each in files if not each.name and set(each.text) <= set("./:*")]
+    paths = [each for each in files if not each.name]
+    whole = [each for each in paths if each.text[:1] == ":" or set(normpath(each.text)) <= set("./*")]
     lost = [each.beyond("alter", f"{each.text} throws every change away") for each in whole]
     return [WHOLE.included("alter"), *call.uses(files), *lost]
 
