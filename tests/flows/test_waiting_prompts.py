@@ -7,8 +7,8 @@ import pytest
 from callgate import Continue, Prompt, Session
 from callgate.admin.sessions import Archive
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.words.events import InputRefused, PromptQueued
-from callgate.words.inputs import Branch, EditPrompt, Interrupt, Rewind, Steer, WithdrawPrompt
+from callgate.words.events import Compacted, InputRefused, PromptQueued
+from callgate.words.inputs import Branch, Compact, EditPrompt, Interrupt, Rewind, Steer, WithdrawPrompt
 from callgate.words.messages import Text
 from tests.flows.keep import Keep, on_disk, run
 
@@ -137,8 +137,13 @@ def test_a_fork_leaves_the_prompts_that_wait_to_the_original(keep: Keep) -> None
         session, _ = await at_work(keep, Prompt("one"))
         keep.held.open()
         await session.aclose()
-        async with await keep.session(ScriptedModel(otherwise=turn(say("ok"))), await keep.store.fork()) as forked:
+        model, journal = ScriptedModel(otherwise=turn(say("ok"))), await keep.store.fork()
+        async with await keep.session(model, journal, summarize=lambda history, wish: "short") as forked:
             assert forked.waiting == ()
+            await forked.send(Prompt("hello"))
+            assert any(isinstance(event, Compacted) for event in await forked.send(Compact()))
+        async with await next_life(keep, forked.id) as again:  # behind the boundary nothing says that it is a fork
+            assert again.waiting == ()
         async with await next_life(keep, session.id) as resumed:
             assert [each.text for each in resumed.waiting] == ["one"]
 

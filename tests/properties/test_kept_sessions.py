@@ -308,7 +308,8 @@ class World:
             assert fork.messages == self.session.messages
             assert fork.context == self.session.context
             assert fork.usage == self.session.usage
-            assert fork.status == self.session.status
+            ledger = _ledger(self.session)  # prompts that wait are delivered there
+            assert fork.status == ("paused" if ledger.running or ledger.paused else "idle")
         await fork.send(Continue() if fork.status == "paused" else Prompt("in the fork"))
         assert not self.wrong
         assert self.ran.keys() - ran.keys() <= {key for key in self.ran if key.startswith(journal.session)}
@@ -377,7 +378,7 @@ class World:
     async def _check_record(self) -> None:
         """At any rest, the log says what is in memory."""
         ledger = _ledger(self.session)
-        assert self.session.status == ("paused" if ledger.running or ledger.paused else "idle")
+        assert self.session.status == _at_rest(_state(ledger))
         await _on_disk(self.journal)
         if self.journal.path.exists() and self.session.status in ("idle", "paused"):
             loaded = self.store.read(self.session.id)
@@ -387,7 +388,7 @@ class World:
     def _check_same(self, before: Mapping[str, Any], session: Session) -> None:
         after = _state(_ledger(session))
         assert after == before
-        assert session.status == ("paused" if before["running"] or before["paused"] else "idle")
+        assert session.status == _at_rest(before)
 
     def _check_log(self, log: Path) -> None:
         assert verify(log).sound
@@ -431,10 +432,15 @@ def _state(ledger: Ledger) -> dict[str, Any]:
         "counted": ledger.counted,
         "running": ledger.running,
         "paused": ledger.paused,
+        "waiting": dict(ledger.waiting),
         "denied": (ledger.denied, ledger.denied_in_a_row),
         "open": ledger.open_turn,
         "calls": {call_id: entry.status for call_id, entry in ledger.calls.items()},
     }
+
+
+def _at_rest(state: Mapping[str, Any]) -> str:
+    return "paused" if state["running"] or state["paused"] or state["waiting"] else "idle"
 
 
 def _lines(log: Path) -> list[dict[str, Any]]:

@@ -387,7 +387,6 @@ def _metadata(ledger: Ledger, event: MetadataSet) -> None:
 
 def _forked(ledger: Ledger, event: Forked) -> None:
     ledger.inherited, ledger.copying = set(ledger.calls), False
-    ledger.waiting.clear()  # they are delivered there
     _count(ledger, event.counted)
 
 

@@ -25,7 +25,18 @@ from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import locked_log, repair
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError
-from callgate.words.events import Branched, Counted, Durable, Forked, LinesQuarantined, Noted, Rewound, SessionOpened
+from callgate.words.events import (
+    Branched,
+    Counted,
+    Durable,
+    Forked,
+    LinesQuarantined,
+    Noted,
+    PromptDequeued,
+    PromptQueued,
+    Rewound,
+    SessionOpened,
+)
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker
@@ -151,5 +162,6 @@ class Store:
         return journal
 
 
-_OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined)
-"""What is about the original's lines, which are others here. Its moves have been made."""
+_OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined, PromptQueued, PromptDequeued)
+"""Events about the original's lines, which are others here, or about its queue: its moves have been made, and prompts
+that wait are delivered there."""
