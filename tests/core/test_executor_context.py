@@ -128,7 +128,7 @@ async def test_a_failed_call_in_front_does_not_hold_back_the_update_behind_it() 
 DOING = Traits(effects="none", declared_locks=shared)
 
 
-async def messages(gate: DecisionGate, *calls: str) -> list[Desk]:
+async def messages(gate: CheckGate, *calls: str) -> list[Desk]:
     """One message for each call, of one session."""
     ledger, desks = Ledger(), []
     for n, name in enumerate(calls):

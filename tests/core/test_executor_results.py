@@ -213,9 +213,9 @@ class CountingLoop(VirtualLoop):
 
     rests = 0
 
-    def pass_time(self, timeout: float | None, *more: Any) -> Any:
+    def pass_time(self, timeout: float | None, select: Any, files: int) -> Any:
         self.rests += 1
-        return super().pass_time(timeout, *more)
+        return super().pass_time(timeout, select, files)
 
 
 @pytest.mark.spec("EXE-11")
