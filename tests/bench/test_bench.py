@@ -45,7 +45,10 @@ LIMITED: dict[str, set[str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
+SLOW = ("import", "growth", "structural", "previews", "history")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in ROWS])
 def test_each_kind_of_work_gives_measured_rows_and_judges_those_with_a_limit(name: str) -> None:
     rows = ROWS[name](TINY)
     assert all(row.measured is not None and row.measured >= 0 for row in rows)

@@ -180,7 +180,7 @@ def processes_in(folder: Path) -> list[str]:
     [
         ("callgate demo", signal.SIGTERM),
         ("run python build.py      started", signal.SIGINT),
-        ("The log is on disk.", signal.SIGTERM),
+        pytest.param("The log is on disk.", signal.SIGTERM, marks=pytest.mark.slow),
         ("a colleague adds a line", signal.SIGINT),
     ],
 )
