@@ -9,7 +9,7 @@ from tests.house.tree import PACKAGE, parsed, python_files, shown
 LARGE = 300
 TOO_LARGE = 500
 # What the nouns and the corridor together are meant to have, in lines of code. Reported, not enforced.
-ONE_SITTING = 2_500
+ONE_SITTING = 3_300
 
 
 def lines(path: Path) -> int:

@@ -84,13 +84,10 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return context
 
 
-def of_kind(option: str, value: object, kind: type, *needed: str) -> None:
-    """UsageError for an option that is given and is not of this kind, or lacks what is needed of it."""
-    missing = [name for name in needed if not hasattr(value, name)]
-    if value is not None and (missing or not isinstance(value, kind)):
-        lacks = f", which has no {', '.join(missing)}" if missing else ""
-        wanted = "a Host" if kind is object else f"a {kind.__name__}"
-        raise UsageError(f"{option}= takes {wanted}, not {value!r:.80} ({type(value).__name__}){lacks}")
+def of_kind(option: str, value: object, kind: type) -> None:
+    """UsageError for an option that is given and is not of this kind."""
+    if value is not None and not isinstance(value, kind):
+        raise UsageError(f"{option}= takes {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
 
 
 def as_gate(gate: Gate | None, checks: Iterable[Check] = ()) -> Gate:
@@ -137,7 +134,9 @@ def as_host(host: Host | None, root: AnyPath | None, journal: Masking | None = N
     if host is not None:
         if root is not None:
             raise UsageError("pass either host or root: a host has its own workspace")
-        of_kind("host", host, object, "clock", "normal", "locks", "apply")
+        missing = [name for name in ("clock", "locks", "normal", "apply") if not hasattr(host, name)]
+        if missing:
+            raise UsageError(f"{type(host).__name__} is no Host: it has no {', '.join(missing)}")
         return host
     if root is not None and not Path(root).is_dir():
         raise UsageError(f"the workspace {fspath(root)!r} is not a folder")

@@ -21,6 +21,7 @@ from callgate.words.model import (
     ModelEvent,
     OpaqueData,
     PartEnded,
+    PartKind,
     PartStarted,
     StopReason,
     TextDelta,
@@ -28,7 +29,7 @@ from callgate.words.model import (
 )
 from callgate.words.noun import noun
 
-_KINDS = ("text", "thinking", "tool_call", "opaque")
+_KINDS = get_args(PartKind)
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 
 

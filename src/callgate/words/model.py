@@ -7,6 +7,7 @@ from typing import Any, Literal
 from callgate.words.messages import Message, Usage
 from callgate.words.noun import noun
 
+PartKind = Literal["text", "thinking", "tool_call", "opaque"]
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off"]
 WHOLE: frozenset[str] = frozenset({"end", "tool_calls"})
 """Stop reasons after which a message is known to be complete, so that its effects may happen."""
@@ -25,7 +26,7 @@ class PartStarted:
     in which they start."""
 
     index: int
-    kind: Literal["text", "thinking", "tool_call", "opaque"]
+    kind: PartKind
     id: str = ""
     name: str = ""
 
