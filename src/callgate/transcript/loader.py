@@ -165,16 +165,14 @@ def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
 
 
 def _parsed(loaded: LoadedLog, lines: Iterable[Raw], *, live: bool) -> bool:
-    """Take these lines as live. False when they do not go together. ``live``: they are known to be, so one message is
-    the parent of the next, and moves have been made."""
+    """Take these lines as live. False when they do not go together. ``live``: they are known to be, so moves have been
+    made, and a message whose parent is not among them follows the one before it (``Chain.add``)."""
     try:
         for raw in lines:
             entry = read_line(raw.data, raw.sum)
             line = entry.line
             if live:
-                if line.kind == "message":
-                    line = line._replace(parent=loaded.chain.leaf)
-                elif line.kind in ("rewound", "branched"):
+                if line.kind in ("rewound", "branched"):
                     line = Line("fact", None, None)
             elif line.kind not in ("message", "fact", "closing"):
                 return False
