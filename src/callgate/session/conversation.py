@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.core.record import Listener, Record
@@ -19,6 +19,7 @@ from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
+from callgate.tools.faces import CallFace, face_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError, UsageError
@@ -44,6 +45,7 @@ class Conversation(SessionView):
         self._record = parts.equipment.record
         self.host = parts.equipment.host
         self.deps = parts.equipment.deps
+        self._toolbox = parts.equipment.toolbox
         self._now = self.host.clock.now
         self._journal = parts.journal
         self._staging = parts.staging
@@ -158,6 +160,11 @@ class Conversation(SessionView):
         if message is None and path == self.router.path:
             message = self._ledger.message_of.get(getattr(about, "call_id", None) or "")
         return EventOrigin(self.id, path, message)
+
+    def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
+        """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
+        named = [each for each in self._toolbox.tools() if name in (each.spec.name, *each.aliases)]
+        return face_of(named[0], arguments) if named else unknown_face(name, arguments)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on; the function that comes back stops it."""

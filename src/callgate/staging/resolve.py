@@ -61,6 +61,7 @@ class Resolution:
 
     previews = False
     always_loaded = True
+    title = "Apply or discard"
 
     def __init__(self, why: str = NOTHING) -> None:
         self.spec = resolve_spec()
@@ -75,7 +76,7 @@ class Resolution:
         return _with_id(read(raw), "", "filled in: no pending action")
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("none", shared)
+        return Traits("none", shared, declared_icon="edit")
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         raise ToolFailure("there is nothing to show")

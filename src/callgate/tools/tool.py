@@ -16,6 +16,7 @@ from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.calling import caller
 from callgate.tools.docstring import read_docstring
+from callgate.tools.faces import title_from
 from callgate.tools.names import check_aliases, check_name
 from callgate.tools.preview import Preview, read_preview, single
 from callgate.tools.schema import Parameters, WholeObject, read_parameters
@@ -37,7 +38,8 @@ R = TypeVar("R")
 
 class CommonOptions(TraitOptions, total=False):
     """``aliases`` are further names a call may use; ``search_hint`` and ``always_loaded`` are for tool search.
-    ``stages`` says that the tool may push pending actions while it runs.
+    ``stages`` says that the tool may push pending actions while it runs. ``title`` names the tool for people, in a few
+    words; without one it is made of the name.
 
     ``preview`` makes the tool's ChangeSet from the same parameters (any of them, and a Run if it wants one). What it
     returned is shown, and applied exactly, before the tool's own body runs: the body finds it in ``run.changes`` and
@@ -49,6 +51,7 @@ class CommonOptions(TraitOptions, total=False):
     always_loaded: bool
     preview: Callable[..., Any] | None
     stages: bool
+    title: str
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -70,6 +73,7 @@ class FunctionTool(Generic[P, R]):
         update_wrapper(self, fn)
         self.spec = spec
         self.aliases: tuple[str, ...] = check_aliases(spec.name, options.get("aliases", ()))
+        self.title: str = options.get("title") or title_from(spec.name)
         self.search_hint: str = options.get("search_hint", "")
         self.always_loaded: bool = options.get("always_loaded", False)
         self.stages: bool = options.get("stages", False)
@@ -216,9 +220,15 @@ def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]
         close = get_close_matches(unknown[0], known, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
         raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}{hint}")
-    for name, kind in {"description": str, "search_hint": str, "always_loaded": bool, "stages": bool}.items():
+    for name, kind in _KINDS_OF_OPTIONS.items():
         if name in options and not isinstance(options[name], kind):
             raise ToolDefinitionError(f"tool {tool!r}: {name} must be a {kind.__name__}, not {options[name]!r}")
+
+
+_KINDS_OF_OPTIONS: Mapping[str, type] = {
+    **dict.fromkeys(("description", "search_hint", "title"), str),
+    **dict.fromkeys(("always_loaded", "stages"), bool),
+}
 
 
 def _name_of(fn: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, cast
 from callgate.words.decisions import Choice
 from callgate.words.declared import KINDS, UNDECLARED, Declaration, Given, Part
 from callgate.words.errors import ToolDefinitionError, in_words
-from callgate.words.traits import Effects, Locks, OnSteer, Traits, exclusive
+from callgate.words.traits import ICONS, Effects, Icon, Locks, OnSteer, Traits, exclusive
 
 PartOption = str | Sequence[str] | Callable[[Any], Any] | None
 
@@ -40,6 +40,7 @@ class TraitOptions(TypedDict, total=False):
     repeats: bool | Callable[[Any], bool]
     choices_for_always: Sequence[Choice] | Callable[[Any], Sequence[Choice] | None] | None
     server: str
+    icon: Icon | Callable[[Any], Icon]
     command: PartOption
     folder: PartOption
     environment: PartOption
@@ -73,6 +74,7 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "needs_no_question": ("needs_no_question", lambda it: isinstance(it, bool), "true or false"),
     "repeats": ("repeats", lambda it: isinstance(it, bool), "true or false"),
     "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
+    "icon": ("declared_icon", lambda it: it in ICONS, f"one of {', '.join(ICONS)}"),
     "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }
 # Option → its value where its function fails; the default of Traits for the others.

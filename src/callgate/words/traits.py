@@ -1,6 +1,7 @@
 """The traits of a tool for one call: its effects, its locks, its subject, how long it may take."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, get_args
 
 from callgate.words.decisions import Choice
 from callgate.words.declared import UNDECLARED, Declared
@@ -8,6 +9,8 @@ from callgate.words.noun import noun
 
 Effects = Literal["none", "idempotent", "mutating"]
 OnSteer = Literal["block", "cancel"]
+Icon = Literal["read", "edit", "run", "fetch", "search", "think", "ask", "agent"]
+ICONS: tuple[Icon, ...] = get_args(Icon)
 
 
 @noun
@@ -68,6 +71,7 @@ class Traits:
     declared: Declared = UNDECLARED
     server: str = ""
     """The MCP server the tool belongs to, as the names of its tools spell it."""
+    declared_icon: Icon | None = None
     failed: str = ""
     """A note for people: which traits could not be evaluated and so have their most careful value."""
 
@@ -81,3 +85,27 @@ class Traits:
         if found.writes or (found.reads and self.effects == "none"):
             return exclusive if found.command is not None else Locks(reads=found.reads, writes=found.writes)
         return workspace if self.effects == "none" else exclusive
+
+    @property
+    def icon(self) -> Icon:
+        """The kind of icon that doors show: the one given; else by the declared subject; else by the effects."""
+        if self.declared_icon is not None:
+            return self.declared_icon
+        for kind, icon in _ICON_OF.items():
+            if kind in self.declared.kinds:
+                return icon
+        if self.requires_interaction:
+            return "ask"
+        if self.own_state:
+            return "think"
+        return "read" if self.effects == "none" else "run"
+
+
+# Of several kinds of subject the first counts.
+_ICON_OF: Mapping[str, Icon] = {
+    "agent": "agent",
+    "command": "run",
+    "writes": "edit",
+    "address": "fetch",
+    "reads": "read",
+}

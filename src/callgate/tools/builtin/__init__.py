@@ -1,12 +1,43 @@
 """The tools that come with Callgate, a module each: ``from callgate.tools.builtin.ast_edit import ast_edit``.
 
     session = Session(model, [ast_grep(), ast_edit(), *plan_tools()], config=config)
+    session = Session(model, builtin_tools("AstGrep", "AstEdit"), config=config)
 
 A tool of one's own stages with ``callgate.tools.staging.stage`` and says ``@tool(stages=True)``; ``resolve`` comes with
 the first such tool.
 """
 
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from callgate.words.errors import UsageError
+
+if TYPE_CHECKING:
+    from callgate.core.ports import Tool
+
+BUILTIN: Mapping[str, str] = {
+    "AstEdit": "ast_edit.ast_edit",
+    "AstGrep": "ast_grep.ast_grep",
+    "EnterPlanMode": "plan.EnterPlanMode",
+    "ExitPlanMode": "plan.ExitPlanMode",
+}
+"""Every tool that ships, and what makes it: ``module.factory``. A factory needs no parameters."""
+
+
+def builtin_tools(*names: str) -> tuple["Tool", ...]:
+    """The tools of these names, made with the defaults of their factories; without names all of them."""
+    unknown = [name for name in names if name not in BUILTIN]
+    if unknown:
+        raise UsageError(f"there is no built-in tool {', '.join(unknown)}; there are {', '.join(BUILTIN)}")
+    return tuple(_made(name) for name in names or BUILTIN)
+
+
+def _made(name: str) -> "Tool":
+    module, _, factory = BUILTIN[name].partition(".")
+    made: Tool = getattr(import_module(f"{__name__}.{module}"), factory)()
+    return made
 
 
 def prompt_text(name: str) -> str:

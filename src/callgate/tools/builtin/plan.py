@@ -48,7 +48,8 @@ class _PlanTool:
     previews = False
     stages = True
 
-    def __init__(self, name: str, parameters: Mapping[str, Any], prompt: str) -> None:
+    def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
+        self.title = title
         self.spec = ToolSpec(name, prompt_text(prompt), parameters)
         self._arguments = Arguments(dict(parameters))
         self._planning: Planning | None = None
@@ -70,11 +71,14 @@ class EnterPlanMode(_PlanTool):
 
     def __init__(self) -> None:
         super().__init__(
-            ENTER, {"type": "object", "properties": {}, "additionalProperties": False}, "enter_plan_mode.md"
+            ENTER,
+            "Plan first",
+            {"type": "object", "properties": {}, "additionalProperties": False},
+            "enter_plan_mode.md",
         )
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        return Traits("none", shared)
+        return Traits("none", shared, declared_icon="think")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if self._planning is None:
@@ -94,7 +98,7 @@ class ExitPlanMode(_PlanTool):
             "required": ["plan"],
             "additionalProperties": False,
         }
-        super().__init__(EXIT, parameters, "exit_plan_mode.md")
+        super().__init__(EXIT, "Present the plan", parameters, "exit_plan_mode.md")
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)
@@ -104,7 +108,7 @@ class ExitPlanMode(_PlanTool):
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         on = self._planning is not None and self._planning.on
-        return Traits("none", shared, requires_interaction=on)
+        return Traits("none", shared, requires_interaction=on, declared_icon="think")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if self._planning is None:

@@ -1,0 +1,129 @@
+"""Calls as people see them: title, icon and one line."""
+
+import re
+from typing import Any
+
+import pytest
+
+from callgate import Result, Session, tool
+from callgate.staging.resolve import Resolution
+from callgate.testing import ScriptedModel
+from callgate.tools.builtin import BUILTIN, builtin_tools
+from callgate.tools.faces import face_of, title_from
+from callgate.tools.wrappers import Named
+from callgate.words.errors import ToolDefinitionError, UsageError
+from callgate.words.traits import ICONS, Traits
+
+# A call of each built-in tool, with its icon and its line.
+CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "AstEdit": ({"ops": [{"pattern": "log($A)", "rewrite": "note($A)"}]}, "edit", "AstEdit(log($A))"),
+    "AstGrep": ({"pattern": "print($A)", "language": "python"}, "search", "AstGrep(print($A))"),
+    "EnterPlanMode": ({}, "think", "EnterPlanMode"),
+    "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
+}
+
+
+@pytest.mark.spec("BLT-4")
+@pytest.mark.parametrize("name", BUILTIN)
+def test_every_built_in_tool_has_a_title_an_icon_and_a_line(name: str) -> None:
+    (made,) = builtin_tools(name)
+    arguments, icon, line = CALLS[name]
+    face = face_of(made, arguments)
+    assert (made.spec.name, face.icon, face.line) == (name, icon, line)
+    assert re.fullmatch(r"[A-Z][^\n]{2,30}", face.title), face.title
+    assert face.title != title_from(name) or face.title == name, "give it a title of its own"
+    assert not made.traits(arguments).failed
+    assert made.spec.description.strip()
+
+
+def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -> None:
+    assert list(BUILTIN) == sorted(BUILTIN) == sorted(CALLS)
+    assert [each.spec.name for each in builtin_tools()] == list(BUILTIN)
+    with pytest.raises(UsageError, match="no built-in tool Nope; there are AstEdit"):
+        builtin_tools("AstGrep", "Nope")
+
+
+def test_resolve_has_all_three() -> None:
+    face = face_of(Resolution(), {"action": "apply", "reason": "it is right"})
+    assert (face.title, face.icon, face.line) == ("Apply or discard", "edit", "resolve")
+
+
+def by_default(**options: Any) -> str:
+    def it(path: str = "", line: str = "") -> None: ...
+
+    parts = {"reads": None, "command": None, **options}
+    return face_of(tool(it, **parts), {"path": "a", "line": "b"}).icon
+
+
+ICON_ROWS: list[tuple[dict[str, Any], str]] = [
+    ({}, "run"),
+    ({"effects": "none"}, "read"),
+    ({"effects": "none", "reads": "path"}, "read"),
+    ({"writes": "path", "reads": "path"}, "edit"),
+    ({"command": "line", "writes": "path"}, "run"),
+    ({"address": "path"}, "fetch"),
+    ({"agent": "path", "command": "line"}, "agent"),
+    ({"effects": "idempotent", "own_state": True}, "think"),
+    ({"requires_interaction": True}, "ask"),
+    ({"icon": "search", "reads": "path"}, "search"),
+    ({"icon": lambda a: "think" if a.line == "b" else "read"}, "think"),
+]
+
+
+def test_without_an_icon_it_goes_by_the_subject_and_the_effects() -> None:
+    wrong = [(options, wanted) for options, wanted in ICON_ROWS if by_default(**options) != wanted]
+    assert wrong == []
+    assert {wanted for _, wanted in ICON_ROWS} == set(ICONS)
+
+
+def test_an_icon_or_a_title_that_is_none_is_refused_where_the_tool_is_made() -> None:
+    def it() -> None: ...
+
+    with pytest.raises(ToolDefinitionError, match="icon must be one of read, edit"):
+        tool(it, icon="banana")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(ToolDefinitionError, match="title must be a str"):
+        tool(it, title=3)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_title_is_made_of_the_name() -> None:
+    rows = {
+        "WebFetch": "Web fetch",
+        "read_file": "Read file",
+        "LSP": "LSP",
+        "HTTPGet2": "HTTP get 2",
+        "mcp__github__create_issue": "github: Create issue",
+        "mcp__odd": "Mcp odd",
+        "_": "_",
+    }
+    assert {name: title_from(name) for name in rows} == rows
+
+
+def test_a_tool_under_another_name_keeps_its_title() -> None:
+    @tool(title="Say hello")
+    def greet(name: str) -> str:
+        return name
+
+    face = face_of(Named(greet, "hello"), {"name": "Ada"})
+    assert (face.title, face.line) == ("Say hello", "hello(Ada)")
+
+
+def test_arguments_that_do_not_fit_still_have_a_face() -> None:
+    class Broken:
+        spec = builtin_tools("AstGrep")[0].spec
+        aliases = ()
+
+        def traits(self, arguments: Any) -> Traits:
+            raise ValueError("no")
+
+    assert face_of(Broken(), {"x": "y"}).line == "AstGrep(y)"  # pyright: ignore[reportCallIssue]
+
+
+def test_a_session_tells_doors_the_face_of_a_call_by_name_or_alias_known_or_not() -> None:
+    @tool(title="Say hello", aliases=["hi"], effects="none")
+    def greet(name: str) -> Result:
+        return Result()
+
+    with Session(ScriptedModel(), [greet]) as session:
+        assert session.face("greet", {"name": "Ada"}).title == session.face("hi", {"name": "Ada"}).title == "Say hello"
+        face = session.face("mcp__s__gone", {"n": 1})
+        assert (face.title, face.icon, face.line) == ("s: Gone", "run", "mcp__s__gone")
