@@ -80,9 +80,9 @@ def test_an_icon_or_a_title_that_is_none_is_refused_where_the_tool_is_made() -> 
     def it() -> None: ...
 
     with pytest.raises(ToolDefinitionError, match="icon must be one of read, edit"):
-        tool(it, icon="banana")  # pyright: ignore[reportCallIssue]
+        tool(it, icon="banana")  # pyright: ignore
     with pytest.raises(ToolDefinitionError, match="title must be a str"):
-        tool(it, title=3)  # pyright: ignore[reportCallIssue]
+        tool(it, title=3)  # pyright: ignore
 
 
 def test_a_title_is_made_of_the_name() -> None:
@@ -115,7 +115,7 @@ def test_arguments_that_do_not_fit_still_have_a_face() -> None:
         def traits(self, arguments: Any) -> Traits:
             raise ValueError("no")
 
-    assert face_of(Broken(), {"x": "y"}).line == "AstGrep(y)"  # pyright: ignore[reportCallIssue]
+    assert face_of(Broken(), {"x": "y"}).line == "AstGrep(y)"  # pyright: ignore
 
 
 def test_a_session_tells_doors_the_face_of_a_call_by_name_or_alias_known_or_not() -> None:
