@@ -23,6 +23,7 @@ from callgate.testing import (
     ScriptedModel,
     call,
     check_clock,
+    check_files,
     check_gate,
     check_host,
     check_journal,
@@ -73,6 +74,15 @@ def test_the_memory_host() -> None:
     host = MemoryHost()
     run_virtual(check_host(lambda: host))
     assert host.files == {}
+
+
+@pytest.mark.spec("BLT-1")
+def test_the_files_of_both_hosts(tmp_path: Path) -> None:
+    memory = MemoryHost()
+    asyncio.run(check_files(lambda: memory))
+    assert memory.files == {}
+    asyncio.run(check_files(lambda: LocalHost(tmp_path)))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def open_gate(model: Model) -> GatedModel:

@@ -7,16 +7,17 @@ opened. A path that may lead over links is resolved first (see ``paths``).
 import errno
 import os
 import stat
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 HOLDS_FOLDERS = {os.open, os.stat, os.mkdir, os.rmdir, os.unlink, os.link, os.rename} <= os.supports_dir_fd
 """True if system calls take names relative to an open folder; not on Windows."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # To pass through a folder one need not be allowed to list it.
-_PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
 
 
 class OpenFolder:
@@ -67,6 +68,18 @@ class OpenFolder:
     def status(self, name: str) -> os.stat_result:
         return os.stat(self.of(name), dir_fd=self.descriptor, follow_symlinks=False)
 
+    def listed(self) -> list[tuple[str, os.stat_result]]:
+        """The names in it with their status, links not followed; one that vanishes meanwhile is left out."""
+        if self.descriptor is None:
+            with os.scandir(self.path) as entries:
+                return list(_looked_at(entries))
+        descriptor = os.open(".", os.O_RDONLY | _DIRECTORY, dir_fd=self.descriptor)
+        try:
+            with os.scandir(descriptor) as entries:
+                return list(_looked_at(entries))
+        finally:
+            os.close(descriptor)
+
     def opened(self, name: str) -> int:
         """A regular file in it, for reading. Never waits for a pipe. OSError says why not."""
         descriptor = _opened(self.of(name), os.O_RDONLY | _NO_WAIT, self.descriptor)
@@ -76,6 +89,12 @@ class OpenFolder:
         if hasattr(os, "set_blocking"):
             os.set_blocking(descriptor, True)
         return descriptor
+
+
+def _looked_at(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
+    for entry in entries:
+        with suppress(FileNotFoundError):
+            yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def _opened(name: str, flags: int, folder: int | None) -> int:

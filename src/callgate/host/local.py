@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from callgate.words.places import Place
 
 if TYPE_CHECKING:
     from callgate.host.applying import Recovered
+    from callgate.host.local_files import LocalFiles
 
 _TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
 _TABLES_GUARD = Lock()
@@ -66,6 +67,12 @@ class LocalHost:
 
     def place(self, path: str) -> Place:
         return self._resolver.place(path)
+
+    @cached_property
+    def files(self) -> "LocalFiles":
+        from callgate.host.local_files import LocalFiles  # loaded with the first file that a tool reads
+
+        return LocalFiles(self._resolver)
 
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self.threads)

@@ -147,10 +147,10 @@ class Grants:
         return bool(ways) and all(self.place(touch) is not None for touch in ways)
 
     @property
-    def files(self) -> "shell.Files":
+    def files(self) -> "shell.FileTests":
         """The answers about files that a grant of commands needs."""
         subject = self.subject
-        return shell.Files(
+        return shell.FileTests(
             may_write=self.may_write,
             may_read=self.may_touch,
             stays=self.stays,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import touched as touched
     from callgate.shell.filling import filled as filled
-    from callgate.shell.grants import Files as Files
+    from callgate.shell.grants import FileTests as FileTests
     from callgate.shell.grants import Granted as Granted
     from callgate.shell.grants import NotGranted as NotGranted
     from callgate.shell.grants import grant as grant
@@ -39,7 +39,7 @@ _MODULES = {
     "command": ("Analysis",),
     "effects": ("Touched", "effects_of", "runs_settings", "touched"),
     "filling": ("filled",),
-    "grants": ("Files", "Granted", "NotGranted", "grant"),
+    "grants": ("FileTests", "Granted", "NotGranted", "grant"),
     "patterns": ("ShellPattern", "parse_pattern"),
     "prefixes": ("alone", "prefix_of"),
     "programs.inner": ("CommandRun", "inside"),

@@ -108,7 +108,7 @@ def safe_assignments(simple: Simple, variables: str = "") -> str | None:
 
 
 @noun
-class Files:
+class FileTests:
     """The answers about files that a grant needs, each about a path as spelled.
 
     ``may_write`` is asked for targets of redirections and for files that are written like them, ``may_read`` for every
@@ -123,7 +123,7 @@ class Files:
     fills: Fills = only_itself
 
 
-_BY_SPELLING = Files()
+_BY_SPELLING = FileTests()
 
 
 @noun
@@ -131,7 +131,7 @@ class _Judge:
     """The rules, the answers about files, and ``here``, the folders the command may be in by now."""
 
     patterns: tuple[ShellPattern, ...]
-    files: Files
+    files: FileTests
     answers: dict[tuple[tuple[str, ...], str, bool], bool]
     here: tuple[str, ...] = ("",)
 
@@ -167,7 +167,9 @@ class _Judge:
         return any(self.files.folder(below(folder, path)) for folder in self.here)
 
 
-def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: Files = _BY_SPELLING) -> Granted | NotGranted:
+def grant(
+    analysis: Analysis, patterns: Sequence[ShellPattern], files: FileTests = _BY_SPELLING
+) -> Granted | NotGranted:
     """Decides if the patterns cover every simple command, and nothing else happens on the way."""
     if analysis.fault is not None:
         return NotGranted(analysis.fault)

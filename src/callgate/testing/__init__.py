@@ -1,6 +1,7 @@
 """Fakes and conformance checks for all code that builds on Callgate, its own tests included."""
 
 from callgate.testing.checks.calls import check_gate, check_journal, check_tool, check_toolbox
+from callgate.testing.checks.files import check_files
 from callgate.testing.checks.streams import check_events, check_model
 from callgate.testing.checks.world import check_clock, check_host
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
@@ -46,6 +47,7 @@ __all__ = [
     "call",
     "check_clock",
     "check_events",
+    "check_files",
     "check_gate",
     "check_host",
     "check_journal",

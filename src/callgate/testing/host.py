@@ -7,6 +7,7 @@ from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
 from callgate.host.paths import oddity
 from callgate.testing.clock import ManualClock
+from callgate.testing.memory_files import MemoryFiles
 from callgate.words.changes import ChangeSet, digest
 from callgate.words.errors import ToolFailure
 from callgate.words.places import Place, PlaceKind
@@ -18,7 +19,7 @@ class MemoryHost:
     """``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at ``/workspace``."""
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
-        self.files: dict[str, bytes] = {}
+        self.files = MemoryFiles(self.place)
         self.artifacts: dict[str, bytes] = {}
         self.applied: list[ChangeSet] = []
         self._clock: Clock = clock or ManualClock()

@@ -1,0 +1,111 @@
+"""The files of this machine: each path is resolved, then opened part by part without following a link."""
+
+import os
+import stat
+from asyncio import get_running_loop
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from callgate.host.beneath import OpenFolder
+from callgate.host.paths import Resolver, kind_of
+from callgate.host.ports import FileStatus, FolderEntry, too_large
+from callgate.words.errors import ToolFailure
+from callgate.words.places import Place, PlaceKind
+
+_CHUNK = 1 << 20
+
+
+class LocalFiles:
+    """See ``host.ports.Files``."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def status(self, path: str) -> FileStatus:
+        place = self._placed(path)
+        try:
+            with self._folder(place) as (folder, name):
+                found = folder.status(name) if name else os.stat(folder.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return FileStatus(place.resolved, "missing")
+        except OSError as error:
+            raise _failure(path, error) from error
+        return FileStatus(place.resolved, _kind(found.st_mode), found.st_size, found.st_mtime)
+
+    def read(self, path: str, most: int) -> bytes:
+        place = self._placed(path)
+        if place.kind == "folder":
+            raise ToolFailure(f"{path} is a folder, not a file.")
+        try:
+            with self._folder(place) as (folder, name):
+                descriptor = folder.opened(name)
+                try:
+                    return _content(descriptor, path, most)
+                finally:
+                    os.close(descriptor)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def entries(self, path: str) -> list[FolderEntry]:
+        place = self._placed(path)
+        if place.kind == "file":
+            raise ToolFailure(f"{path} is a file, not a folder.")
+        try:
+            with self._folder(place, whole=True) as (folder, _):
+                found = [FolderEntry(name, _kind(status.st_mode), status.st_size) for name, status in folder.listed()]
+        except OSError as error:
+            raise _failure(path, error) from error
+        return sorted(found, key=lambda entry: entry.name)
+
+    def _placed(self, path: str) -> Place:
+        _check_thread()
+        place = self._resolver.place(path)
+        if place.fault is not None:
+            raise ToolFailure(f"{path!r} is not a usable path: {place.fault}")
+        if not place.inside and len(place.hops) > 1:
+            told = f"{path} leads over a symbolic link out of the workspace, to {place.resolved}"
+            raise ToolFailure(f"{told}: give that path itself, so that it can be decided about.")
+        return place
+
+    @contextmanager
+    def _folder(self, place: Place, *, whole: bool = False) -> Generator[tuple[OpenFolder, str]]:
+        """The folder of a place and the name in it; ``whole``: the place itself, and no name."""
+        root = self._resolver.root if place.inside else os.path.splitdrive(place.resolved)[0] + "/"
+        parts = [part for part in place.resolved[len(root) :].split("/") if part]
+        name = "" if whole or not parts else parts.pop()
+        with OpenFolder.held(root) as top, top.below(parts) as folder:
+            yield folder, name
+
+
+def _content(descriptor: int, path: str, most: int) -> bytes:
+    """Read to its end whatever its status says: files of /proc have no size."""
+    size = os.fstat(descriptor).st_size
+    if size > most:
+        raise too_large(path, size, most)
+    pieces: list[bytes] = []
+    room = most + 1
+    while room > 0 and (piece := os.read(descriptor, min(room, max(size + 1, _CHUNK)))):
+        pieces.append(piece)
+        room -= len(piece)
+    if room <= 0:
+        raise too_large(path, most + 1, most)
+    return b"".join(pieces)
+
+
+def _kind(mode: int) -> PlaceKind:
+    return "other" if stat.S_ISLNK(mode) else kind_of(mode)
+
+
+def _failure(path: str, error: OSError) -> ToolFailure:
+    if isinstance(error, FileNotFoundError):
+        return ToolFailure(f"{path} does not exist.")
+    return ToolFailure(f"{path} cannot be read: {error.strerror or error}.")
+
+
+def _check_thread() -> None:
+    """A disk can hang for as long as it likes; the event loop must not wait for it."""
+    try:
+        get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("files are read in a worker thread, not on the thread of the event loop")
