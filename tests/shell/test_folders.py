@@ -5,7 +5,7 @@ import pytest
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Script, Simple, Word
 from callgate.shell.folders import PossibleFolders, below, folders_of
-from callgate.shell.grants import Files, Granted, NotGranted, grant, here_by_spelling
+from callgate.shell.grants import FileTests, Granted, NotGranted, grant, here_by_spelling
 from callgate.shell.patterns import parse_pattern
 from tests.rows import rows
 from tests.shell.shell_kit import granted
@@ -120,7 +120,9 @@ def test_a_folder_of_the_workspace_is_entered_without_a_rule_but_not_for_git_or_
 def test_whoever_knows_the_folder_may_say_which_moves_are_none(command: str) -> None:
     patterns = [parse_pattern(each) for each in ("npm:*", "git:*")]
     answer = grant(
-        analyse(command), patterns, Files(may_write=lambda path: True, may_read=lambda path: True, stays=in_workspace)
+        analyse(command),
+        patterns,
+        FileTests(may_write=lambda path: True, may_read=lambda path: True, stays=in_workspace),
     )
     assert isinstance(answer, Granted)
 
@@ -131,7 +133,7 @@ def in_workspace(path: str) -> bool:
 
 def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
     command = analyse("cd /ws/a && git -C .. status")
-    answer = grant(command, [parse_pattern("git:*")], Files(may_read=lambda path: True, stays=in_workspace))
+    answer = grant(command, [parse_pattern("git:*")], FileTests(may_read=lambda path: True, stays=in_workspace))
     assert answer == NotGranted("it changes the folder and then runs git", by=0)
 
 
@@ -153,7 +155,7 @@ def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
 def test_a_program_that_works_in_another_folder_is_granted_with_it(rule: str, command: str) -> None:
     patterns = [parse_pattern(rule)]
     assert isinstance(grant(analyse(command), patterns), NotGranted)
-    inside = grant(analyse(command), patterns, Files(stays=lambda path: path in ("", "a")))
+    inside = grant(analyse(command), patterns, FileTests(stays=lambda path: path in ("", "a")))
     assert isinstance(inside, Granted)
     assert isinstance(grant(analyse(command), [parse_pattern(command)]), Granted)
 

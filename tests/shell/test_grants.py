@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
-from callgate.shell.grants import Files, Granted, NotGranted, grant, within_by_spelling
+from callgate.shell.grants import FileTests, Granted, NotGranted, grant, within_by_spelling
 from callgate.shell.patterns import parse_pattern
 from tests.rows import rows
 from tests.shell.shell_kit import granted, judged
@@ -196,9 +196,9 @@ def test_an_edit_rule_opens_a_target() -> None:
 
     rules = [parse_pattern("echo:*"), parse_pattern("tee:*"), parse_pattern("sort:*")]
     for command in ("echo a > x.log", "echo a >> x.log 2>&1", "echo a | tee x.log", "echo a | tee -a x.log"):
-        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Granted)
+        assert isinstance(grant(analyse(command), rules, FileTests(may_write=logs)), Granted)
     for command in ("sort -o x.log a", "sort --output=x.log a", "echo a >& x.log", "echo a &>> x.log"):
-        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), Granted)
+        assert isinstance(grant(analyse(command), rules, FileTests(may_write=logs)), Granted)
     for command in (
         "echo a > y.log",
         "echo a > x.*",
@@ -208,12 +208,13 @@ def test_an_edit_rule_opens_a_target() -> None:
         "sort -T x.log a",
         "echo > ~x.log",
     ):
-        assert isinstance(grant(analyse(command), rules, Files(may_write=logs)), NotGranted)
+        assert isinstance(grant(analyse(command), rules, FileTests(may_write=logs)), NotGranted)
     assert isinstance(
-        grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), NotGranted
+        grant(analyse("cd sub && echo a > x.log"), [*rules, parse_pattern("cd:*")], FileTests(may_write=logs)),
+        NotGranted,
     )
     assert isinstance(
-        grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], Files(may_write=logs)), NotGranted
+        grant(analyse("cd sub && tee x.log"), [*rules, parse_pattern("cd:*")], FileTests(may_write=logs)), NotGranted
     )
 
 
@@ -221,13 +222,13 @@ def test_an_edit_rule_opens_a_target() -> None:
 def test_a_target_that_the_shell_fills_in_is_not_known(mark: str) -> None:
     target = Word("x", "x", **{mark: True})
     simple = Simple(words("echo"), redirects=(Redirect(">", target),))
-    answer = grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True))
+    answer = grant(made(simple), [parse_pattern("echo")], FileTests(may_write=lambda path: True))
     assert answer == NotGranted("the target x is not known")
 
 
 def test_an_operator_that_nobody_knows_is_refused() -> None:
     simple = Simple(words("echo"), redirects=(Redirect("<&", Word("x")),))
-    assert grant(made(simple), [parse_pattern("echo")], Files(may_write=lambda path: True)) == NotGranted(
+    assert grant(made(simple), [parse_pattern("echo")], FileTests(may_write=lambda path: True)) == NotGranted(
         "the redirection <&"
     )
 
@@ -238,7 +239,7 @@ def test_an_absolute_target_after_cd_is_asked_for() -> None:
     def anywhere(path: str) -> bool:
         return True
 
-    assert isinstance(grant(analyse("cd sub && echo a > /ws/x"), rules, Files(may_write=anywhere)), Granted)
+    assert isinstance(grant(analyse("cd sub && echo a > /ws/x"), rules, FileTests(may_write=anywhere)), Granted)
 
 
 def test_text_for_a_program_that_runs_it_is_never_granted() -> None:
@@ -342,11 +343,11 @@ def test_paths_after_cd_count_from_both_folders() -> None:
         asked.append(normpath(path))
         return True
 
-    answer = grant(analyse("cd a; cat b < c"), [parse_pattern("cat:*")], Files(may_read=may_read))
+    answer = grant(analyse("cd a; cat b < c"), [parse_pattern("cat:*")], FileTests(may_read=may_read))
     assert answer == Granted((0,), free=True)
     assert set(asked) == {"a", "b", "a/b", "c", "a/c"}
     asked.clear()
-    answer = grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], Files(may_read=may_read))
+    answer = grant(analyse("cd a && cat b < c"), [parse_pattern("cat:*")], FileTests(may_read=may_read))
     assert answer == Granted((0,), free=True)
     assert set(asked) == {"a", "a/b", "a/c"}
 
@@ -366,10 +367,10 @@ def test_whoever_knows_the_folder_may_say_what_is_inside() -> None:
     command = analyse("cat /ws/a.txt")
     assert isinstance(grant(command, [parse_pattern("cat:*")]), NotGranted)
     assert isinstance(
-        grant(command, [parse_pattern("cat:*")], Files(may_read=lambda path: path.startswith("/ws/"))), Granted
+        grant(command, [parse_pattern("cat:*")], FileTests(may_read=lambda path: path.startswith("/ws/"))), Granted
     )
     device = analyse("cat /dev/tcp/h/1 - /dev/null")
-    assert isinstance(grant(device, [parse_pattern("cat:*")], Files(may_read=lambda path: True)), NotGranted)
+    assert isinstance(grant(device, [parse_pattern("cat:*")], FileTests(may_read=lambda path: True)), NotGranted)
     assert isinstance(grant(analyse("cat - /dev/null"), [parse_pattern("cat:*")]), Granted)
 
 

@@ -2,7 +2,7 @@
 
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import Touched, touched
-from callgate.shell.grants import Files, Granted, grant
+from callgate.shell.grants import FileTests, Granted, grant
 from callgate.shell.patterns import parse_pattern
 from callgate.shell.programs.arguments import Argument
 from callgate.shell.programs.sed import rewritten
@@ -135,8 +135,8 @@ def test_the_option_is_written_out_or_an_edit_rule_covers_the_file(command: str)
     assert not granted(alone, command)
     assert granted(written, command)
     analysis, patterns = analyse(command), [parse_pattern(alone)]
-    assert isinstance(grant(analysis, patterns, Files(may_write=lambda path: path in kept)), Granted)
-    assert not isinstance(grant(analysis, patterns, Files(may_write=lambda path: path == "y")), Granted)
+    assert isinstance(grant(analysis, patterns, FileTests(may_write=lambda path: path in kept)), Granted)
+    assert not isinstance(grant(analysis, patterns, FileTests(may_write=lambda path: path == "y")), Granted)
 
 
 @rows(
@@ -160,7 +160,7 @@ def test_the_option_is_written_out_or_an_edit_rule_covers_the_file(command: str)
 def test_an_edit_rule_is_not_enough_where_more_may_be_written(rule: str, command: str) -> None:
     files = {"x", "x*", "d/x", "x/x"}
     assert not isinstance(
-        grant(analyse(command), [parse_pattern(rule)], Files(may_write=lambda path: path in files)), Granted
+        grant(analyse(command), [parse_pattern(rule)], FileTests(may_write=lambda path: path in files)), Granted
     )
 
 
