@@ -15,6 +15,7 @@ from callgate.admin.answers import LockHolder
 from callgate.cli.terminal import width
 from callgate.transcript.answers import waiting_answers
 from callgate.transcript.lock import holder_of
+from callgate.words.asking import AskedField, AskedOption, FieldAnswer
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Origin, Pattern, Question
 from tests.cli.session_kit import BAD, Desk
@@ -429,3 +430,50 @@ def test_a_real_session_left_in_the_middle_is_answered(desk: Desk) -> None:
     assert policy is not None
     assert policy.pattern == Pattern("exact", given(log).arguments_hash)
     assert os.listdir(log.with_suffix("") / "answers") == []
+
+
+# ---- questions with options ---------------------------------------------------------------------------------------
+
+_OPTIONS = (AskedOption("Red", "warm", "a *preview*\nof two lines"), AskedOption("Blue", "cold"))
+ASKS = (AskedField("Colour", "Which one?", _OPTIONS), AskedField("Parts", "Which ones?", _OPTIONS, several=True))
+PICKS: dict[str, tuple[tuple[str, ...], tuple[FieldAnswer, ...]]] = {
+    "numbers": (("2", "1,2"), (FieldAnswer(("Blue",)), FieldAnswer(("Red", "Blue")))),
+    "own words": (("teal", "= none"), (FieldAnswer(text="teal"), FieldAnswer(text=" none"))),
+    "a number as own words": (("=7", "1"), (FieldAnswer(text="7"), FieldAnswer(("Red",)))),
+}
+
+
+@pytest.mark.spec("BLT-10")
+@pytest.mark.parametrize("case", PICKS)
+def test_fields_are_answered_by_number_or_in_own_words(desk: Desk, case: str) -> None:
+    log = asks(desk, question(asks=ASKS, choices=()))
+    picks, answers = PICKS[case]
+    desk.good("answer", "latest", "yes", *(word for pick in picks for word in ("--pick", pick)))
+    assert given(log) == question().answered(*answers, door="callgate answer")
+
+
+@pytest.mark.spec("BLT-10")
+def test_picks_that_do_not_fit_are_refused_before_anything_is_on_record(desk: Desk) -> None:
+    log = asks(desk, question(asks=ASKS, choices=()))
+    rows = {
+        ("yes",): "there are 2 questions and 0 answers: answer each, in their order",
+        ("yes", "--pick", "1"): "there are 2 questions and 1 answers: answer each, in their order",
+        ("yes", "--pick", "3", "--pick", "1"): "question 1 has no option 3; write =3 if that is the answer",
+        ("yes", "--pick", "1,2", "--pick", "1"): "Colour: only one option can be chosen",
+    }
+    said = {words: desk.run("answer", "latest", *words) for words in rows}
+    assert {words: (ran.code, ran.err) for words, ran in said.items()} == {
+        words: (1, f"callgate: {reason}\n") for words, reason in rows.items()
+    }
+    assert on_record(log) == []
+    assert desk.run("answer", "latest", "no", "--pick", "1").code == 2
+
+
+@pytest.mark.spec("BLT-10")
+def test_the_fields_are_shown_with_numbers_descriptions_and_previews(desk: Desk) -> None:
+    asks(desk, question(asks=ASKS, choices=()))
+    shown = desk.good("answer").out
+    for text in ("Colour: Which one?", "1  Red", "warm", "| a *preview*", "2  Blue", "any of these, or own words"):
+        assert text in shown
+    assert f"{SIGN} yes --pick … --pick …" in shown
+    assert f"{SIGN} no\n" in shown

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from callgate.core.ports import Host
+from callgate.words.asking import FieldAnswer
 from callgate.words.changes import ChangeSet
 
 
@@ -19,6 +20,7 @@ class FakeRun:
     deadline: float | None = None
     cancelled: bool = False
     changes: ChangeSet | None = None
+    answers: tuple[FieldAnswer, ...] = ()
     lineage: tuple[str, ...] = ("call-1",)
     said: list[Any] = field(default_factory=list[Any])
     on_progress: Callable[[], object] = lambda: None

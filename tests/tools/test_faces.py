@@ -14,8 +14,14 @@ from callgate.tools.wrappers import Named
 from callgate.words.errors import ToolDefinitionError, UsageError
 from callgate.words.traits import ICONS, Traits
 
+ASKED = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+}
 # A call of each built-in tool, with its icon and its line.
 CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "AskUserQuestion": ({"questions": [ASKED]}, "ask", "AskUserQuestion(Which colour?)"),
     "AstEdit": ({"ops": [{"pattern": "log($A)", "rewrite": "note($A)"}]}, "edit", "AstEdit(log($A))"),
     "AstGrep": ({"pattern": "print($A)", "language": "python"}, "search", "AstGrep(print($A))"),
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
@@ -39,7 +45,7 @@ def test_every_built_in_tool_has_a_title_an_icon_and_a_line(name: str) -> None:
 def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -> None:
     assert list(BUILTIN) == sorted(BUILTIN) == sorted(CALLS)
     assert [each.spec.name for each in builtin_tools()] == list(BUILTIN)
-    with pytest.raises(UsageError, match="no built-in tool Nope; there are AstEdit"):
+    with pytest.raises(UsageError, match=r"no built-in tool Nope; there are A.*, ExitPlanMode"):
         builtin_tools("AstGrep", "Nope")
 
 

@@ -20,6 +20,7 @@ from callgate.transcript.answers import (
 )
 from callgate.transcript.lock import lock_path
 from callgate.transcript.verify import verify
+from callgate.words.asking import AskedField, FieldAnswer
 from callgate.words.decisions import ApprovalPolicy, Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
 from tests.transcript.asking import (
@@ -139,11 +140,21 @@ def test_a_yes_to_what_nobody_can_see_is_refused(tmp_path: Path, other: Program)
     assert store.answer(log, question().no()).how == "recorded"
 
 
+def test_own_words_with_a_secret_are_not_put_on_record(tmp_path: Path) -> None:
+    field = AskedField("Key", "Which key?")
+    store, log = keep(tmp_path, waiting_on(question(asks=(field,))))
+    with pytest.raises(AnswerRefused, match="holds a secret, which the record must not have"):
+        store.answer(log, question().answered(FieldAnswer(text=f"take {SECRET}")))
+    assert on_record(log) == []
+    store.answer(log, question().answered(FieldAnswer(text="take the first")))
+    assert on_record(log)[0].answers == (FieldAnswer(text="take the first"),)
+
+
 def test_changed_arguments_with_a_secret_are_not_put_on_record(tmp_path: Path, other: Program) -> None:
     """The record would have something else than what the person meant."""
     store, log = keep(tmp_path)
     yes = question().yes({"path": SECRET})
-    with pytest.raises(AnswerRefused, match="hold a secret, which the record must not have"):
+    with pytest.raises(AnswerRefused, match="holds a secret, which the record must not have"):
         store.answer(log, yes)
     assert (on_record(log), files(log), lock_path(log).exists()) == ([], [], False)
     other.ask(do="hold", log=str(log))

@@ -57,8 +57,8 @@ def test_the_words_of_answers_effects_and_scopes_are_those_of_the_specification(
 
 
 def test_a_confirmation_has_the_fields_of_the_specification() -> None:
-    wanted = ["call_id", "outcome", "arguments_hash", "by", "at", "always", "stop", "arguments", "note", "door", "path"]
-    assert [field.name for field in fields(Confirmation)] == wanted
+    wanted = ["call_id", "outcome", "arguments_hash", "by", "at", "always", "stop", "arguments", "note", "door"]
+    assert [field.name for field in fields(Confirmation)] == [*wanted, "path", "answers"]
     plain = Confirmation("c1", "yes", "hash")
     assert (plain.always, plain.stop, plain.arguments, plain.note) == (None, False, None, None)
 

@@ -1,5 +1,6 @@
 """``callgate answer``: the questions of a session, from outside the program that runs it."""
 
+import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,10 +13,12 @@ from callgate.cli.questions import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph, signs_for
 from callgate.formats.jsonable import to_json
+from callgate.words.asking import FieldAnswer
 from callgate.words.decisions import Confirmation, Question
 
 _DOOR = "callgate answer"
 _WIDE = 100
+_NUMBERS = re.compile(r"[0-9]{1,3}(,[0-9]{1,3})*")
 _SHORTEST = 4  # signs of a beginning that can be meant
 
 
@@ -124,6 +127,8 @@ def _names(questions: Sequence[Question], most: int = 5) -> str:
 def _confirmation(question: Question, options: Namespace) -> Confirmation:
     if options.answer == "no":
         return question.no(options.note, stop=options.stop, door=_DOOR)
+    if options.answer == "yes" and options.pick:
+        return replace(question.answered(*_picked(question, options.pick), door=_DOOR), note=options.note)
     if options.answer == "yes":
         return replace(question.yes(options.arguments, door=_DOOR), note=options.note)
     if not question.choices:
@@ -133,6 +138,20 @@ def _confirmation(question: Question, options: Namespace) -> Confirmation:
         raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
     always = question.always(question.choices[number - 1], scope=options.scope or "session", door=_DOOR)
     return replace(always, note=options.note)
+
+
+def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
+    """Numbers are options; anything else is own words."""
+    for at, pick in enumerate(picks):
+        labels = [option.label for option in question.asks[at].options] if at < len(question.asks) else []
+        if pick.startswith("=") or not _NUMBERS.fullmatch(pick):
+            yield FieldAnswer(text=pick.removeprefix("="))
+            continue
+        numbers = [int(number) for number in pick.split(",")]
+        wrong = [number for number in numbers if not 0 < number <= len(labels)]
+        if wrong:
+            raise AnswerRefused(f"question {at + 1} has no option {wrong[0]}; write ={pick} if that is the answer")
+        yield FieldAnswer(tuple(labels[number - 1] for number in numbers))
 
 
 def _told(taken: AnswerTaken) -> str:

@@ -44,6 +44,13 @@ def add_answer(commands: Group) -> None:
         "They are checked when the answer is acted on",
     )
     parser.add_argument(
+        "--pick",
+        action="append",
+        metavar="ANSWER",
+        help="with yes, once for each question that the call asks, in their order: the number of an option, several as "
+        "1,3, or own words; = in front says that a number is own words",
+    )
+    parser.add_argument(
         "--choice", type=count, metavar="N", help="with always: how far it reaches, as numbered (default: 1)"
     )
     parser.add_argument(
@@ -75,6 +82,7 @@ _WITH = {
     "note": ANSWERS,
     "stop": ("no",),
     "arguments": ("yes",),
+    "pick": ("yes",),
     "choice": ("always",),
     "scope": ("always",),
 }

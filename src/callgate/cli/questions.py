@@ -11,6 +11,7 @@ from callgate.admin.sessions import moment
 from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.formats.display import excerpt
+from callgate.words.asking import AskedField
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.decisions import Question
 
@@ -50,7 +51,9 @@ class QuestionPage:
         yield from self._about(question)
         if not found.exact:
             yield from self._words("Secrets are masked here, so yes has to be said where the session runs.", "red")
-        yield from self._arguments(question.arguments)
+        if not question.asks or set(question.arguments) != {"questions"}:  # those are shown as fields
+            yield from self._arguments(question.arguments)
+        yield from self._fields(question.asks)
         if question.preview is not None:
             yield from self._change(question.preview)
         yield from self._answers(found)
@@ -76,6 +79,17 @@ class QuestionPage:
                 shown = dumps(value, ensure_ascii=False, default=repr)
                 yield from self._block(f"{name}: {shown}", 2)
 
+    def _fields(self, fields: Sequence[AskedField]) -> Iterator[Line]:
+        for field in fields:
+            yield from self._block(f"{field.header}: {field.question}", 2, "bold")
+            for number, option in enumerate(field.options, start=1):
+                yield from self._block(f"{number}  {option.label}", 4)
+                if option.description:
+                    yield from self._block(option.description, 7, "dim")
+                if option.preview:
+                    yield from self._block(option.preview, 7, before="| ")
+            yield from self._words(f"{'any of these' if field.several else 'one of these'}, or own words", "dim", 4)
+
     def _change(self, change: ChangeSet) -> Iterator[Line]:
         yield from self._words(f"change: {change.label}")
         for each in change.files:
@@ -98,7 +112,11 @@ class QuestionPage:
             yield from self._words("always would cover")
             for number, choice in enumerate(question.choices, start=1):
                 yield from self._words(f"{number}  {choice.label}", indent=4)
-        can = "no" if not found.exact else "yes|no|always" if question.choices else "yes|no"
+        required = [field for field in question.asks if field.required]
+        if question.asks and found.exact:
+            picks = " --pick …" * len(question.asks) if required else "[ --pick …]"
+            yield from self._words(f"callgate answer {self._named} {sign_of(question)} yes{picks}", "dim")
+        can = "no" if not found.exact or required else "yes|no|always" if question.choices else "yes|no"
         yield from self._words(f"callgate answer {self._named} {sign_of(question)} {can}", "dim")
 
     def _words(self, text: str, style: str = "", indent: int = 2) -> Iterator[Line]:

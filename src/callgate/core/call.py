@@ -8,6 +8,7 @@ from typing import Any
 from callgate.core.board import Slot
 from callgate.core.locks import Claim
 from callgate.core.ports import Case, Host, Timer
+from callgate.words.asking import FieldAnswer
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Decision, Question
@@ -91,6 +92,7 @@ class CallRun:
     deadline: float | None = None
     cancelled = False
     changes: ChangeSet | None = None
+    answers: tuple[FieldAnswer, ...] = ()
     open = True  # otherwise progress is dropped
     _waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 

@@ -249,6 +249,8 @@ class Performer(Part):
             self._station = station
         frozen = MappingProxyType(deepcopy(dict(context))) if context else _EMPTY
         call.run = run = CallRun(call, frozen, station)
+        if call.case.traits.asks and isinstance(call.decision, Allow):
+            run.answers = call.decision.answers
         return run
 
     def _progress(self, call_id: str, text: str, current: float | None, total: float | None) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from callgate.core.locks import LockTable
 from callgate.words.arguments import Accepted, Rejected
+from callgate.words.asking import FieldAnswer
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny
@@ -135,6 +136,11 @@ class Run(Protocol[Deps]):
     @property
     def changes(self) -> ChangeSet | None:
         """For a tool with a preview: the change that was just applied."""
+        ...
+
+    @property
+    def answers(self) -> tuple[FieldAnswer, ...]:
+        """Of a person, to the fields that the tool's trait ``asks`` gives, in their order."""
         ...
 
     @property

@@ -11,6 +11,7 @@ from callgate.core.call import Call
 from callgate.core.gate import choices_for, policy_fault
 from callgate.core.ports import Case, Gate
 from callgate.words.arguments import Rejected
+from callgate.words.asking import answers_fault
 from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
@@ -50,6 +51,7 @@ def question_about(
         deadline=None if patience is None else now + patience,
         through="" if case.name == call.name else call.name,
         shown="" if call.preview is None else call.preview.fingerprint,
+        asks=case.traits.asks,
     )
 
 
@@ -67,6 +69,13 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
         return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
     if answer.arguments_hash != case.arguments_hash:
         return f"the answer was given for other arguments than those of call {call.id}"
+    asks = case.traits.asks
+    if asks and answer.arguments is not None:
+        return f"call {call.id} asks for answers, and its arguments cannot be changed"
+    if answer.outcome != "no" and (asks or answer.answers):
+        fault = answers_fault(asks, answer.answers)
+        if fault is not None:
+            return fault
     if answer.outcome != "no" and answer.arguments is not None:
         try:
             read = case.tool.read(answer.arguments)
@@ -92,7 +101,7 @@ def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
     if answer.outcome == "no":
         return Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
     context = call.decision.context if isinstance(call.decision, Ask) else ()
-    return Allow(answer.by, answer.note or "", answer.arguments, origin, context)
+    return Allow(answer.by, answer.note or "", answer.arguments, origin, context, answers=answer.answers)
 
 
 def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:

@@ -11,6 +11,7 @@ from typing import Any
 from callgate.core.ports import Host, Run, Target, Tool, Unknown
 from callgate.testing.host import MemoryHost
 from callgate.words.arguments import Accepted, Rejected
+from callgate.words.asking import FieldAnswer
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
@@ -121,6 +122,7 @@ class PlainRun:
         self.deps = deps
         self.host: Host = host or MemoryHost()
         self.call_id = call_id
+        self.answers: tuple[FieldAnswer, ...] = ()
         self.idempotency_key = f"test:{call_id}"
         self.attempt = 1
         self.context: Arguments = MappingProxyType(dict(context or {}))

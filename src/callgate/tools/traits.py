@@ -8,6 +8,7 @@ from inspect import iscoroutinefunction, signature
 from math import isfinite
 from typing import Any, TypedDict, cast
 
+from callgate.words.asking import AskedField
 from callgate.words.decisions import Choice
 from callgate.words.declared import KINDS, UNDECLARED, Declaration, Given, Part
 from callgate.words.errors import ToolDefinitionError, in_words
@@ -35,6 +36,7 @@ class TraitOptions(TypedDict, total=False):
     cascade: bool | Callable[[Any], bool]
     max_result_chars: int | Callable[[Any], int | None] | None
     requires_interaction: bool | Callable[[Any], bool]
+    asks: Sequence[AskedField] | Callable[[Any], Sequence[AskedField]]
     own_state: bool | Callable[[Any], bool]
     needs_no_question: bool | Callable[[Any], bool]
     repeats: bool | Callable[[Any], bool]
@@ -55,9 +57,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and isfinite(value)
 
 
-def _is_choices(value: Any) -> bool:
-    is_list = isinstance(value, list | tuple)
-    return value is None or (is_list and all(isinstance(each, Choice) for each in cast(Sequence[object], value)))
+def _is_list_of(kind: type, value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, kind) for each in cast(Sequence[object], value))
 
 
 _TIMEOUT = "a positive number of seconds or None"
@@ -73,7 +74,12 @@ _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "own_state": ("own_state", lambda it: isinstance(it, bool), "true or false"),
     "needs_no_question": ("needs_no_question", lambda it: isinstance(it, bool), "true or false"),
     "repeats": ("repeats", lambda it: isinstance(it, bool), "true or false"),
-    "choices_for_always": ("choices_for_always", _is_choices, "a list of Choice"),
+    "asks": ("asks", lambda it: _is_list_of(AskedField, it), "a list of AskedField"),
+    "choices_for_always": (
+        "choices_for_always",
+        lambda it: it is None or _is_list_of(Choice, it),
+        "a list of Choice",
+    ),
     "icon": ("declared_icon", lambda it: it in ICONS, f"one of {', '.join(ICONS)}"),
     "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
 }
@@ -149,7 +155,7 @@ class DeclaredTraits:
             raise ToolDefinitionError(f"tool {self._tool!r}: {name} must be {wanted}, not {value!r}")
         if name == "timeout" and self._most is not None:
             return self._most if value is None else min(value, self._most)
-        return tuple(value) if name == "choices_for_always" and value is not None else value
+        return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def _part(tool: str, kind: str, value: Any, arguments: Collection[str]) -> Part:

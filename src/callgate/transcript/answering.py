@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from json import dumps, loads
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from callgate.formats.jsonable import from_json, to_json
 from callgate.transcript.answers import AnswerRefused, Left, leave_answer, read_answer, told
@@ -23,6 +23,7 @@ from callgate.transcript.journal import append_to_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
 from callgate.transcript.repair import let_go, locked_log, repair
+from callgate.words.asking import answers_fault
 from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
@@ -119,6 +120,10 @@ def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQ
             f"the arguments of call {answer.call_id} are masked on record, so nobody can see here what would run: say "
             "yes where the session runs, or say no"
         )
+    if answer.outcome != "no":
+        fault = answers_fault(question.asks, answer.answers)
+        if fault is not None:
+            raise AnswerRefused(fault)
     if answer.always is not None and answer.always.tool != question.tool:
         raise AnswerRefused(f"the policy is for {answer.always.tool}, the question was about {question.tool}")
     return asked
@@ -234,10 +239,11 @@ class _Attempt:
                 f"nobody has session {session} open, and the message with call {answer.call_id} never came: the call "
                 "will not run whatever the answer is"
             )
-        if self._masker.noun(answer).arguments != answer.arguments:
+        masked = self._masker.noun(answer)
+        if (masked.arguments, masked.answers) != (answer.arguments, answer.answers):
             raise AnswerRefused(
-                "the changed arguments hold a secret, which the record must not have, and nobody has the session open "
-                "to take them from you: answer when it runs"
+                "the answer holds a secret, which the record must not have, and nobody has the session open "
+                "to take it from you: answer when it runs"
             )
 
     def _as(self, how: Literal["recorded", "left"], holder: LockHolder | None = None) -> AnswerTaken:
@@ -245,6 +251,6 @@ class _Attempt:
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:
-    """True if both are one answer, not only alike. ``note``, ``arguments``, ``always`` may be masked."""
-    nothing: dict[str, None] = {"note": None, "arguments": None, "always": None}
+    """True if both are one answer, not only alike. Texts in these fields may be masked."""
+    nothing: dict[str, Any] = {"note": None, "arguments": None, "always": None, "answers": ()}
     return replace(one, **nothing) == replace(other, **nothing)

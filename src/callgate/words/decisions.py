@@ -5,6 +5,7 @@ from hashlib import sha256
 from json import encoder
 from typing import Any, Literal, cast
 
+from callgate.words.asking import AskedField, FieldAnswer
 from callgate.words.changes import ChangeSet
 from callgate.words.noun import noun
 
@@ -55,7 +56,8 @@ class Origin:
 @noun
 class Allow:
     """``by`` names the rule, policy, hook or person; ``arguments`` replaces those of the call; ``changed_by`` names who
-    changed them, if not ``by``. ``context`` is text from hooks that the model reads with the result."""
+    changed them, if not ``by``. ``context`` is text from hooks that the model reads with the result. ``answers`` are
+    those of a person to the fields of the call, for its tool: they change no arguments."""
 
     by: str
     reason: str = ""
@@ -63,6 +65,7 @@ class Allow:
     origin: Origin | None = None
     context: tuple[str, ...] = ()
     changed_by: str = ""
+    answers: tuple[FieldAnswer, ...] = ()
 
 
 @noun
@@ -142,7 +145,7 @@ class Question:
     """Everything a person needs to decide. ``path`` labels the nested agents it came through. Without an answer by
     ``deadline`` (seconds since the epoch), the answer is no. ``through`` is the tool that was called, if ``tool`` names
     another one for what it would do; ``shown`` is the fingerprint of the preview: it tells if the preview on record,
-    where secrets are masked, is whole."""
+    where secrets are masked, is whole. ``asks`` are fields that a yes answers."""
 
     call_id: str
     tool: str
@@ -159,6 +162,7 @@ class Question:
     deadline: float | None = None
     through: str = ""
     shown: str = ""
+    asks: tuple[AskedField, ...] = ()
 
     @property
     def whole_preview(self) -> ChangeSet | None:
@@ -170,6 +174,10 @@ class Question:
         return Confirmation(
             self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door, path=self.path
         )
+
+    def answered(self, *answers: FieldAnswer, by: str = "person", door: str = "") -> "Confirmation":
+        """The yes that answers the fields of the question, in their order."""
+        return Confirmation(self.call_id, "yes", self.arguments_hash, by, door=door, path=self.path, answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that denies it, with a note for the model; ``stop`` ends the turn."""
@@ -195,7 +203,7 @@ class Confirmation:
 
     ``arguments`` present means "yes, with these arguments instead". ``always`` is the policy the person picked;
     without one, ``yes_always`` takes the narrowest choice. ``stop`` ends the turn. ``by`` says who answered,
-    ``door`` where. ``path`` is that of the question.
+    ``door`` where. ``path`` is that of the question. ``answers`` are those to its fields, in their order.
     """
 
     call_id: str
@@ -209,3 +217,4 @@ class Confirmation:
     note: str | None = None
     door: str = ""
     path: tuple[str, ...] = ()
+    answers: tuple[FieldAnswer, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from callgate.words.asking import AskedField
 from callgate.words.decisions import Choice
 from callgate.words.declared import UNDECLARED, Declared
 from callgate.words.noun import noun
@@ -58,6 +59,8 @@ class Traits:
     cascade: bool = False
     max_result_chars: int | None = None
     requires_interaction: bool = False
+    asks: tuple[AskedField, ...] = ()
+    """Fields that its question has beyond yes or no; the tool finds the answers in ``run.answers``."""
     choices_for_always: tuple[Choice, ...] | None = None
     """Choices of the tool's own for "always", besides exactly these arguments; None for those its subject gives."""
     own_state: bool = False

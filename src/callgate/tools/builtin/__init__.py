@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callgate.core.ports import Tool
 
 BUILTIN: Mapping[str, str] = {
+    "AskUserQuestion": "ask_user_question.ask_user_question",
     "AstEdit": "ast_edit.ast_edit",
     "AstGrep": "ast_grep.ast_grep",
     "EnterPlanMode": "plan.EnterPlanMode",
