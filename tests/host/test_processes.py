@@ -1,10 +1,8 @@
 """Programs end, with all they started, and nobody hangs on what they leave open."""
 
 import asyncio
-import itertools
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,8 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from callgate.host import processes
+from callgate.host import guard, processes
 from callgate.host.clock import LoopClock
+from callgate.host.launcher import LAUNCHER
 from callgate.host.processes import Finished, run_process
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import UsageError
@@ -73,13 +72,6 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-@pytest.fixture(params=["left unreaped", "reaped at its end"])
-def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "reaped at its end":
-        monkeypatch.delattr(os, "waitid", raising=False)
-
-
-@pytest.mark.usefixtures("either_way")
 def test_a_program_gets_its_input_and_gives_its_output_and_its_code(stage: Stage) -> None:
     finished = run(stage.run("cat; echo oops >&2; exit 3", stdin=b"hello"))
     assert finished == Finished(3, b"hello", b"oops\n")
@@ -90,15 +82,14 @@ def test_it_has_the_folder_and_the_environment_it_was_given(stage: Stage) -> Non
     assert finished.stdout.decode().splitlines() == [str(stage.folder.resolve()), "b|"]
 
 
-def test_no_thread_of_the_loop_starts_or_reads_a_program(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, where = subprocess.Popen, list[threading.Thread]()
+def test_no_thread_of_the_loop_starts_a_program(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, where = LAUNCHER.start, list[threading.Thread]()
 
-    def watched(*args: Any, **kwargs: Any) -> Any:
+    def watched(*args: Any) -> Any:
         where.append(threading.current_thread())
-        assert "preexec_fn" not in kwargs
-        return real(*args, **kwargs)
+        return real(*args)
 
-    monkeypatch.setattr(subprocess, "Popen", watched)
+    monkeypatch.setattr(LAUNCHER, "start", watched)
     run(stage.run("true"))
     assert len(where) == 1
     assert where[0] is not threading.main_thread()
@@ -143,7 +134,6 @@ def test_one_that_talks_too_much_is_read_to_its_end(stage: Stage) -> None:
     assert finished == Finished(0, b"\0" * 10, b"\0" * 10, cut=True)
 
 
-@pytest.mark.usefixtures("either_way")
 def test_a_timeout_ends_the_program(stage: Stage) -> None:
     async def main() -> Finished:
         task = asyncio.create_task(
@@ -165,7 +155,6 @@ def test_a_program_that_ended_in_time_leaves_no_timer_behind(stage: Stage) -> No
     assert stage.clock.next_timer is None
 
 
-@pytest.mark.usefixtures("either_way")
 def test_a_program_may_clean_up_when_it_is_told_to_end(stage: Stage) -> None:
     async def main() -> Finished:
         wait = "while :; do read _ <&8; done"
@@ -183,12 +172,12 @@ TREES = {
     "a grandchild": f"( ({BLOCK}) & wait ) & wait",
     "a child in a group of its own": f"setsid sh -c '{BLOCK}' & wait",
     "a daemon": f"(setsid sh -c '({BLOCK}) & echo >&9' &) ; {BLOCK}",
+    "a daemon without our environment": f"(env -i setsid sh -c '({BLOCK}) & echo >&9' &) ; {BLOCK}",
     "one whose parent is gone": f"(sh -c '{BLOCK}' &) ; {BLOCK}",
 }
 STUBBORN = f'trap "" TERM; echo >&9; {BLOCK}'
 
 
-@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("shape", TREES)
 @pytest.mark.parametrize("how", ["timeout", "cancel"])
 def test_a_whole_tree_is_ended(stage: Stage, shape: str, how: str) -> None:
@@ -203,33 +192,6 @@ def test_a_whole_tree_is_ended(stage: Stage, shape: str, how: str) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        assert await stage.silence() == b""
-
-    run(main())
-
-
-@pytest.mark.parametrize("leader", ["that ends when told", "that waits for all it started"])
-def test_one_that_leaves_the_group_while_it_is_being_told_hears_of_it_too(
-    stage: Stage, leader: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, looks = processes.everybody_running, itertools.count()
-
-    def stale() -> Any:
-        """The first look was a moment too early: all are still in their parent's group."""
-        seen = {each.pid: each for each in real()}
-        if next(looks):
-            return list(seen.values())
-        return [each._replace(group=seen[each.parent].group) if each.parent in seen else each for each in seen.values()]
-
-    async def main() -> None:
-        patient = "trap : TERM; while kill -0 $! 2>&-; do wait $!; done"
-        wait = patient if leader.endswith("started") else "wait"
-        script = f"mkfifo never; exec 8<>never; setsid sh -c 'echo >&9; {BLOCK}' & {wait}"
-        task = asyncio.create_task(stage.run(script, timeout=1))
-        await stage.said(1)
-        monkeypatch.setattr(processes, "everybody_running", stale)
-        stage.clock.advance(1)
-        assert (await task).timed_out
         assert await stage.silence() == b""
 
     run(main())
@@ -352,45 +314,13 @@ def test_nobody_but_the_tree_is_ended(stage: Stage) -> None:
     assert run(main()) == Finished(0, b"alive\n")
 
 
-@pytest.mark.parametrize("system", [processes._from_proc, processes._from_ps], ids=["proc", "ps"])
-def test_the_list_of_processes_knows_parents_and_groups(system: Callable[[], list[Any]]) -> None:
-    if system is processes._from_proc and not Path("/proc/self/stat").exists():
+@pytest.mark.parametrize("system", [guard._from_proc, guard._from_ps], ids=["proc", "ps"])
+def test_the_list_of_processes_knows_parents_and_groups(system: Callable[[], dict[int, guard.Process]]) -> None:
+    if system is guard._from_proc and not Path("/proc/self/stat").exists():
         pytest.skip("no /proc here")
-    seen = {one.pid: one for one in system()}
-    us = seen[os.getpid()]
-    assert (us.parent, us.group) == (os.getppid(), os.getpgrp())
-    assert us.began == {one.pid: one for one in system()}[os.getpid()].began
-
-
-def test_without_proc_the_tree_is_found_with_ps(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "everybody_running", processes._from_ps)
-    monkeypatch.setattr(processes._Tree, "_marked", lambda tree, pid: False)
-
-    async def main() -> None:
-        script = f"mkfifo never; exec 8<>never; setsid sh -c 'echo >&9; {BLOCK}' & echo >&9; {BLOCK}"
-        task = asyncio.create_task(stage.run(script, timeout=1))
-        await stage.said(2)
-        stage.clock.advance(1)
-        assert (await task).timed_out
-        assert await stage.silence() == b""
-
-    run(main())
-
-
-def test_where_the_system_lists_nothing_the_group_is_ended(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_PS", "/no/such/ps")
-    monkeypatch.setattr(processes, "everybody_running", processes._from_ps)
-
-    async def main() -> Finished:
-        script = f"mkfifo never; exec 8<>never; trap '' TERM; (echo >&9; {BLOCK}) & echo >&9; {BLOCK}"
-        task = asyncio.create_task(stage.run(script, timeout=1, grace=1))
-        await stage.said(2)
-        stage.clock.advance(2)
-        finished = await task
-        await stage.silence()
-        return finished
-
-    assert run(main()) == Finished(-signal.SIGKILL, timed_out=True)
+    parent, group, _session, began = system()[os.getpid()]
+    assert (parent, group) == (os.getppid(), os.getpgrp())
+    assert began == system()[os.getpid()][3]
 
 
 def test_a_program_does_not_outlive_a_failure_of_whoever_looks_after_it(
@@ -399,7 +329,7 @@ def test_a_program_does_not_outlive_a_failure_of_whoever_looks_after_it(
     def fails(output: Any, data: bytes) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(processes._Output, "take", fails)
+    monkeypatch.setattr(processes._Kept, "take", fails)
 
     async def main() -> None:
         script = f"mkfifo never; exec 8<>never; echo >&9; echo out; {BLOCK}"

@@ -1,9 +1,22 @@
-"""Settings in the environment that a session without a Config obeys too."""
+"""The environment: settings that a session without a Config obeys too, and what programs may get of it."""
 
+import re
 from collections.abc import Mapping
 
 from callgate.words.errors import UsageError
 from callgate.words.limits import LARGEST_COUNT
+
+# fmt: off
+_SECRET_WORDS = frozenset({
+    "apikeys", "auth", "bearer", "cookie", "cookies", "cred", "creds", "credential", "jwt", "key", "keys", "pass",
+    "passwords", "pat", "pwd", "secrets", "tokens", "webhook",
+})
+# fmt: on
+_SECRET_ENDINGS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "credentials")
+_NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
+"""Variables that only sound like secrets: folders, and the address of an agent that keeps the keys to itself."""
+
+_WITH_PASSWORD = re.compile(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
 def max_concurrency_from(environment: Mapping[str, str]) -> int | None:
@@ -14,3 +27,17 @@ def max_concurrency_from(environment: Mapping[str, str]) -> int | None:
     if not (wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= LARGEST_COUNT):
         raise UsageError(f"CALLGATE_MAX_CONCURRENCY must be a whole number above 0, not {wanted!r}")
     return int(wanted)
+
+
+def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names do not sound like secrets and whose values are not addresses with a password."""
+    return {name: value for name, value in environ.items() if not secret(name, value)}
+
+
+def secret(name: str, value: str) -> bool:
+    low = name.lower()
+    if low in _NO_SECRETS:
+        return False
+    words = re.split(r"[^a-z0-9]+", low)
+    sounds = any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
+    return sounds or _WITH_PASSWORD.search(value) is not None

@@ -21,6 +21,7 @@ from callgate.words.places import Place
 if TYPE_CHECKING:
     from callgate.host.applying import Recovered
     from callgate.host.local_files import LocalFiles
+    from callgate.host.processes import LocalProcesses
 
 _TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
 _TABLES_GUARD = Lock()
@@ -73,6 +74,12 @@ class LocalHost:
         from callgate.host.local_files import LocalFiles  # loaded with the first file that a tool reads
 
         return LocalFiles(self._resolver)
+
+    @cached_property
+    def processes(self) -> "LocalProcesses":
+        from callgate.host.processes import LocalProcesses  # loaded with the first program that a tool starts
+
+        return LocalProcesses()
 
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self.threads)

@@ -1,13 +1,19 @@
-"""The ports of a host that built-in tools use, beyond ``core.ports.Host``: the files of its machine.
+"""The ports of a host that built-in tools use, beyond ``core.ports.Host``: the files and the processes of its
+machine.
 
-A tool reaches them from ``run.host`` with ``files_of``.
+A tool reaches them from ``run.host`` with ``files_of`` and ``processes_of``.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from callgate.words.errors import ToolFailure
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 from callgate.words.places import PlaceKind
+
+Sink = Callable[[bytes], None]
+"""Takes the pieces of an output in order, in a thread of its own; until it returns, the program waits."""
 
 
 @noun
@@ -62,3 +68,73 @@ def files_of(host: object) -> Files:
 
 def too_large(path: str, size: int, most: int) -> ToolFailure:
     return ToolFailure(f"{path} is too large: {size:,} bytes, and at most {most:,} are read at once.")
+
+
+@noun
+class Command:
+    """A program with all that it gets: a sandbox turns one Command into another. After ``stdin`` the program reads the
+    end of its input. ``pass_fds`` are open descriptors that it gets under the same numbers."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=nothing)
+    stdin: bytes = b""
+    pass_fds: tuple[int, ...] = ()
+
+
+class Process(Protocol):
+    """A program that was started, with everything it started in its turn: the tree. Waiting may be cancelled and
+    repeated; that changes nothing about the program."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Negative for a signal; None while the program itself runs."""
+        ...
+
+    @property
+    def running(self) -> bool:
+        """True while anything of the tree runs."""
+        ...
+
+    async def ended(self) -> int:
+        """Waits for the end of the program itself and of its output, and gives its code. Others of the tree that hold
+        the output open are waited for a second, and may still run then."""
+        ...
+
+    async def gone(self) -> None:
+        """Waits until nothing of the tree is left and all of its output was handed over."""
+        ...
+
+    def terminate(self) -> None:
+        """Tells every process of the tree to end, wherever it has moved."""
+        ...
+
+    def kill(self) -> None:
+        """Ends every process of the tree."""
+        ...
+
+    def outlive(self, *, output: str, status: str) -> None:
+        """The tree may go on if Callgate is killed. The rest of its output is then appended to the file ``output``, and
+        its end is written to the file ``status``, JSON with ``code`` and ``ended``."""
+        ...
+
+
+@runtime_checkable
+class Processes(Protocol):
+    """Starts programs, each in a session of its own. If Callgate is killed their trees end too."""
+
+    async def start(self, command: Command, out: Sink, err: Sink | None = None) -> Process:
+        """Without ``err`` both outputs go to ``out``, in the order they were written. OSError when the program cannot
+        be started; a cancel leaves nothing behind."""
+        ...
+
+
+def processes_of(host: object) -> Processes:
+    """The processes of a host; ToolFailure where it has none."""
+    found = getattr(host, "processes", None)
+    if not isinstance(found, Processes):
+        raise ToolFailure("This session cannot start programs: its host offers no processes.")
+    return found

@@ -9,8 +9,8 @@ from typing import Any
 
 from callgate.core.ports import Clock
 from callgate.core.record import Record
+from callgate.host.environment import scrubbed
 from callgate.host.processes import run_process
-from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
 from callgate.policy.hooks.protocol import AGENT_EVENTS
 from callgate.session.run import last_answer

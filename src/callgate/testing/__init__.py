@@ -2,12 +2,14 @@
 
 from callgate.testing.checks.calls import check_gate, check_journal, check_tool, check_toolbox
 from callgate.testing.checks.files import check_files
+from callgate.testing.checks.processes import ProcessSamples, check_processes
 from callgate.testing.checks.streams import check_events, check_model
 from callgate.testing.checks.world import check_clock, check_host
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
 from callgate.testing.gated import GatedModel, GatedStream
 from callgate.testing.host import MemoryHost
 from callgate.testing.plain import PlainRun, PlainTool, PlainToolbox
+from callgate.testing.processes import MemoryProcess, MemoryProcesses, ScriptedCommand
 from callgate.testing.script import (
     Scene,
     ScriptedTurn,
@@ -34,12 +36,16 @@ __all__ = [
     "Latch",
     "ManualClock",
     "MemoryHost",
+    "MemoryProcess",
+    "MemoryProcesses",
     "Moment",
     "PlainRun",
     "PlainTool",
     "PlainToolbox",
+    "ProcessSamples",
     "Recorder",
     "Scene",
+    "ScriptedCommand",
     "ScriptedModel",
     "ScriptedTurn",
     "StuckError",
@@ -52,6 +58,7 @@ __all__ = [
     "check_host",
     "check_journal",
     "check_model",
+    "check_processes",
     "check_tool",
     "check_toolbox",
     "cut_off",

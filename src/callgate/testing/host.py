@@ -8,6 +8,7 @@ from callgate.core.ports import Clock
 from callgate.host.paths import oddity
 from callgate.testing.clock import ManualClock
 from callgate.testing.memory_files import MemoryFiles
+from callgate.testing.processes import MemoryProcesses
 from callgate.words.changes import ChangeSet, digest
 from callgate.words.errors import ToolFailure
 from callgate.words.places import Place, PlaceKind
@@ -16,12 +17,14 @@ ROOT = "/workspace"
 
 
 class MemoryHost:
-    """``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at ``/workspace``."""
+    """``files`` and ``artifacts`` map absolute paths to bytes; relative paths start at ``/workspace``.
+    ``processes`` answers commands from a script."""
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, clock: Clock | None = None) -> None:
         self.files = MemoryFiles(self.place)
         self.artifacts: dict[str, bytes] = {}
         self.applied: list[ChangeSet] = []
+        self.processes = MemoryProcesses()
         self._clock: Clock = clock or ManualClock()
         self._locks = LockTable()
         for path, content in (files or {}).items():

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from callgate.core.ports import Case, Check, Clock, Hooked
+from callgate.host.environment import scrubbed
 from callgate.host.threads import in_thread
 from callgate.policy.entries import HookLine, SettingsFault
-from callgate.policy.hooks.environment import scrubbed
 from callgate.policy.hooks.matching import Hook, load, without_twins
 from callgate.policy.hooks.merge import HookReply, MergedAnswers, merge
 from callgate.policy.hooks.protocol import (

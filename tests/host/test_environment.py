@@ -1,6 +1,6 @@
 """Hooks inherit the environment, but not what looks like a secret in it."""
 
-from callgate.policy.hooks.environment import scrubbed
+from callgate.host.environment import scrubbed
 from tests.rows import rows
 
 

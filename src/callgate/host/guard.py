@@ -1,0 +1,491 @@
+"""The program that starts commands for Callgate and ends their trees; run as a script, so it imports nothing of ours.
+
+    Callgate ──starts once──▶ launcher ──forks──▶ guard ──spawns──▶ command ──▶ all that the command starts
+
+There is one launcher for each process of Callgate and one guard for each command that runs. A guard whose command is
+gone serves the next one; when none is free, the launcher forks another, before it is needed. On Linux a guard is a
+child subreaper: processes that leave the command's group and session, or lose their parent, become the guard's
+children and stay in reach. A guard without children has nothing left to end. A guard that loses Callgate ends its tree,
+unless the command was declared to outlive it: then the guard writes its output to a file, and its status at the end.
+"""
+
+import errno
+import fcntl
+import gc
+import marshal
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+
+Request = tuple[list[bytes], dict[bytes, bytes], bytes, list[int]]
+"""Arguments, environment, folder; for each descriptor sent along the number it gets in the command, -1 for the reading
+end of the output, which the guard keeps."""
+Process = tuple[int, int, int, str]
+"""Parent, group, session and beginning of a process."""
+
+HEAD = 8  # bytes that say how long a request is
+RECORD = 9  # bytes of a report: a letter and a number
+
+STARTED, FAILED, EXITED, GONE = b"s", b"f", b"x", b"g"
+"""Reports of a guard: its command runs (pid); could not be started (errno, +FOLDER where the folder is at fault);
+the command itself has ended (its code); nothing is left of it (0)."""
+TERMINATE, KILL, RELEASE, OUTLIVE, PERISH = b"t", b"k", b"r", b"o", b"p"
+"""Orders to a guard: end the tree; kill it; let go of what is left; go on without Callgate; do not."""
+FOLDER = 1 << 32
+
+_LOOK_AGAIN = 0.02  # seconds; only while a tree is being ended
+_PATIENCE = 5.0  # seconds for the system to take away what was killed
+_IDLE = 30.0  # seconds after which a guard without a command ends
+_GRACE = 1.0  # seconds between the two signals when Callgate is gone
+_CHUNK = 65536
+_MOST_FDS = 250
+_HIGH = 200  # descriptors on their way to their numbers are moved above this one
+_PS = "/bin/ps"
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LINUX = sys.platform.startswith("linux")
+
+
+def _prctl(option: int, value: int) -> object:
+    """Replaced on Linux by the system's own, where this is run as a program."""
+
+
+def launch() -> None:
+    """The launcher: sees to it that a guard waits for the next request. Ends with Callgate."""
+    os.setsid()  # a Ctrl-C in the terminal is for Callgate
+    os.closerange(3, 65536)  # whatever a program around Callgate left open
+    requests = socket.socket(fileno=0)
+    callgate = _watched(int(sys.argv[1]))
+    wake = _wake_on_child()
+    notices, notify = os.pipe()
+    os.set_blocking(notices, False)
+    gc.freeze()
+    gc.disable()
+    poll = select.poll()
+    poll.register(requests, 0)
+    for number in (notices, wake, callgate):
+        if number is not None:
+            poll.register(number, select.POLLIN)
+    free: set[int] = set()
+    while True:
+        if not free:
+            try:
+                pid = os.fork()
+            except OSError:  # no more processes at the moment
+                time.sleep(_LOOK_AGAIN)
+                continue
+            if pid == 0:
+                _Waiting(requests, notify, callgate).serve()
+                os._exit(0)
+            free.add(pid)
+        for number, _ in poll.poll():
+            if number == wake:
+                with suppress(BlockingIOError):
+                    os.read(wake, _CHUNK)
+                free -= _reaped()[0].keys()
+            elif number == notices:
+                for notice in memoryview(os.read(notices, _CHUNK)).cast("i"):
+                    (free.add if notice > 0 else free.discard)(abs(notice))
+            else:
+                os._exit(0)
+
+
+def _watched(pid: int) -> int | None:
+    """A descriptor that tells of the end of this process, also where a fork of it holds our socket open."""
+    try:
+        found = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        found = None
+    if os.getppid() != pid:  # it ended before it could be watched
+        os._exit(0)
+    return found
+
+
+def _wake_on_child() -> int:
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _no_handler)
+    return reader
+
+
+def _no_handler(_number: int, _frame: object) -> None:
+    """Handles the signal by doing nothing: the pipe tells of it, and only a handled signal is written there."""
+
+
+def _reaped() -> tuple[dict[int, int], bool]:
+    """The codes of children that have ended, and whether there are no others."""
+    found: dict[int, int] = {}
+    with suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return found, False
+            found[pid] = os.waitstatus_to_exitcode(status)
+    return found, True
+
+
+class _Waiting:
+    """A guard between two commands."""
+
+    def __init__(self, requests: socket.socket, notify: int, callgate: int | None) -> None:
+        self._requests = requests
+        self._notify = notify
+        self._callgate = callgate
+        os.close(signal.set_wakeup_fd(-1))  # the pipe of the launcher, which a fork shares
+        self._wake = _wake_on_child()
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+    def serve(self) -> None:
+        """Serves commands until one could not be ended whole, or it has been idle for long."""
+        space, pid = socket.CMSG_SPACE(4 * _MOST_FDS), os.getpid()
+        while True:
+            data, ancillary, _, _ = self._requests.recvmsg(1, space)
+            if not data:
+                return
+            self._tell_launcher(-pid)
+            control_fd, *sent = (number for _, _, packed in ancillary for number in memoryview(packed).cast("i"))
+            for number in (control_fd, *sent):
+                os.set_inheritable(number, False)
+            with socket.socket(fileno=control_fd) as control:
+                if not self._serve(control, sent):
+                    return
+            os.chdir("/")
+            self._tell_launcher(pid)
+            if not select.select([self._requests], [], [], _IDLE)[0]:
+                return
+
+    def _tell_launcher(self, notice: int) -> None:
+        os.write(self._notify, notice.to_bytes(4, sys.byteorder, signed=True))
+
+    def _serve(self, control: socket.socket, sent: list[int]) -> bool:
+        """Starts a command and watches it; True if nothing is left of it."""
+        request: Request = marshal.loads(_sized(control))
+        started = _start(request, sent)
+        output = None
+        for number, wanted in zip(sent, request[3], strict=True):
+            if wanted < 0:
+                output = number
+            else:
+                os.close(number)
+        if isinstance(started, OSError):
+            fault = (started.errno or 0) + (0 if started.filename else FOLDER)
+            control.sendall(_record(FAILED, fault))
+            whole = True
+        else:
+            control.sendall(_record(STARTED, started))
+            guard = _Guard(started, control, self._callgate, self._wake, output)
+            guard.watch()
+            whole, output = guard.whole, guard.output
+        if output is not None:
+            os.close(output)
+        return whole
+
+
+def _record(letter: bytes, number: int) -> bytes:
+    return letter + number.to_bytes(RECORD - 1, "big", signed=True)
+
+
+def _sized(control: socket.socket) -> bytes:
+    return _exactly(control, int.from_bytes(_exactly(control, HEAD), "big"))
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    pieces = bytearray()
+    while len(pieces) < size:
+        piece = control.recv(min(size - len(pieces), 1 << 20))
+        if not piece:
+            os._exit(0)
+        pieces += piece
+    return bytes(pieces)
+
+
+def _start(request: Request, descriptors: list[int]) -> int | OSError:
+    """The pid, or why there is none, where an error without a name is one of the folder. ``posix_spawn`` copies no
+    memory: a fork and exec of this interpreter takes three times as long."""
+    argv, env, folder, numbers = request
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        return OSError(error.errno, "")
+    pairs = [(_above(each), wanted) for each, wanted in zip(descriptors, numbers, strict=True) if wanted >= 0]
+    actions = [(os.POSIX_SPAWN_DUP2, each, wanted) for each, wanted in pairs]
+    reset = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+    fault: OSError = FileNotFoundError(errno.ENOENT, "", argv[0])
+    try:
+        for path in _candidates(argv[0], env):
+            try:
+                return os.posix_spawn(path, argv, env, file_actions=actions, setsid=True, setsigdef=reset)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                fault = OSError(error.errno, "", path)
+        return fault
+    finally:
+        for each, _ in pairs:
+            os.close(each)
+
+
+def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
+    if b"/" in program:
+        return [program]
+    return [os.path.join(folder or b".", program) for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
+
+
+def _above(number: int) -> int:
+    """A copy with a high number that is closed by exec."""
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+
+
+class _Guard:
+    """Watches one command: reports to Callgate, takes its orders, ends the tree."""
+
+    def __init__(
+        self, leader: int, control: socket.socket, callgate: int | None, wake: int, output: int | None
+    ) -> None:
+        self._leader = leader
+        self._control = control
+        self._wake = wake
+        self._callgate = callgate
+        self.output = output
+        """The reading end of the command's output, until it was read to its end in Callgate's place."""
+        self._code: int | None = None
+        self._ending = self._killing = self._alone = self._left = False
+        self.whole = False
+        """True once nothing is left of the tree and Callgate is there for the next one."""
+        self._outlives: dict[str, str] | None = None
+        self._kill_at: float | None = None
+        self._told: set[tuple[int, str]] = set()
+        self._known: dict[int, str] = {}
+
+    def watch(self) -> None:
+        poll = select.poll()
+        for number in (self._control.fileno(), self._wake, self._callgate):
+            if number is not None:
+                poll.register(number, select.POLLIN)
+        self._poll = poll
+        while True:
+            for number, _ in poll.poll(self._pause()):
+                if number == self._wake:
+                    with suppress(BlockingIOError):
+                        os.read(self._wake, _CHUNK)
+                elif number == self._control.fileno() and not self._alone:
+                    self._take_order()
+                elif number == self.output and self._alone:
+                    self._pump()
+                else:
+                    self._lose_callgate()
+            if self._left or self._look():
+                return
+
+    def _pause(self) -> float | None:
+        return _LOOK_AGAIN * 1000 if self._ending else None
+
+    def _look(self) -> bool:
+        """Reaps, goes on ending; True once nothing is left."""
+        empty = self._reap()
+        if not empty:
+            if self._kill_at is not None and time.monotonic() >= self._kill_at:
+                self._killing = True
+            if self._killing:
+                empty = self._kill()
+            elif self._ending:
+                self._end()
+        if empty:
+            self._finish()
+        return empty
+
+    def _reap(self) -> bool:
+        """True if the command has ended and has no processes left."""
+        codes, childless = _reaped()
+        ended = self._leader in codes
+        if ended:
+            self._code = codes[self._leader]
+        empty = self._code is not None and childless and (_LINUX or not self._ending or not self._alive())
+        if ended and not empty:
+            self._report(_record(EXITED, codes[self._leader]))
+        return empty
+
+    def _finish(self) -> None:
+        if self._alone and self.output is not None:
+            while self._pump():
+                pass
+        self._code = -signal.SIGKILL if self._code is None else self._code
+        if self._alone and self._outlives is not None:
+            self._write_status(self._outlives)
+        self.whole = not self._alone and not self._left
+        self._report(_record(EXITED, self._code) + _record(GONE, 0))
+
+    def _report(self, records: bytes) -> None:
+        if not self._alone:
+            try:
+                self._control.sendall(records)
+            except OSError:
+                self._lose_callgate()
+
+    # ---- orders -------------------------------------------------------------------------------------------------
+
+    def _take_order(self) -> None:
+        try:
+            order = self._control.recv(1)
+        except OSError:
+            order = b""
+        if order == TERMINATE:
+            self._ending = True
+        elif order == KILL:
+            self._ending = self._killing = True
+        elif order == RELEASE:
+            self._left = True
+        elif order == OUTLIVE:
+            self._outlives = marshal.loads(_sized(self._control))
+        elif order == PERISH:
+            self._outlives = None
+        else:
+            self._lose_callgate()
+
+    def _lose_callgate(self) -> None:
+        if self._alone:
+            return
+        self._alone = True
+        for number in (self._control.fileno(), self._callgate):
+            if number is not None:
+                self._poll.unregister(number)
+        if self._outlives is None:
+            self._ending = True
+            self._kill_at = time.monotonic() + _GRACE
+        elif self.output is not None:
+            self._file = os.open(self._outlives["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.set_blocking(self.output, False)
+            self._poll.register(self.output, select.POLLIN)
+
+    def _pump(self) -> bool:
+        """Takes a piece of output to the file in Callgate's place; False if there is none."""
+        assert self.output is not None
+        try:
+            data = os.read(self.output, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._poll.unregister(self.output)
+            os.close(self.output)
+            self.output = None
+            return False
+        with memoryview(data) as view:
+            done = 0
+            while done < len(view):
+                try:
+                    done += os.write(self._file, view[done:])
+                except OSError:  # a full disk: the command goes on without a record
+                    break
+        return True
+
+    def _write_status(self, where: dict[str, str]) -> None:
+        """For the next start of Callgate: the code and the time of the end."""
+        made = where["status"] + ".new"
+        with suppress(OSError), open(made, "w", encoding="utf-8") as file:
+            file.write(f'{{"code": {self._code}, "ended": {time.time()}}}')
+            file.flush()
+            os.replace(made, where["status"])
+
+    # ---- the tree -----------------------------------------------------------------------------------------------
+
+    def _alive(self) -> dict[int, str]:
+        """All of the tree that run, each with its beginning: a number and a beginning are never given twice."""
+        processes = _from_proc() if _LINUX else _from_ps()
+        root = os.getpid()
+        found = {
+            pid: began
+            for pid, (parent, group, session, began) in processes.items()
+            if pid != root
+            and (parent == root or self._leader in (pid, group, session) or self._known.get(pid) == began)
+        }
+        more = True
+        while more:
+            new = {
+                pid: began for pid, (parent, _, _, began) in processes.items() if parent in found and pid not in found
+            }
+            more = bool(new)
+            found.update(new)
+        self._known = found
+        return found
+
+    def _end(self) -> None:
+        """Tells each process once to end; called again for those that were started meanwhile."""
+        for pid, began in self._alive().items():
+            if (pid, began) not in self._told:
+                self._told.add((pid, began))
+                _signal(pid, signal.SIGTERM)
+
+    def _kill(self) -> bool:
+        """Stops all, so that none can start others, then kills all; True once none is left."""
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            stopped: set[int] = set()
+            for _ in range(100):
+                new = self._alive().keys() - stopped
+                if not new:
+                    break
+                for pid in new:
+                    _signal(pid, signal.SIGSTOP)
+                stopped |= new
+            for pid in stopped:
+                _signal(pid, signal.SIGKILL)
+            if self._reap():
+                return True
+            time.sleep(_LOOK_AGAIN / 10)
+        self._left = True  # not even killing helped: it hangs in the system, or belongs to another user
+        return True
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _from_proc() -> dict[int, Process]:
+    """Every process that is not dead yet."""
+    found: dict[int, Process] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:  # it ended while we looked
+                continue
+            if fields[0] not in (b"Z", b"X"):
+                found[int(entry)] = (int(fields[1]), int(fields[2]), int(fields[3]), fields[19].decode())
+    return found
+
+
+def _from_ps() -> dict[int, Process]:
+    """The same where there is no /proc; the session is not known there."""
+    import subprocess  # costly to load, and not needed on Linux
+
+    found: dict[int, Process] = {}
+    try:
+        listing = subprocess.run(
+            [_PS, "-axo", "pid=,ppid=,pgid=,stat=,lstart="],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return found
+    for line in listing.decode(errors="replace").splitlines():
+        pid, parent, group, state, began = line.split(None, 4)
+        if state[0] != "Z":
+            found[int(pid)] = (int(parent), int(group), 0, began)
+    return found
+
+
+if __name__ == "__main__":
+    if _LINUX:
+        import ctypes
+
+        _prctl = ctypes.CDLL(None).prctl
+    launch()

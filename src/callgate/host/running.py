@@ -1,0 +1,226 @@
+"""The engine behind ``host.processes``: one program, attended by a thread of its own.
+
+It starts the program through the launcher, feeds its input, hands its output over, passes orders on to its guard and
+hears the guard's reports.
+"""
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from threading import Lock
+from typing import Literal
+
+from callgate.host import guard, launcher
+from callgate.host.launcher import GuardLine
+from callgate.host.ports import Command, Sink
+
+_CHUNK = 65536
+LINGER = 1.0
+"""Seconds for which the output of a program that has ended is still read."""
+_LOST = -9  # the code of a program whose guard was killed, and the program with it
+
+Order = Literal[0, 1, 2]
+GO_ON, END, KILL = 0, 1, 2
+
+
+def _nothing() -> None: ...
+
+
+class Running:
+    """One program; ``run`` belongs to a thread, ``order`` and ``outlive`` may be called from any. ``releases``: what
+    the program leaves behind when it ends by itself is let go of, instead of being looked after."""
+
+    def __init__(
+        self,
+        command: Command,
+        out: Sink,
+        err: Sink | None,
+        *,
+        linger: float = LINGER,
+        releases: bool = False,
+        started: Callable[[], None] = _nothing,
+        ended: Callable[[], None] = _nothing,
+    ) -> None:
+        self._command = command
+        self._sinks = (out,) if err is None else (out, err)
+        self._unsent = memoryview(command.stdin)
+        self._linger = linger
+        self._releases = releases
+        self._started = started
+        self._ended = ended
+        self._lock = Lock()
+        self._ordered: Order = GO_ON
+        self._outlives: Mapping[str, str] | None = None
+        self._line: GuardLine | None = None
+        self._gone = False
+        self.pid = -1
+        self.returncode: int | None = None
+        self.told = False
+        """True if it was told to end, rather than having ended by itself."""
+
+    def order(self, order: Order) -> None:
+        with self._lock:
+            if order > self._ordered:
+                self._ordered = order
+                self._pass_on()
+
+    def outlive(self, about: Mapping[str, str]) -> None:
+        with self._lock:
+            self._outlives = about
+            if self._line is not None:
+                self._line.order(guard.OUTLIVE, about)
+
+    def _pass_on(self) -> None:
+        if self._line is not None and self._ordered:
+            self.told = self.told or self.returncode is None
+            self._line.order(guard.KILL if self._ordered == KILL else guard.TERMINATE)
+
+    def run(self) -> int:
+        with ExitStack() as stack:
+            selector = stack.enter_context(selectors.DefaultSelector())
+            line = self._start(selector, stack)
+            try:
+                self._attend(line, selector)
+            except BaseException:
+                self.order(KILL)
+                while not self._gone:
+                    self._hear(line)
+                raise
+            finally:
+                with self._lock:
+                    self._line = None
+            assert self.returncode is not None
+            return self.returncode
+
+    # ---- the start ----------------------------------------------------------------------------------------------
+
+    def _start(self, selector: selectors.BaseSelector, stack: ExitStack) -> GuardLine:
+        with ExitStack() as theirs:
+            descriptors: dict[int, int] = {0: self._input(selector, stack, theirs)}
+            readers: list[int] = []
+            for number, sink in enumerate(self._sinks, 1):
+                reader, descriptors[number] = _pipe(stack, theirs)
+                readers.append(reader)
+                selector.register(reader, selectors.EVENT_READ, partial(self._read, selector, reader, sink))
+            descriptors.setdefault(2, descriptors[1])
+            kept = None if self._releases else readers[0]
+            line = launcher.LAUNCHER.start(self._command, descriptors, kept)
+        stack.callback(line.close)
+        (letter, number), *later = line.reports() or [(b"", 0)]
+        if letter == guard.FAILED:
+            raise _fault(number, self._command)
+        if not letter:
+            raise OSError("the process that starts commands was ended")
+        self.pid = number
+        self._heard(later)
+        selector.register(line.fileno(), selectors.EVENT_READ, partial(self._hear, line))
+        with self._lock:
+            self._line = line
+            self._pass_on()
+            if self._outlives is not None:
+                line.order(guard.OUTLIVE, self._outlives)
+        self._started()
+        return line
+
+    def _input(self, selector: selectors.BaseSelector, stack: ExitStack, theirs: ExitStack) -> int:
+        if not self._unsent:
+            reader = os.open(os.devnull, os.O_RDONLY)
+            theirs.callback(os.close, reader)
+            return reader
+        reader, writer = os.pipe()
+        theirs.callback(os.close, reader)
+        os.set_blocking(writer, False)
+        closing = stack.enter_context(ExitStack())
+        closing.callback(os.close, writer)
+        selector.register(writer, selectors.EVENT_WRITE, partial(self._feed, selector, writer, closing))
+        return reader
+
+    # ---- while it runs ------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _read(selector: selectors.BaseSelector, reader: int, sink: Sink) -> None:
+        data = os.read(reader, _CHUNK)
+        if data:
+            sink(data)
+        else:
+            selector.unregister(reader)
+
+    def _feed(self, selector: selectors.BaseSelector, writer: int, closing: ExitStack) -> None:
+        try:
+            self._unsent = self._unsent[os.write(writer, self._unsent[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not want to know the rest
+            self._unsent = self._unsent[:0]
+        if not self._unsent:
+            selector.unregister(writer)
+            closing.close()
+
+    def _hear(self, line: GuardLine) -> None:
+        reports = line.reports()
+        self._heard(reports)
+        if not reports and not self._gone:  # the guard was killed: the session of the program is all that is known
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.returncode = _LOST if self.returncode is None else self.returncode
+            self._gone = True
+
+    def _heard(self, reports: "list[tuple[bytes, int]]") -> None:
+        for letter, number in reports:
+            if letter == guard.EXITED:
+                self.returncode = number
+            elif letter == guard.GONE:
+                self._gone = True
+
+    def _attend(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
+        give_up: float | None = None  # waiting for the output of a program that has ended
+        ended = False
+        while not self._gone:
+            pause = None
+            if self.returncode is not None and not ended:
+                now = time.monotonic()
+                give_up = now + self._linger if give_up is None else give_up
+                if now > give_up or not self._open(line, selector):
+                    ended = True
+                    self._ended()
+                    if self._releases and not self._ordered:
+                        break
+                else:
+                    pause = give_up - now
+            for key, _ in selector.select(pause):
+                key.data()
+        self._last_words(line, selector)
+
+    @staticmethod
+    def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:
+        """True while an output is open."""
+        return any(
+            key.events == selectors.EVENT_READ and key.fd != line.fileno() for key in selector.get_map().values()
+        )
+
+    def _last_words(self, line: GuardLine, selector: selectors.BaseSelector) -> None:
+        """Reads the rest from the pipes, once nothing is left that could write or the rest is let go of."""
+        if not self._gone:
+            line.order(guard.RELEASE)
+        selector.unregister(line.fileno())
+        while self._open(line, selector) and (ready := selector.select(0)):
+            for key, _ in ready:
+                key.data()
+            if not self._gone:
+                break
+
+
+def _pipe(stack: ExitStack, theirs: ExitStack) -> tuple[int, int]:
+    reader, writer = os.pipe()
+    stack.callback(os.close, reader)
+    theirs.callback(os.close, writer)
+    return reader, writer
+
+
+def _fault(number: int, command: Command) -> OSError:
+    number, name = (number - guard.FOLDER, command.cwd) if number >= guard.FOLDER else (number, command.argv[0])
+    return OSError(number, os.strerror(number), name)

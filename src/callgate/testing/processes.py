@@ -1,0 +1,86 @@
+"""Processes without a machine: each command is answered from a script."""
+
+import asyncio
+import signal
+
+from callgate.host.ports import Command, Sink
+from callgate.words.noun import noun
+
+
+@noun
+class ScriptedCommand:
+    """The behaviour of a command: what it writes to its two outputs, its code, and, with ``waits``, that it then runs
+    until it is ended. ``stubborn``: only a kill ends it. ``fault``: it cannot be started. ``echoes``: it writes its
+    input first."""
+
+    output: bytes = b""
+    errors: bytes = b""
+    code: int = 0
+    waits: bool = False
+    stubborn: bool = False
+    echoes: bool = False
+    fault: OSError | None = None
+
+
+class MemoryProcesses:
+    """``scripts`` has a ScriptedCommand for the last argument of a command, which is the text that a shell is given;
+    one without a script writes nothing and ends with 0. ``started`` are the commands so far, ``running`` what waits."""
+
+    def __init__(self) -> None:
+        self.scripts: dict[str, ScriptedCommand] = {}
+        self.started: list[Command] = []
+        self.running: list[MemoryProcess] = []
+
+    async def start(self, command: Command, out: Sink, err: Sink | None = None) -> "MemoryProcess":
+        script = self.scripts.get(command.argv[-1], ScriptedCommand())
+        if script.fault is not None:
+            raise script.fault
+        self.started.append(command)
+        process = MemoryProcess(1000 + len(self.started), script, self.running)
+        for sink, data in ((out, command.stdin if script.echoes else b""), (out, script.output), (err, script.errors)):
+            if data:
+                (sink or out)(data)
+        if not script.waits:
+            process.finish(script.code)
+        return process
+
+
+class MemoryProcess:
+    """A Process that a test ends with ``finish``."""
+
+    def __init__(self, pid: int, script: ScriptedCommand, running: "list[MemoryProcess]") -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.outlives: dict[str, str] | None = None
+        self._script = script
+        self._over = asyncio.Event()
+        self._running = running
+        running.append(self)
+
+    @property
+    def running(self) -> bool:
+        return self.returncode is None
+
+    def finish(self, code: int = 0) -> None:
+        if self.returncode is None:
+            self.returncode = code
+            self._running.remove(self)
+            self._over.set()
+
+    async def ended(self) -> int:
+        await self._over.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    async def gone(self) -> None:
+        await self._over.wait()
+
+    def terminate(self) -> None:
+        if not self._script.stubborn:
+            self.finish(-signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.finish(-signal.SIGKILL)
+
+    def outlive(self, *, output: str, status: str) -> None:
+        self.outlives = {"output": output, "status": status}
