@@ -56,7 +56,57 @@ def test_an_edit_keeps_the_form_of_the_file(end: str, typed: str, encoding: str,
 
 
 def test_bytes_that_are_not_utf_8_survive_an_edit_beside_them() -> None:
-    assert after(b"caf\xe9 = 1\n", Edit("= 1", "= 2 # é")) == b"caf\xe9 = 2 # \xc3\xa9\n"
+    assert after(b"\xc3\xa9 caf\xe9 = 1\n", Edit("= 1", "= 2 # é")) == b"\xc3\xa9 caf\xe9 = 2 # \xc3\xa9\n"
+
+
+def test_latin_1_and_utf_16_without_a_mark_are_found_by_their_characters_and_kept() -> None:
+    assert after(b"caf\xe9 = 1\r\n", Edit("café = 1", "thé = 2")) == b"th\xe9 = 2\r\n"
+    assert "→ cannot be written as latin-1" in refusal(b"caf\xe9 = 1\n", Edit("1", "→"))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        assert after("café = 1\n".encode(encoding), Edit("é = 1", "é = 2")) == "café = 2\n".encode(encoding)
+
+
+@pytest.mark.spec("BLT-3")
+@rows(
+    ("before", "edit", "expected", "differs"),
+    [
+        ("a = ‘b’\n", Edit("a = 'b'", "a = 'c'"), "a = 'c'\n", "the style of quotes"),
+        ("x “y”\nz = 1\n", Edit('x "y"\nz = 1', 'x "y"\nz = 2'), "x “y”\nz = 2\n", "the style of quotes"),
+        ("if a:  \n  b\n", Edit("if a:\n  b", "if a:\n  c"), "if a:  \n  c\n", "blanks at line ends"),
+        ("if a:\n  b\n", Edit("if a: \n  b ", "if a: \n  c"), "if a:\n  c\n", "blanks at line ends"),
+        ("“a” \nb\n", Edit('"a"\nb', '"a"\nc'), "“a” \nc\n", "the style of quotes and blanks at line ends"),
+        ("a\t\nb\nc", Edit("\nb\nc ", "\nd"), "a\t\nd", "blanks at line ends"),
+    ],
+    ids=range(6),
+)
+def test_quotes_and_trailing_blanks_may_differ_where_one_place_fits_and_that_is_said(
+    before: str, edit: Edit, expected: str, differs: str
+) -> None:
+    made = from_edits("f.py", before.encode(), [edit], "edit f.py", "Edit")
+    assert made.files[0].after == expected.encode()
+    assert made.label == f"edit f.py (edit 1 fitted but for {differs})"
+
+
+@pytest.mark.spec("BLT-3")
+def test_a_text_that_fits_two_places_but_for_quotes_is_not_replaced() -> None:
+    assert "stands at several places but for the style of quotes" in refusal(
+        "‘a’\n“b”\n’a’\n".encode(), Edit("'a'", "c")
+    )
+    assert "not found. " in refusal(b"x = 10\n", Edit("x = 1  ", "c"))  # its blanks would have to end a line
+
+
+def test_an_exact_place_goes_before_one_that_only_fits() -> None:
+    assert after("‘a’ 'a'\n".encode(), Edit("'a'", "c")) == "‘a’ c\n".encode()
+
+
+def test_a_miss_shows_the_nearest_lines_as_a_diff() -> None:
+    said = refusal(b"def f():\n\treturn 1\n\n", Edit("def f():\n    return 1", "x"))
+    assert said.split("\n")[1:] == [
+        "Your text (-) against the file from line 1 on (+):",
+        "  def f():",
+        "-     return 1",
+        "+ \\treturn 1",
+    ]
 
 
 @rows(
@@ -118,7 +168,7 @@ def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str
         (b"a = 1", "a = 1\nb = 2", "Its first line stands at line 1, but the file ends there."),
         (b"\r\none\rtwo = 2\n", "two = 3", "The nearest line is 3: `two = 2`"),
         (b"one\n", "zebra", "No line of the file is like its first line."),
-        (b"caf\xe9 = 1\n", "caf = 1", "The nearest line is 1: `caf\\xe9 = 1`"),
+        (b"\xc3\xa9 caf\xe9 = 1\n", "é caf = 1", "The nearest line is 1: `é caf\\xe9 = 1`"),
         (b"", "a", "The file is empty."),
         (b" \n", "a", "The file has only blanks."),
         (b"a\n", "\n\n\n", "It consists only of blanks and line ends."),
@@ -131,7 +181,7 @@ def test_a_text_that_is_not_there_is_said_with_the_place_that_comes_nearest(
 ) -> None:
     said = refusal(before, Edit(old, "new"))
     assert said.startswith("f.py: the text to replace was not found. ")
-    assert said.endswith(words)
+    assert said.split("\n")[0].endswith(words)
 
 
 def test_a_text_at_several_places_is_refused_with_their_lines() -> None:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from callgate.changes.nearest import LINE_END, line_number, nearest
-from callgate.changes.text import TextForm, read_text, shown, write_text
+from callgate.changes.nearest import LINE_END, compared, line_number
+from callgate.changes.text import TextForm, read_guessed, shown, write_text
+from callgate.changes.tolerant import fits
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
@@ -28,19 +29,24 @@ def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacemen
     """The edits one after the other, each on what the last one left, with the encoding and line ends of the file kept.
 
     In the edits "\\n" and "\\r\\n" both stand for the file's own line end. An empty ``old`` fills a file that is empty
-    or not there. ToolFailure says why an edit cannot be made; then none is.
+    or not there. A text that differs from one place of the file, and no other, in the style of quotes or in blanks at
+    line ends alone is replaced too, and the label says so. ToolFailure says why an edit cannot be made; then none is.
     """
     if isinstance(before, Stored):
         raise ToolFailure(f"{path}: the file is too large to edit ({before.size} bytes)")
-    read = read_text(before or b"")
+    read = read_guessed(before or b"")
     if read is None:
         raise ToolFailure(f"{path}: this is not a text file, so it cannot be edited as text")
     text, form = read
     count = 0
+    loose: list[str] = []
     for number, edit in enumerate(edits, start=1):
         where = f"{path}, edit {number} of {len(edits)}" if len(edits) > 1 else path
-        text, made = _edited(text, edit, form, where)
+        text, made, differs = _edited(text, edit, form, where)
         count += made
+        if differs:
+            loose.append(f"edit {number} fitted but for {differs}")
+    label = f"{label} ({'; '.join(loose)})" if loose else label
     after = _bytes(text, form, path)
     if after == before:
         raise ToolFailure(f"{path}: the edits leave the file as it is")
@@ -51,12 +57,13 @@ def _bytes(text: str, form: TextForm, path: str) -> bytes:
     try:
         return write_text(text, form)
     except UnicodeEncodeError as error:
-        half = shown(text[error.start])
-        raise ToolFailure(f"{path}: {half} is half a character and cannot be written as {form.encoding}") from error
+        char = shown(text[error.start])
+        what = char if form.encoding == "latin-1" else f"{char} is half a character and"
+        raise ToolFailure(f"{path}: {what} cannot be written as {form.encoding}") from error
 
 
-def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tuple[str, int]:
-    """The text after one edit, and how many places it changed."""
+def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tuple[str, int, str]:
+    """The text after one edit, how many places it changed, and in which way it did not fit exactly."""
     mixed = form.newline == "mixed"
     old, new = (_plain(part, form) for part in (edit.old, edit.new))
     if old == new:
@@ -64,12 +71,17 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
     if not old:
         if text:
             raise ToolFailure(f"{where}: the old text is empty, but the file is not; say which text to replace")
-        return new, 1
+        return new, 1, ""
     # Without ``all`` places that overlap are several; with it each character is replaced once.
     found = (_mixed_places if mixed else _places)(text, old, len(old) if edit.all else 1)
     places = list(found if edit.all else islice(found, _MANY + 1))
     if not places:
-        raise ToolFailure(f"{where}: the text to replace was not found. {nearest(text, old)}")
+        near = [] if mixed else fits(text, old, new)
+        if len(near) != 1:
+            several = " It stands at several places but for the style of quotes or blanks at line ends." * bool(near)
+            raise ToolFailure(f"{where}: the text to replace was not found.{several} {compared(text, old)}")
+        (fit,) = near
+        return text[: fit.start] + fit.new + text[fit.end :], 1, fit.differs
     if len(places) > 1 and not edit.all:
         raise ToolFailure(f"{where}: {_several(text, [start for start, _ in places])}")
     usual = _usual_end(text) if mixed else ""
@@ -78,7 +90,7 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
     for start, end in places:
         pieces += [text[at:start], _with_ends(text[start:end], edit.new, usual) if mixed else new]
         at = end
-    return "".join([*pieces, text[at:]]), len(places)
+    return "".join([*pieces, text[at:]]), len(places), ""
 
 
 def _several(text: str, starts: Sequence[int]) -> str:

@@ -2,40 +2,67 @@
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, ndiff
 from heapq import nlargest
 
 from callgate.changes.text import shown
 
+_Found = tuple[str, int] | None
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 _CANDIDATES = 30
 _ALIKE = 0.4
 _LONGEST = 200
+_SHOWN = 12
+"""Lines of the wanted text in a diff."""
 _ENOUGH = 50
 """As many lines tell one place from another; comparing all of a long text at each would take too long."""
 
 
 def nearest(text: str, wanted: str) -> str:
     """One sentence that names the line to look at."""
+    return _nearest(LINE_END.split(text), LINE_END.split(wanted))[0]
+
+
+def compared(text: str, wanted: str) -> str:
+    """The sentence, and below it the wanted lines against those of the nearest place as a diff."""
     lines, asked = LINE_END.split(text), LINE_END.split(wanted)
-    if not text.strip():
-        return "The file is empty." if not text else "The file has only blanks."
-    if not wanted.strip():
-        return "It consists only of blanks and line ends."
+    told, at = _nearest(lines, asked)
+    if at is None:
+        return told
+    asked = asked[:_SHOWN]
+    there = lines[at : at + len(asked)]
+    blanks = [_bare(line) for line in asked] == [_bare(line) for line in there]
+    rows = ndiff([_row(line, blanks=blanks) for line in asked], [_row(line, blanks=blanks) for line in there])
+    head = f"{told}\nYour text (-) against the file from line {at + 1} on (+):"
+    return "\n".join([head, *(row for row in rows if not row.startswith("?"))])
+
+
+def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | None]:
+    """The sentence, and the line at which the text would begin; None if no line is like it."""
+    if not any(map(str.strip, lines)):
+        return "The file is empty." if lines == [""] else "The file has only blanks.", None
+    if not any(map(str.strip, asked)):
+        return "It consists only of blanks and line ends.", None
     return (
         _but_for_blanks(lines, asked)
         or _begun(lines, asked)
-        or _similar(lines, next(line.strip() for line in asked if line.strip()))
-        or "No line of the file is like its first line."
+        or _similar(lines, asked)
+        or ("No line of the file is like its first line.", None)
     )
+
+
+def _row(line: str, *, blanks: bool) -> str:
+    """A line of the diff; a tab is spelled out where blanks are all that differs."""
+    line = line.replace("\t", "\\t") if blanks else line
+    return shown(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
 
 
 def line_number(text: str, at: int) -> int:
     return len(LINE_END.findall(text, 0, at)) + 1
 
 
-def _begun(lines: Sequence[str], asked: Sequence[str]) -> str | None:
+def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     """The place with the most of its lines in a row, and the line at which it parts."""
     if len(asked) == 1:
         return None
@@ -49,8 +76,8 @@ def _begun(lines: Sequence[str], asked: Sequence[str]) -> str | None:
     many = "Its first line stands" if longest == 1 else f"Its first {longest} lines stand"
     place, other = f"{many} at line {best + 1}", best + longest
     if other >= len(lines):
-        return f"{place}, but the file ends there."
-    return f"{place}, but line {other + 1} is {_quoted(lines[other])}"
+        return f"{place}, but the file ends there.", best
+    return f"{place}, but line {other + 1} is {_quoted(lines[other])}", best
 
 
 def _in_a_row(lines: Sequence[str], start: int, asked: Sequence[str]) -> int:
@@ -61,7 +88,7 @@ def _in_a_row(lines: Sequence[str], start: int, asked: Sequence[str]) -> int:
     return count
 
 
-def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> str | None:
+def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     if len(asked) > _ENOUGH:
         return None
     bare = [_bare(line) for line in asked]
@@ -69,7 +96,8 @@ def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> str | None:
     for start in range(len(lines) - len(asked) + 1):
         if stripped[start : start + len(bare)] == bare:
             differs = next((at for at, line in enumerate(asked, start) if lines[at] != line), start)
-            return f"It stands at line {start + 1} but for blanks: line {differs + 1} is {_quoted(lines[differs])}"
+            told = f"It stands at line {start + 1} but for blanks: line {differs + 1} is {_quoted(lines[differs])}"
+            return told, start
     return None
 
 
@@ -77,12 +105,16 @@ def _bare(line: str) -> str:
     return "".join(line.split())
 
 
-def _similar(lines: Sequence[str], wanted: str) -> str | None:
+def _similar(lines: Sequence[str], asked: Sequence[str]) -> _Found:
+    first = next(number for number, line in enumerate(asked) if line.strip())
+    wanted = asked[first].strip()
     words = set(re.findall(r"\w+", wanted[:_LONGEST]))
     likely = nlargest(_CANDIDATES, range(len(lines)), key=lambda at: sum(word in lines[at] for word in words))
     ratios = {at: SequenceMatcher(None, lines[at].strip()[:_LONGEST], wanted[:_LONGEST]).ratio() for at in likely}
     best = max(ratios, key=lambda at: ratios[at])
-    return f"The nearest line is {best + 1}: {_quoted(lines[best])}" if ratios[best] >= _ALIKE else None
+    if ratios[best] < _ALIKE:
+        return None
+    return f"The nearest line is {best + 1}: {_quoted(lines[best])}", max(best - first, 0)
 
 
 def _quoted(line: str) -> str:

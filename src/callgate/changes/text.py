@@ -5,15 +5,20 @@ one that is not UTF-8 travels as a lone surrogate (``surrogateescape``) and is w
 get ``shown`` text, where such a byte reads ``\\xe9``.
 """
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import Literal
 
 from callgate.words.noun import noun
 
-Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
+Encoding = Literal["utf-8", "utf-16-le", "utf-16-be", "latin-1"]
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 
 _BOMS: dict[Encoding, bytes] = {"utf-8": BOM_UTF8, "utf-16-le": BOM_UTF16_LE, "utf-16-be": BOM_UTF16_BE}
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_WIDE = re.compile("[^\0-\x7f\udc80-\udcff]")
+_LEAST, _SAMPLE = 8, 4096
+"""Bytes that are enough to see by their zeros that a text is UTF-16, and as many as are looked at."""
 
 
 @noun
@@ -30,12 +35,25 @@ class TextForm:
 
 
 def read_text(data: bytes) -> tuple[str, TextForm] | None:
-    """The text with its form; None if this is no text: it has a NUL, or says UTF-16 and is not.
+    """The text with its form; None if this is no text: it has a NUL, or says UTF-16 and is not. UTF-16 without a mark
+    is recognised by its zeros.
 
     ``write_text`` of what it gives is ``data`` again, whatever the bytes are.
     """
     encoding, mark = _marked(data)
-    text = _decoded(data[len(mark) :], encoding)
+    return _formed(_decoded(data[len(mark) :], encoding), encoding, mark)
+
+
+def read_guessed(data: bytes) -> tuple[str, TextForm] | None:
+    """As ``read_text``, but a text without a single character of more than one byte in UTF-8, and with bytes that are
+    not UTF-8, is taken for Latin-1: for tools that a model works with, which must find "é" where a person sees it."""
+    read = read_text(data)
+    if read is None or read[1].encoding != "utf-8" or data.isascii() or read[1].bom or not _is_latin(data):
+        return read
+    return _formed(data.decode("latin-1"), "latin-1", b"")
+
+
+def _formed(text: str | None, encoding: Encoding, mark: bytes) -> tuple[str, TextForm] | None:
     if text is None or "\0" in text:
         return None
     newline = _newline(text)
@@ -47,7 +65,7 @@ def write_text(text: str, form: TextForm) -> bytes:
     """The bytes of a text in this form. Each line gets the line end of the form, whether it has "\\n" or "\\r\\n" now;
     where the form has no single one, the text is written as it is. A missing last line end is not added.
 
-    UnicodeEncodeError: the text has half a character that never was a byte of a file.
+    UnicodeEncodeError: the text has half a character that never was a byte of a file, or one that Latin-1 has not.
     """
     if form.newline not in ("mixed", ""):
         text = text.replace("\r\n", "\n")
@@ -75,7 +93,28 @@ def _marked(data: bytes) -> tuple[Encoding, bytes]:
     for encoding, mark in _BOMS.items():
         if data.startswith(mark):
             return encoding, mark
-    return "utf-8", b""
+    return _by_zeros(data) or "utf-8", b""
+
+
+def _by_zeros(data: bytes) -> Encoding | None:
+    """UTF-16 without a mark: zeros in one half of most pairs of bytes and never in the other."""
+    sample = data[:_SAMPLE]
+    if len(data) < _LEAST or len(data) % 2 or 0 not in sample:
+        return None
+    halves = sample[::2].count(0), sample[1::2].count(0)
+    if min(halves) or max(halves) * 4 < len(sample):
+        return None
+    encoding: Encoding = "utf-16-be" if halves[0] else "utf-16-le"
+    text = _decoded(data, encoding)
+    return None if text is None or _CONTROL.search(text) else encoding
+
+
+def _is_latin(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return _WIDE.search(data.decode("utf-8", "surrogateescape")) is None
+    return False
 
 
 def _decoded(data: bytes, encoding: Encoding) -> str | None:
