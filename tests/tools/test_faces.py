@@ -21,11 +21,15 @@ ASKED = {
 }
 # A call of each built-in tool, with its icon and its line.
 CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "ApplyPatch": ({"patch": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"}, "edit", "ApplyPatch(a.py)"),
     "AskUserQuestion": ({"questions": [ASKED]}, "ask", "AskUserQuestion(Which colour?)"),
     "AstEdit": ({"ops": [{"pattern": "log($A)", "rewrite": "note($A)"}]}, "edit", "AstEdit(log($A))"),
     "AstGrep": ({"pattern": "print($A)", "language": "python"}, "search", "AstGrep(print($A))"),
+    "Edit": ({"file_path": "a.py", "old_string": "a", "new_string": "b"}, "edit", "Edit(a.py)"),
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
+    "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
+    "Write": ({"file_path": "a.py", "content": "a"}, "edit", "Write(a.py)"),
 }
 
 

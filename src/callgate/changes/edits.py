@@ -47,13 +47,14 @@ def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacemen
         if differs:
             loose.append(f"edit {number} fitted but for {differs}")
     label = f"{label} ({'; '.join(loose)})" if loose else label
-    after = _bytes(text, form, path)
+    after = encoded(text, form, path)
     if after == before:
         raise ToolFailure(f"{path}: the edits leave the file as it is")
     return ChangeSet(label, (FileChange(path, before, after),), tool, count=count)
 
 
-def _bytes(text: str, form: TextForm, path: str) -> bytes:
+def encoded(text: str, form: TextForm, path: str) -> bytes:
+    """The bytes of a text in the form of its file; ToolFailure where that has no place for a character."""
     try:
         return write_text(text, form)
     except UnicodeEncodeError as error:

@@ -11,6 +11,7 @@ from callgate.changes.patch.parts import FilePatch, fault
 from callgate.changes.patch.place import Effort, patched
 from callgate.changes.patch.unified import read_unified
 from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.errors import ToolFailure
 
 Read = Callable[[str], bytes | None]
 
@@ -21,15 +22,27 @@ def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -
     A ToolFailure says what is wrong, in which line of the patch, and what to do about it; nothing else is raised, but
     for what ``read`` raises. The work is bounded, whatever the patch is.
     """
+    effort, used = Effort(), dict[str, int]()
+    files = tuple(_change(each, read, used, effort) for each in _parsed(text))
+    named = files[0].path if len(files) == 1 else f"{len(files)} files"
+    return ChangeSet(label or f"patch {named}", files, tool)
+
+
+def patch_paths(text: str) -> tuple[str, ...]:
+    """The files that a patch names, in its order; none of a patch that cannot be read."""
+    try:
+        found = _parsed(text)
+    except ToolFailure:
+        return ()
+    return tuple(path for each in found for path in (each.path, each.target) if path is not None)
+
+
+def _parsed(text: str | bytes) -> list[FilePatch]:
     lines = _lines(text)
     first = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(FENCE)), None)
     if first is None:
         raise fault(1, "", "The patch is empty. Write a unified diff, or the form that begins with `*** Begin Patch`.")
-    found = read_begun(lines, first) if is_begun(lines[first]) else read_unified(lines)
-    effort, used = Effort(), dict[str, int]()
-    files = tuple(_change(each, read, used, effort) for each in found)
-    named = files[0].path if len(files) == 1 else f"{len(files)} files"
-    return ChangeSet(label or f"patch {named}", files, tool)
+    return read_begun(lines, first) if is_begun(lines[first]) else read_unified(lines)
 
 
 def _lines(text: str | bytes) -> list[bytes]:

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from callgate.core.ports import Tool
 
 BUILTIN: Mapping[str, str] = {
+    "ApplyPatch": "apply_patch.apply_patch",
     "AskUserQuestion": "ask_user_question.ask_user_question",
     "AstEdit": "ast_edit.ast_edit",
     "AstGrep": "ast_grep.ast_grep",
+    "Edit": "edit.edit",
     "EnterPlanMode": "plan.EnterPlanMode",
     "ExitPlanMode": "plan.ExitPlanMode",
+    "Read": "read.read",
+    "Write": "write.write",
 }
 """Every tool that ships, and what makes it: ``module.factory``. A factory needs no parameters."""
 

@@ -1,0 +1,40 @@
+"""ApplyPatch: a patch over several files, all of it or nothing. The formats are read in ``changes.patch``."""
+
+from typing import Any
+
+from callgate.changes.patch import from_patch, patch_paths
+from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.file_changes import applied_result, content_before
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+
+
+def apply_patch() -> FunctionTool[..., Any]:
+    """The tool ``ApplyPatch``. It needs no Read before: the lines around a change show that the file is known."""
+
+    def preview(patch: str, run: Run) -> ChangeSet:
+        return from_patch(patch, lambda path: content_before(run.host, path))
+
+    def apply_patch(patch: str, run: Run) -> Result:
+        """Apply a patch.
+
+        Args:
+            patch: the whole patch, as a unified diff or between *** Begin Patch and *** End Patch
+        """
+        return applied_result(run, "Applied the patch")
+
+    return tool(
+        apply_patch,
+        name="ApplyPatch",
+        aliases=["apply_patch"],
+        description=prompt_text("apply_patch.md"),
+        title="Apply a patch",
+        icon="edit",
+        effects="mutating",
+        writes=lambda a: patch_paths(a.patch),
+        preview=preview,
+        always_loaded=True,
+        search_hint="apply a diff to many files, create, rename and delete files",
+    )

@@ -1,0 +1,94 @@
+"""Edit: exact replacements in one file, all or none, shown as a diff before they are made."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from callgate.changes.edits import TextReplacement, from_edits
+from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.file_changes import applied_result, content_before, workspace_path
+from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
+
+MOST_EDITS = 100
+
+
+class EditPart(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    old_string: str = Field(description="the text to replace, exactly as in the file")
+    new_string: str = Field(description="the text to put there")
+    replace_all: bool = Field(False, description="replace it wherever it stands")
+
+
+def edit() -> FunctionTool[..., Any]:
+    """The tool ``Edit``."""
+
+    def preview(
+        file_path: str,
+        run: Run,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        edits: list[EditPart] | None = None,
+    ) -> ChangeSet:
+        wanted = _wanted(old_string, new_string, replace_all, edits)
+        path = workspace_path(run.host, file_path)
+        if path.endswith(".ipynb"):
+            raise ToolFailure(f"{file_path} is a notebook: change its cells with NotebookEdit.")
+        before = content_before(run.host, file_path)
+        if before is None and wanted[0].old:
+            raise ToolFailure(f"{file_path} does not exist: check the path, or create it with Write.")
+        if before:
+            marks_of(run.host).require(run, file_path, before)
+        return from_edits(path, before, wanted, f"edit {path}", "Edit")
+
+    def edit(
+        file_path: str,
+        run: Run,
+        old_string: str | None = None,
+        new_string: str | None = None,
+        replace_all: bool = False,
+        edits: Annotated[list[EditPart], Field(min_length=1, max_length=MOST_EDITS)] | None = None,
+    ) -> Result:
+        """Edit.
+
+        Args:
+            file_path: the file; a relative path starts at the workspace
+            old_string: the text to replace, exactly as in the file
+            new_string: the text to put there
+            replace_all: replace it wherever it stands
+            edits: several replacements in one file, instead of the three above
+        """
+        loose = "" if run.changes is None else run.changes.label.removeprefix(f"edit {run.changes.files[0].path}")
+        return applied_result(run, f"Edited {file_path}{loose}")
+
+    return tool(
+        edit,
+        name="Edit",
+        description=prompt_text("edit.md"),
+        title="Edit a file",
+        icon="edit",
+        effects="mutating",
+        writes="file_path",
+        preview=preview,
+        always_loaded=True,
+        search_hint="replace text in a file, search and replace, change lines",
+    )
+
+
+def _wanted(
+    old: str | None, new: str | None, everywhere: bool, edits: Sequence[EditPart] | None
+) -> list[TextReplacement]:
+    if edits is not None:
+        if old is not None or new is not None:
+            raise ToolFailure("Give either old_string and new_string, or edits, and not both.")
+        return [TextReplacement(each.old_string, each.new_string, all=each.replace_all) for each in edits]
+    if old is None or new is None:
+        raise ToolFailure("Give old_string and new_string, or edits.")
+    return [TextReplacement(old, new, all=everywhere)]

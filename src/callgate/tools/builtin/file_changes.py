@@ -1,0 +1,69 @@
+"""The common parts of Write, Edit, ApplyPatch and NotebookEdit: the file before a change, and the answer after it."""
+
+from collections.abc import Mapping
+
+from callgate.changes.hunks import diffs
+from callgate.changes.summary import display, summary
+from callgate.changes.text import shown
+from callgate.core.ports import Host, Run
+from callgate.host.ports import files_of
+from callgate.tools.builtin.read import MOST_BYTES
+from callgate.tools.builtin.read_marks import marks_of
+from callgate.words.calls import Result
+from callgate.words.changes import digest
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Text
+
+_FEW = 8
+
+
+def workspace_path(host: Host, path: str) -> str:
+    """The path from the root of the workspace, links followed, as change sets name files. One that leads out stays as
+    it is: applying it is refused."""
+    place, root = host.place(path), host.place(".").resolved.rstrip("/") + "/"
+    return place.resolved[len(root) :] if place.inside and place.resolved.startswith(root) else path
+
+
+def content_before(host: Host, path: str) -> bytes | None:
+    """The bytes of a file that is to be changed; None if there is none."""
+    place = host.place(path)
+    if place.fault is None and not place.inside:
+        raise ToolFailure(f"{path} is outside the workspace {host.place('.').resolved}, where files are not changed.")
+    files = files_of(host)
+    kind = files.status(path).kind
+    if kind == "missing":
+        return None
+    if kind == "folder":
+        raise ToolFailure(f"{path} is a folder, not a file.")
+    return files.read(path, MOST_BYTES)
+
+
+def applied_result(run: Run, told: str) -> Result:
+    """The result of a call whose change was applied: in words, with the diff for people. The files are known to the
+    session as they are now, if they were before."""
+    changes = run.changes
+    if changes is None:
+        raise ToolFailure("no change was applied")
+    update: dict[str, str] = {}
+    marks = marks_of(run.host)
+    for change in changes.files:
+        if isinstance(change.after, bytes) and isinstance(change.before, bytes | None):
+            mark = marks.of(run, run.host.normal(change.source or change.path))
+            if change.before is None or (mark is not None and mark.complete and mark.hash == digest(change.before)):
+                update |= marks.written(run, run.host.normal(change.path), change.after)
+    details: Mapping[str, object] = {"files": [change.path for change in changes.files], "replacements": changes.count}
+    text = f"{told}: {summary(changes)}{_places(run)}"
+    shown_diff = display(changes, root=run.host.normal("."))
+    return Result((Text(shown(text)),), (shown_diff,), details=details, context_update=update or None)
+
+
+def _places(run: Run) -> str:
+    """The lines that changed, for a file that was there before."""
+    assert run.changes is not None
+    if len(run.changes.files) != 1 or run.changes.files[0].before is None:
+        return ""
+    starts = [f"{hunk.after_at}" for found in diffs(run.changes, context=0) for hunk in found.hunks]
+    if not starts:
+        return ""
+    more = ", …" if len(starts) > _FEW else ""
+    return f", at line {', '.join(starts[:_FEW])}{more}"

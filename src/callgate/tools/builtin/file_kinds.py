@@ -1,0 +1,194 @@
+"""Files that Read does not show as numbered text: folders, images, PDF and notebooks."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any, cast
+
+from callgate.host.ports import FolderEntry
+from callgate.tools.builtin.file_text import CHARACTERS
+from callgate.words.calls import Display, Result
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Content, Image, Text
+from callgate.words.noun import noun
+
+_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_MOST_IMAGE = 5_000_000
+"""Bytes of an image that models take."""
+_PAGES = 20
+_ENTRIES = 500
+_OUTPUT = 5_000
+"""Characters of one output of a notebook."""
+
+
+@noun
+class SpecialFile:
+    """``whole`` says that nothing of a notebook was left out."""
+
+    result: Result
+    notebook: bool = False
+    whole: bool = False
+
+
+def special(path: str, data: bytes, pages: str | None) -> SpecialFile | None:
+    """The file in the form of its kind; None for plain text and for anything unknown."""
+    media_type = image_type(data)
+    if media_type is not None:
+        return SpecialFile(_image(path, data, media_type))
+    if data.startswith(b"%PDF-"):
+        return SpecialFile(_pdf(path, data, pages))
+    if path.endswith(".ipynb"):
+        return _notebook(path, data)
+    return None
+
+
+def image_type(data: bytes) -> str | None:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((found for magic, found in _IMAGES.items() if data.startswith(magic)), None)
+
+
+def _image(path: str, data: bytes, media_type: str) -> Result:
+    if len(data) > _MOST_IMAGE:
+        told = f"{path} is an image of {len(data):,} bytes, and models take at most {_MOST_IMAGE:,}"
+        raise ToolFailure(f"{told}: make a smaller copy and read that.")
+    display = Display("image", {"media_type": media_type, "path": path})
+    return Result((Text(f"[{path}: {media_type}, {len(data):,} bytes]"), Image(media_type, data)), (display,))
+
+
+# ---- folders ------------------------------------------------------------------------------------------------------
+
+
+def folder_text(entries: Sequence[FolderEntry], path: str) -> str:
+    if not entries:
+        return f"[{path} is an empty folder.]"
+    marks = {"folder": "/", "other": "@", "device": "|"}
+    lines = [
+        f"{each.name}{marks.get(each.kind, '')}" + (f"  {each.size:,}" if each.kind == "file" else "")
+        for each in entries[:_ENTRIES]
+    ]
+    more = f"[{len(entries) - _ENTRIES:,} more are not shown: use Glob.]" if len(entries) > _ENTRIES else ""
+    head = f"[{path} is a folder; names with / are folders, with @ links, numbers are bytes.]"
+    return "\n".join([head, *lines, *([more] if more else [])])
+
+
+# ---- PDF ----------------------------------------------------------------------------------------------------------
+
+
+def _pdf(path: str, data: bytes, pages: str | None) -> Result:
+    try:
+        from pypdf import PdfReader
+    except ImportError:
+        told = f"{path} is a PDF file, and the package that reads those is not installed"
+        raise ToolFailure(f"{told}: pip install 'callgate[pdf]', or convert it with a command.") from None
+    try:
+        reader = PdfReader(BytesIO(data))
+        total = len(reader.pages)
+        first, last = _page_span(pages, total)
+        texts = [(number, reader.pages[number - 1].extract_text()) for number in range(first, last + 1)]
+    except ToolFailure:
+        raise
+    except Exception as error:  # a library for broken files of all kinds raises all kinds
+        raise ToolFailure(f"{path} is a PDF file that cannot be read: {error}") from error
+    parts: list[str] = []
+    room = CHARACTERS
+    for number, text in texts:
+        parts.append(f"--- page {number} of {total} ---\n{text.strip() or '[no text on this page]'}"[: max(room, 0)])
+        room -= len(parts[-1])
+        if room <= 0:
+            last = number
+            parts.append(f"[Page {number} is cut off: ask for fewer pages.]")
+            break
+    if last < total:
+        parts.append(f"[Pages {first}-{last} of {total} are shown. Read on with pages={last + 1}-{total}.]")
+    return Result((Text("\n".join(parts)),), details={"pages": [first, last], "of": total})
+
+
+def _page_span(pages: str | None, total: int) -> tuple[int, int]:
+    if pages is None:
+        return 1, min(total, _PAGES)
+    found = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", pages)
+    first = int(found[1]) if found else 0
+    last = int(found[2] or found[1]) if found else 0
+    if not 1 <= first <= last or first > total:
+        raise ToolFailure(f"pages={pages!r} names no pages of this file, which has {total}: write one like 3 or 1-5.")
+    return first, min(last, total, first + _PAGES - 1)
+
+
+# ---- notebooks ----------------------------------------------------------------------------------------------------
+
+
+def cell_id(cell: Mapping[str, Any], number: int) -> str:
+    """The id of a cell; those of old notebooks have none and are called by their place."""
+    found = cell.get("id")
+    return found if isinstance(found, str) and found else f"cell-{number}"
+
+
+def cells_of(data: bytes) -> list[dict[str, Any]] | None:
+    """The cells of a notebook; None if it is none."""
+    try:
+        found: Any = json.loads(data)
+    except ValueError:
+        return None
+    cells = cast(dict[str, Any], found).get("cells") if isinstance(found, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cast(list[Any], cells)):
+        return None
+    return cast(list[dict[str, Any]], cells)
+
+
+def joined_source(value: object) -> str:
+    """Text in a notebook is a string or a list of lines."""
+    return "".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value or "")
+
+
+def _notebook(path: str, data: bytes) -> SpecialFile | None:
+    cells = cells_of(data)
+    if cells is None:
+        return None  # shown as the text it is, so that it can be repaired
+    parts: list[Content] = []
+    room = CHARACTERS
+    whole = True
+    for number, cell in enumerate(cells):
+        kind, source = cell.get("cell_type", "code"), joined_source(cell.get("source"))
+        text = f'<cell id="{cell_id(cell, number)}" type="{kind}">\n{source}\n</cell>\n'
+        if len(text) > room:
+            whole = False
+            parts.append(Text(f"[{len(cells) - number} more cells of {len(cells)} have no room here.]"))
+            break
+        parts.append(Text(text))
+        outputs = cell.get("outputs")
+        found = list(_outputs(cast(list[Any], outputs))) if isinstance(outputs, list) else []
+        parts += found
+        room -= len(text) + sum(len(part.text) for part in found if isinstance(part, Text))
+    result = Result(tuple(parts) or (Text(f"[{path} is a notebook without cells.]"),), details={"cells": len(cells)})
+    return SpecialFile(result, notebook=True, whole=whole)
+
+
+def _outputs(outputs: Sequence[Any]) -> Iterator[Content]:
+    for each in outputs:
+        if not isinstance(each, dict):
+            continue
+        output = cast(dict[str, Any], each)
+        data = cast(dict[str, Any], output.get("data") or {})
+        text = joined_source(output.get("text") or data.get("text/plain") or output.get("traceback"))
+        if text:
+            cut = f"{text[:_OUTPUT]}… ({len(text) - _OUTPUT:,} more characters)" if len(text) > _OUTPUT else text
+            yield Text(f"<output>\n{_ESCAPE.sub('', cut)}\n</output>\n")
+        yield from _pictures(data)
+
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _pictures(data: Mapping[str, Any]) -> Iterator[Content]:
+    from base64 import b64decode
+
+    for media_type in ("image/png", "image/jpeg"):
+        if media_type in data:
+            try:
+                picture = b64decode(joined_source(data[media_type]))
+            except ValueError:
+                continue
+            if len(picture) <= _MOST_IMAGE and image_type(picture) == media_type:
+                yield Image(media_type, picture)

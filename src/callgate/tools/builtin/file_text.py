@@ -1,0 +1,102 @@
+"""A text file as Read shows it: numbered lines within limits, and in words all that was left out or is unusual."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from callgate.changes.nearest import LINE_END
+from callgate.changes.text import TextForm, shown
+from callgate.tools.builtin.read_marks import Span, joined
+from callgate.words.noun import noun
+
+LINES = 2_000
+WIDTH = 2_000
+CHARACTERS = 100_000
+"""Of one answer. A single line that is asked for alone may have as many."""
+
+_FEW = 5
+
+
+@noun
+class NumberedText:
+    """``known`` are the lines that are shown whole."""
+
+    text: str
+    first: int
+    last: int
+    total: int
+    known: tuple[Span, ...]
+
+
+def lines_of(text: str, form: TextForm) -> list[str]:
+    """Lines as editors count them: the end of the last one begins no further line."""
+    lines = LINE_END.split(text) if form.newline == "mixed" else text.split("\n")
+    return lines[:-1] if not lines[-1] else lines
+
+
+def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
+    """The lines from ``offset`` on (counted from 1), at most ``limit``, each with its number."""
+    wanted = lines[offset - 1 : offset - 1 + limit]
+    width = WIDTH if limit > 1 else CHARACTERS
+    long: list[int] = []
+    if max(map(len, wanted), default=0) > width:
+        long = [number for number, line in enumerate(wanted, offset) if len(line) > width]
+        wanted = [_cut(line, width) for line in wanted]
+    rows = [f"{number}\t{line}" for number, line in enumerate(wanted, offset)]
+    text = "\n".join(rows)
+    if len(text) > CHARACTERS and len(rows) > 1:
+        rows = rows[: _fitting(rows)]
+        text = "\n".join(rows)
+    last = offset + len(rows) - 1
+    long = [number for number in long if number <= last]
+    edges = [offset - 1, *long, last + 1]
+    known = joined([(low + 1, high - 1) for low, high in pairwise(edges) if low + 1 <= high - 1])
+    notes = list(_notes(lines, offset, last, long, width))
+    return NumberedText(
+        text=shown("\n".join([text, *notes]) if text else "\n".join(notes)),
+        first=offset,
+        last=last,
+        total=len(lines),
+        known=known,
+    )
+
+
+def _fitting(rows: Sequence[str]) -> int:
+    """The number of rows that have room; at least one."""
+    room = CHARACTERS
+    for count, row in enumerate(rows):
+        room -= len(row) + 1
+        if room < 0:
+            return max(count, 1)
+    return len(rows)
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[:width]}… ({len(line) - width:,} more characters)"
+
+
+def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], width: int) -> Iterator[str]:
+    total = len(lines)
+    if last < total:
+        yield f"[Lines {first}-{last} of {total:,} are shown. Read on with offset={last + 1}.]"
+    elif first > 1:
+        yield f"[Lines {first}-{last} of {total:,}: this is the end of the file.]"
+    if long:
+        named = ", ".join(map(str, long[:_FEW])) + (f" and {len(long) - _FEW} more" if len(long) > _FEW else "")
+        alone = f" offset={long[0]} with limit=1 shows one whole." if width < CHARACTERS else ""
+        yield f"[Cut after {width:,} characters: line {named}.{alone}]"
+
+
+def encoding_note(form: TextForm, text: str) -> str:
+    """A line on what is unusual in the form of the file; empty for plain UTF-8 with one kind of line end."""
+    notes: list[str] = []
+    if form.encoding == "latin-1":
+        notes.append("it is not UTF-8 and was read as Latin-1")
+    elif form.encoding != "utf-8" or form.bom:
+        notes.append(f"its encoding is {form}")
+    elif not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text):
+        notes.append("bytes that are not UTF-8 are shown as \\x..")
+    if form.newline == "mixed":
+        notes.append("its line ends are mixed")
+    elif form.newline in ("\r\n", "\r"):
+        notes.append(f"its lines end with {'CRLF' if form.newline == chr(13) + chr(10) else 'CR'}")
+    return f"[Note: {'; '.join(notes)}. Edits keep that.]" if notes else ""

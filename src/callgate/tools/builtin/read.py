@@ -1,0 +1,139 @@
+"""Read: files and folders as a model reads them. Text is in ``file_text``, other kinds are in ``file_kinds``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from posixpath import basename, dirname
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from callgate.changes.text import read_guessed
+from callgate.core.ports import Run
+from callgate.host.ports import Files, FileStatus, files_of
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.read_marks import ReadMark, Span, holds, joined, marks_of
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.changes import digest
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Text
+
+MOST_BYTES = 32_000_000
+"""Of a file that is read at all: its hash is that of the whole."""
+RESULT = 130_000
+"""Characters of a result; its own limits cut it before, and say so."""
+
+
+def read() -> FunctionTool[..., Any]:
+    """The tool ``Read``. For PDF files it needs ``callgate[pdf]`` when it is called."""
+    from callgate.tools.builtin.file_text import LINES
+
+    def read(
+        file_path: str,
+        run: Run,
+        offset: Annotated[int, Field(ge=1)] = 1,
+        limit: Annotated[int, Field(ge=1)] = LINES,
+        pages: str | None = None,
+    ) -> Result:
+        """Read.
+
+        Args:
+            file_path: the file or folder; a relative path starts at the workspace
+            offset: the first line to show, counted from 1
+            limit: how many lines to show
+            pages: of a PDF, such as 3 or 1-5
+        """
+        files = files_of(run.host)
+        status = files.status(file_path)
+        if status.kind == "missing":
+            raise ToolFailure(_missing(files, file_path, status))
+        if status.kind == "folder":
+            from callgate.tools.builtin.file_kinds import folder_text
+
+            return Result((Text(folder_text(files.entries(file_path), file_path)),))
+        if status.kind != "file":
+            raise ToolFailure(f"{file_path} is a device, a pipe or a socket, and no file that could be read.")
+        if status.size > MOST_BYTES:
+            told = f"{file_path} has {status.size:,} bytes, more than the {MOST_BYTES:,} that are read at once"
+            raise ToolFailure(f"{told}: find the place with Grep, or cut out a part with a command such as sed -n.")
+        data = files.read(file_path, MOST_BYTES)
+        return _shown(run, file_path, data, offset, limit, pages)
+
+    return tool(
+        read,
+        name="Read",
+        description=prompt_text("read.md"),
+        title="Read a file",
+        icon="read",
+        effects="none",
+        reads="file_path",
+        max_result_chars=RESULT,
+        always_loaded=True,
+        search_hint="open a file, show lines, view an image, list a folder",
+    )
+
+
+def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str | None) -> Result:
+    if not data:
+        return Result((Text(f"[{path} is empty.]"),), context_update=_noted(run, path, data, 0, ()))
+    from callgate.tools.builtin import file_kinds
+
+    special = file_kinds.special(path, data, pages)
+    if special is not None:
+        if special.notebook:
+            known = ((1, 1),) if special.whole else ()
+            return replace(special.result, context_update=_noted(run, path, data, 1, known))
+        return special.result
+    found = read_guessed(data)
+    if found is None:
+        raise ToolFailure(f"{path} is a binary file of {len(data):,} bytes, which has no text to show.")
+    return _text(run, path, data, found, offset, limit)
+
+
+def _text(run: Run, path: str, data: bytes, found: tuple[str, Any], offset: int, limit: int) -> Result:
+    from callgate.tools.builtin.file_text import encoding_note, lines_of, numbered
+
+    text, form = found
+    lines = lines_of(text, form)
+    if offset > len(lines):
+        raise ToolFailure(f"{path} has {len(lines):,} lines: there is no line {offset}.")
+    mark = marks_of(run.host).of(run, run.host.normal(path))
+    wanted = (offset, min(offset + limit - 1, len(lines)))
+    if mark is not None and mark.hash == digest(data) and holds(mark.shown, wanted):
+        # Only once: after a compaction the model may really need it again, and then asks a second time.
+        update = marks_of(run.host).note(run, run.host.normal(path), replace(mark, shown=()))
+        again = "If you cannot see that any more, call Read again."
+        told = f"[{path} is unchanged since you read it: lines {wanted[0]}-{wanted[1]} are above. {again}]"
+        return Result((Text(told),), context_update=update)
+    made = numbered(lines, offset, limit)
+    note = encoding_note(form, text)
+    update = _noted(run, path, data, made.total, made.known)
+    details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(form)}
+    return Result((Text(f"{made.text}\n{note}" if note else made.text),), details=details, context_update=update)
+
+
+def _noted(run: Run, path: str, data: bytes, total: int, shown: Sequence[Span]) -> Mapping[str, str]:
+    """Lines that are shown whole are known from now on, with those known before while the file was the same."""
+    marks, name = marks_of(run.host), run.host.normal(path)
+    mark, current = marks.of(run, name), digest(data) or ""
+    known: Sequence[Span] = ()
+    seen: Sequence[Span] = ()
+    if mark is not None and mark.hash == current:
+        known, seen = ((1, total),) if mark.complete and total else mark.known, mark.shown
+    return marks.note(run, name, ReadMark(current, total, joined([*known, *shown]), joined([*seen, *shown])))
+
+
+def _missing(files: Files, path: str, status: FileStatus) -> str:
+    """The words for a file that is not there, with names that may have been meant."""
+    told = f"{path} does not exist."
+    folder, name = dirname(status.path), basename(status.path)
+    while files.status(folder).kind == "missing" and folder != dirname(folder):
+        folder, name = dirname(folder), basename(folder)
+        told = f"{path} does not exist: there is no folder {folder.rstrip('/')}/{name}."
+    try:
+        names = {each.name.lower(): each.name for each in reversed(files.entries(folder))}
+    except ToolFailure:
+        return told
+    close = get_close_matches(name.lower(), names, n=3, cutoff=0.6)
+    return f"{told} Did you mean {', '.join(names[each] for each in close)} in {folder}?" if close else told

@@ -1,0 +1,129 @@
+"""Remembers which files a session has read: how much of each, and the hash of the whole file at that time.
+
+A mark is part of the context of the record, so that it survives a restart and is rolled back with a rewind. Only the
+results of tools write there. Context updates wait for all earlier calls of a message; marks of the same message are
+therefore kept here too, so that a second edit knows of the first.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from callgate.core.ports import Host, Run
+from callgate.words.changes import digest
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+Span = tuple[int, int]
+"""Lines from the first to the last, counted from 1."""
+
+_PREFIX = "read:"
+_WRITTEN = re.compile(r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)")
+_MESSAGES = 16
+"""Messages whose marks are kept beside the context; sub-agents of one session may work at the same time."""
+
+
+@noun
+class ReadMark:
+    """``known`` are the lines that were read or written by the session, ``shown`` those that a Read has shown as they
+    are now and was not asked for again since."""
+
+    hash: str
+    total: int
+    known: tuple[Span, ...] = ()
+    shown: tuple[Span, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return self.total == 0 or self.known == ((1, self.total),)
+
+    @property
+    def missing(self) -> int:
+        """The first line that is not known."""
+        return 1 if not self.known or self.known[0][0] > 1 else self.known[0][1] + 1
+
+    def __str__(self) -> str:
+        known, shown = (" ".join(f"{first}-{last}" for first, last in spans) for spans in (self.known, self.shown))
+        return f"{self.hash} of {self.total}, known {known}, shown {shown}"
+
+
+def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The same lines in as few spans as possible, in order."""
+    found: list[Span] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        elif first <= last:
+            found.append((first, last))
+    return tuple(found)
+
+
+def holds(spans: Sequence[Span], wanted: Span) -> bool:
+    return any(first <= wanted[0] and wanted[1] <= last for first, last in spans)
+
+
+def parse_mark(written: object) -> ReadMark | None:
+    found = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+    if found is None:
+        return None
+    known, shown = (tuple(map(_span, found[name].split())) for name in ("known", "shown"))
+    return ReadMark(found["hash"], int(found["total"]), known, shown)
+
+
+def _span(written: str) -> Span:
+    first, _, last = written.partition("-")
+    return int(first), int(last)
+
+
+class ReadMarks:
+    """The marks of the sessions on one host; each call finds those of its own session."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._latest: dict[tuple[str, ...], dict[str, ReadMark]] = {}
+
+    def of(self, run: Run, path: str) -> ReadMark | None:
+        """``path`` in the normal form of the host."""
+        with self._lock:
+            found = self._latest.get(run.lineage[:-1], {}).get(path)
+        return found or parse_mark(run.context.get(_PREFIX + path))
+
+    def note(self, run: Run, path: str, mark: ReadMark) -> Mapping[str, str]:
+        """Keep it for the calls of this message; gives the context update for the result."""
+        with self._lock:
+            self._latest.setdefault(run.lineage[:-1], {})[path] = mark
+            while len(self._latest) > _MESSAGES:
+                del self._latest[next(iter(self._latest))]
+        return {_PREFIX + path: str(mark)}
+
+    def written(self, run: Run, path: str, data: bytes) -> Mapping[str, str]:
+        """The whole file was written by a call and is known; its content has not been shown."""
+        total = _line_count(data)
+        return self.note(run, path, ReadMark(digest(data) or "", total, ((1, total),) if total else ()))
+
+    def require(self, run: Run, path: str, data: bytes) -> None:
+        """ToolFailure unless all of the file was read and it is still as it was."""
+        mark = self.of(run, run.host.normal(path))
+        if mark is None:
+            raise ToolFailure(f"{path} exists and has not been read: Read all of it first, then try again.")
+        if mark.hash != digest(data):
+            raise ToolFailure(f"{path} has changed since it was read: Read it again, then try again.")
+        if not mark.complete:
+            rest = f"line {mark.missing} of {mark.total} has not been read"
+            raise ToolFailure(f"{path} was read in part, {rest}: Read on with offset={mark.missing}, then try again.")
+
+
+_OF_HOSTS: WeakKeyDictionary[Host, ReadMarks] = WeakKeyDictionary()
+_GUARD = Lock()
+
+
+def marks_of(host: Host) -> ReadMarks:
+    """The same object for every tool on a host: a tool is made alone and has no other way to tell another."""
+    with _GUARD:
+        return _OF_HOSTS.setdefault(host, ReadMarks())
+
+
+def _line_count(data: bytes) -> int:
+    """At least the lines that Read would show; a mark of a whole file needs no more."""
+    return data.count(b"\n") + 1

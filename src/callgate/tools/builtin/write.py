@@ -1,0 +1,55 @@
+"""Write: a whole file, shown as a diff before it is written."""
+
+from typing import Any
+
+from callgate.changes.edits import encoded
+from callgate.changes.text import TextForm, read_guessed
+from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.file_changes import applied_result, content_before, workspace_path
+from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.errors import ToolFailure
+
+
+def write() -> FunctionTool[..., Any]:
+    """The tool ``Write``."""
+
+    def preview(file_path: str, content: str, run: Run) -> ChangeSet:
+        before, path = content_before(run.host, file_path), workspace_path(run.host, file_path)
+        if not before:
+            form = TextForm(newline="")
+        else:
+            marks_of(run.host).require(run, file_path, before)
+            read = read_guessed(before)
+            form = TextForm(newline="") if read is None else read[1]
+        after = encoded(content, form, path)
+        if after == before:
+            raise ToolFailure(f"{file_path} has just this content already, so there is nothing to write.")
+        verb = "create" if before is None else "replace"
+        return ChangeSet(f"{verb} {path}", (FileChange(path, before, after),))
+
+    def write(file_path: str, content: str, run: Run) -> Result:
+        """Write.
+
+        Args:
+            file_path: the file; a relative path starts at the workspace
+            content: all that the file shall have
+        """
+        created = run.changes is not None and run.changes.files[0].before is None
+        return applied_result(run, f"{'Created' if created else 'Replaced'} {file_path}")
+
+    return tool(
+        write,
+        name="Write",
+        description=prompt_text("write.md"),
+        title="Write a file",
+        icon="edit",
+        effects="mutating",
+        writes="file_path",
+        preview=preview,
+        always_loaded=True,
+        search_hint="create or overwrite a file",
+    )
