@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
+    "WebFetch": ({"url": "https://example.com/a"}, "fetch", "WebFetch(https://example.com/a)"),
     "Write": ({"file_path": "a.py", "content": "a"}, "edit", "Write(a.py)"),
 }
 

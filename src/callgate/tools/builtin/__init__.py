@@ -26,6 +26,7 @@ BUILTIN: Mapping[str, str] = {
     "EnterPlanMode": "plan.EnterPlanMode",
     "ExitPlanMode": "plan.ExitPlanMode",
     "Read": "read.read",
+    "WebFetch": "web_fetch.web_fetch",
     "Write": "write.write",
 }
 """Every tool that ships, and what makes it: ``module.factory``. A factory needs no parameters."""

@@ -1,0 +1,95 @@
+"""The text of a fetched page for the model: HTML as Markdown, other text as it is, the rest named in words."""
+
+import codecs
+import re
+from email.message import Message as Headers
+
+from callgate.host.fetching import FetchedPage
+from callgate.words.calls import Result
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Text
+
+HTML = ("text/html", "application/xhtml+xml")
+_TEXT = re.compile(
+    r"text/.+|application/(?:.+\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|x-sh|sql|x-ndjson)|image/svg\+xml"
+)
+_META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
+_LOOKED_AT = 4_096
+_SHOWN_OF_AN_ERROR = 2_000
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def page_result(page: FetchedPage) -> Result:
+    """The result for the model. ToolFailure where there is no text to give."""
+    if page.moved_to is not None:
+        text = f"{page.url} redirects to another host ({page.status}): {page.moved_to}\nIt was not followed."
+        return Result((Text(text),), details={"url": page.url, "status": page.status, "moved_to": page.moved_to})
+    kind, charset = _kind(page)
+    if kind not in HTML and not _TEXT.fullmatch(kind):
+        size = f"{'more than ' if page.cut else ''}{len(page.body):,} bytes"
+        raise ToolFailure(f"{page.url} is {kind or 'not text'}, {size}: only text can be fetched.")
+    text = _decoded(page.body, charset, kind)
+    if kind in HTML:
+        text = _markdown(text, page.url)
+    if page.status >= 400:
+        said = f"\n{text[:_SHOWN_OF_AN_ERROR].strip()}" if text.strip() else ""
+        raise ToolFailure(f"{page.url} answered {page.status} {page.reason}.{said}")
+    head = f"{page.url} ({page.status}, {kind}{f', cut after {len(page.body):,} bytes' if page.cut else ''})"
+    details = {"url": page.url, "status": page.status, "content_type": kind, "bytes": len(page.body), "cut": page.cut}
+    return Result((Text(f"{head}\n\n{text.strip() or '(no text)'}"),), details=details)
+
+
+def _kind(page: FetchedPage) -> tuple[str, str]:
+    """The media type and the charset that the server names; without a type, by how the body begins."""
+    headers = Headers()
+    headers["Content-Type"] = (
+        page.content_type.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")
+    )
+    charset = headers.get_content_charset() or ""
+    if page.content_type.strip():
+        return headers.get_content_type(), charset
+    start = page.body[:_LOOKED_AT].lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "text/html", charset
+    return (
+        "" if b"\0" in start and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "text/plain"
+    ), charset
+
+
+def _decoded(body: bytes, charset: str, kind: str) -> str:
+    """A mark at the beginning counts most, then the server, then the page itself; without any of them UTF-8."""
+    marked = next((name for mark, name in _BOMS if body.startswith(mark)), None)
+    named = _META.search(body[:_LOOKED_AT]) if kind in HTML else None
+    for name in (marked, charset, named and named[1].decode("ascii")):
+        if name and _is_charset(name):
+            return body.decode(name, "replace")
+    return body.decode("utf-8", "replace")
+
+
+def _is_charset(name: str) -> bool:
+    """Python has codecs that are no charsets, such as zip."""
+    try:
+        b"x".decode(name, "replace")  # of an empty text Python does not look at the name
+    except (LookupError, ValueError):
+        return False
+    return True
+
+
+def _markdown(text: str, url: str) -> str:
+    try:
+        from html_to_markdown import ConversionOptions, convert
+    except ImportError as error:
+        raise ToolFailure(
+            "This is an HTML page, and the package that turns one into text is not installed: pip install "
+            "'callgate[web]'"
+        ) from error
+    try:
+        return convert(text, ConversionOptions(base_url=url, skip_images=True)).content or ""
+    except Exception as error:
+        raise ToolFailure(f"{url} is an HTML page that cannot be turned into text: {error}") from error

@@ -1,0 +1,66 @@
+"""WebFetch: a page from the web as text. The connection is made by ``host/fetching``, the text by ``page_text``."""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
+
+from callgate._version import __version__
+from callgate.core.ports import Run
+from callgate.host.threads import in_thread, threads_of
+from callgate.policy.hosts import host_of, is_private, normal_host
+from callgate.tools.builtin import prompt_text
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.errors import UsageError
+from callgate.words.traits import shared
+
+MOST_BYTES = 5_000_000
+SECONDS = 60.0
+
+
+def web_fetch(
+    *, private: Collection[str] = (), seconds: float = SECONDS, most: int = MOST_BYTES
+) -> FunctionTool[..., Any]:
+    """The tool ``WebFetch``; for HTML it needs ``callgate[web]``.
+
+    private  hosts that may be at an address of this machine or its network, such as ``localhost:8000``
+    seconds  the longest time of one fetch
+    most     the largest number of bytes that is read of a page
+    """
+    named = {normal_host(each) for each in private}
+    if None in named:
+        raise UsageError(f"private= takes hosts such as localhost:8000, not {', '.join(map(repr, private))}")
+
+    def refuses(address: str, host: str) -> bool:
+        return host not in named and is_private(address)
+
+    async def web_fetch(
+        url: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], run: Run
+    ) -> Result:
+        """Fetch.
+
+        Args:
+            url: the whole address, with http:// or https://
+        """
+        from callgate.host.fetching import PageFetch, WebRules
+        from callgate.tools.builtin.page_text import page_result
+
+        fetch = PageFetch(WebRules(host_of, refuses), f"callgate/{__version__}", most)
+        threads = threads_of(run.host)
+        page = await in_thread(partial(fetch.run, url), on_cancel=fetch.stop, threads=threads)
+        return await in_thread(partial(page_result, page), threads=threads)
+
+    return tool(
+        web_fetch,
+        name="WebFetch",
+        description=prompt_text("web_fetch.md"),
+        title="Fetch a page",
+        address="url",
+        effects="none",
+        locks=shared,
+        timeout=seconds,
+        interrupt="cancel",
+        search_hint="download a web page, read a URL, documentation online",
+    )
