@@ -2,11 +2,17 @@
 
 import os
 import random
+import sys
 import time
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Without bytecode each worker rewrites the assertions of all test files anew, and each program that a test starts
+# compiles Callgate anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long one test may take before it counts as hung; the default for `fast` is in pyproject.toml.
 PATIENCE = {"thorough": 900, "chaos": 3600}
