@@ -24,9 +24,11 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.modes import MODES
+from callgate.words.noun import maker
 from callgate.words.traits import writes
 
 _DECISIONS = (Allow, Ask, Deny)
+_make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
 
 
 class Approval(Part):
@@ -60,7 +62,7 @@ class Approval(Part):
             if given.edited is not None:
                 arguments = given.edited.before  # the decision on record brings the change
             self._record.write(
-                CallArrived(
+                _make_arrived(
                     at=self._clock.now(),
                     call_id=given.id,
                     name=call.name,
@@ -142,7 +144,7 @@ class Approval(Part):
                 self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
                 return
         if decision is not entry.decision:
-            self._record.write(CallDecided(self._clock.now(), call.id, decision, case.arguments_hash))
+            self._record.write(_make_decided(self._clock.now(), call.id, decision, case.arguments_hash))
         call.decision = decision
         if not isinstance(decision, Deny):
             asks = isinstance(decision, Ask) or (case.tool.previews and _writes_elsewhere(call))

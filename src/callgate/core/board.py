@@ -120,23 +120,30 @@ JUDGE, ASK, LOCK, WAIT, DEFER, START, CANCEL, WITHDRAW, UNLOCK, SETTLE, RELEASE 
 class Slot:
     """A call on the board. ``index`` is its place among the calls of the message."""
 
-    label: str
-    """Names the call for people and for the model."""
-    index = -1
-    stage: Stage = JUDGING
-    locks: Placed = EXCLUSIVE
-    early = False  # it has no effects
-    cascade = False  # its failure cancels the others
-    yields = False  # it gives way to a message of the user
-    asks = False  # a person has to say yes
-    reason: str | None = None  # why it is being cancelled
-    because = ""
-    takes_slot = False
-    held = False  # its result waits for earlier ones
-    result: Result | None = None
+    __slots__ = (
+        *("asks", "because", "cascade", "early", "held", "id", "index", "locks", "reason", "result", "stage"),
+        *("takes_slot", "yields"),
+    )
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
+        self.index = -1
+        self.stage: Stage = JUDGING
+        self.locks: Placed = EXCLUSIVE
+        self.early = False  # it has no effects
+        self.cascade = False  # its failure cancels the others
+        self.yields = False  # it gives way to a message of the user
+        self.asks = False  # a person has to say yes
+        self.reason: str | None = None  # why it is being cancelled
+        self.because = ""
+        self.takes_slot = False
+        self.held = False  # its result waits for earlier ones
+        self.result: Result | None = None
+
+    @property
+    def label(self) -> str:
+        """Names the call for people and for the model."""
+        return self.id
 
 
 S = TypeVar("S", bound=Slot)

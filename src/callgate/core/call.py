@@ -21,33 +21,37 @@ class Call(Slot):
     """One body for a call while it is open: its place on the board, and what is needed to perform it. Facts are in the
     ledger."""
 
+    __slots__ = (
+        *("attempt", "body", "bound", "case", "claim", "decision", "finished", "given", "late", "name", "note"),
+        *("preview", "question", "requested", "run", "started", "task", "timer", "update"),
+    )
     case: Case
     """Unset while the call got no further than its name or its arguments."""
-    note = ""  # for people, once the call is on record
-    bound = 0  # how many calls with effects had begun when its locks were bound to places
-    decision: Decision | None = None
-    question: Question | None = None
-    preview: ChangeSet | None = None
-    requested = False  # hooks were asked to answer in a person's place
-    claim: Claim | None = None  # its locks on the host
-    late = False  # its time to wait for locks is up
-    task: Task[None] | None = None  # what is waited for now
     body: Task[None]
     """The task that runs its tool."""
-    run: "CallRun | None" = None
-    timer: Timer | None = None
-    started: float | None = None
-    finished: Result | None = None  # the tool is through; hooks and the size limit may still be at work
-    update: ContextUpdate | None = None
 
     def __init__(self, given: ToolCall, attempt: int = 1) -> None:
-        self.id = given.id
+        super().__init__(given.id)
         self.given = given
         self.name = given.name
         self.attempt = attempt
+        self.note = ""  # for people, once the call is on record
+        self.bound = 0  # how many calls with effects had begun when its locks were bound to places
+        self.decision: Decision | None = None
+        self.question: Question | None = None
+        self.preview: ChangeSet | None = None
+        self.requested = False  # hooks were asked to answer in a person's place
+        self.claim: Claim | None = None  # its locks on the host
+        self.late = False  # its time to wait for locks is up
+        self.task: Task[None] | None = None  # what is waited for now
+        self.run: CallRun | None = None
+        self.timer: Timer | None = None
+        self.started: float | None = None
+        self.finished: Result | None = None  # the tool is through; hooks and the size limit may still be at work
+        self.update: ContextUpdate | None = None
 
     @property
-    def label(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def label(self) -> str:
         """``Bash(mkdir build…)``: enough for a person to recognise the call."""
         case = getattr(self, "case", None)
         if case is None:
@@ -89,18 +93,22 @@ class Station:
 class CallRun:
     """The Run of one call. Progress may come from any thread; it is merged and never waits for the loop."""
 
-    deadline: float | None = None
-    cancelled = False
-    changes: ChangeSet | None = None
-    answers: tuple[FieldAnswer, ...] = ()
-    open = True  # otherwise progress is dropped
-    _waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
+    __slots__ = (
+        *("_station", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),
+        "open",
+    )
 
     def __init__(self, call: Call, context: Mapping[str, Any], station: Station) -> None:
         self.call_id = call.id
         self.attempt = call.attempt
         self.context = context
+        self.deadline: float | None = None
+        self.cancelled = False
+        self.changes: ChangeSet | None = None
+        self.answers: tuple[FieldAnswer, ...] = ()
+        self.open = True  # otherwise progress is dropped
         self._station = station
+        self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
 
     @property
     def host(self) -> Host:

@@ -27,10 +27,12 @@ from callgate.words.model import (
     TextDelta,
     ThinkingDelta,
 )
-from callgate.words.noun import noun
+from callgate.words.noun import maker, noun
 
 _KINDS = get_args(PartKind)
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
+
+_make_call, _make_part = maker(ToolCall), maker(CallPart)
 
 
 @noun
@@ -44,17 +46,18 @@ class Refused:
 class _Open:
     """A part being streamed."""
 
-    size = 0
-    signature: str | None = None
-    kept: Opaque | None = None
-    closed = False
-    refused: Result | None = None
+    __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
     def __init__(self, kind: str, name: str, call_id: str) -> None:
         self.kind = kind
         self.name = name
         self.call_id = call_id
         self.texts: list[str] = []
+        self.size = 0
+        self.signature: str | None = None
+        self.kept: Opaque | None = None
+        self.closed = False
+        self.refused: Result | None = None
 
 
 class Intake:
@@ -197,7 +200,7 @@ class Intake:
         index = self._calls
         self._calls += 1
         text = part.texts[0] if len(part.texts) == 1 else "".join(part.texts)
-        return ToolCall(
+        return _make_call(
             id=part.call_id, name=part.name, raw_arguments=text, index=index, message_id=self.message_id, kept=part.kept
         )
 
@@ -214,7 +217,7 @@ def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
     if entry.asked_as is not None:  # the record has the target's arguments, the model wrote those of the wrapper
         return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
-    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
+    return _make_part(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
 
 
 def _text(value: Any) -> str:

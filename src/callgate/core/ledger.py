@@ -1,6 +1,5 @@
 """State is the fold of events: where every call is, what was said, what is remembered."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -59,18 +58,11 @@ SCHEDULED, EXECUTING = Status.SCHEDULED, Status.EXECUTING
 class Entry:
     """The state of one call. Mutable and private to the fold; ``snapshot`` gives the noun."""
 
-    status = VALIDATING
-    attempt = 0
-    started_at: float | None = None
-    ended_at: float | None = None
-    duration_ms: float | None = None
-    live_output = ""
-    result: Result | None = None
-    question: Question | None = None
-    answer: Confirmation | None = None  # on record, and not acted on yet
-    decision: Decision | None = None
-    edited: Edited | None = None
-    updated = False  # its context update has been applied
+    __slots__ = (
+        *("answer", "arguments", "asked_as", "attempt", "decision", "duration_ms", "edited", "ended_at", "hashed"),
+        *("id", "index", "kept", "live_output", "message_id", "name", "question", "raw_arguments", "repairs"),
+        *("result", "started_at", "status", "updated"),
+    )
 
     def __init__(self, event: CallArrived) -> None:
         self.id = event.call_id
@@ -83,6 +75,18 @@ class Entry:
         self.hashed = event.arguments_hash
         self.index = event.index
         self.message_id = event.message_id
+        self.status = VALIDATING
+        self.attempt = 0
+        self.started_at: float | None = None
+        self.ended_at: float | None = None
+        self.duration_ms: float | None = None
+        self.live_output = ""
+        self.result: Result | None = None
+        self.question: Question | None = None
+        self.answer: Confirmation | None = None  # on record, and not acted on yet
+        self.decision: Decision | None = None
+        self.edited: Edited | None = None
+        self.updated = False  # its context update has been applied
 
     def move(self, after: Status) -> None:
         if after not in TRANSITIONS[self.status]:
@@ -141,7 +145,7 @@ class Ledger:
         self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
         self.message_of: dict[str, str] = {}  # by call id, since the last boundary
-        self.recent: deque[str] = deque(maxlen=RECENT_CALLS)
+        self.recent: tuple[str, ...] = ()  # hashes of the last calls, newest last
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
@@ -189,8 +193,7 @@ class Ledger:
 
     def hashes_before(self, call_id: str) -> tuple[str, ...]:
         """Of the calls before this one, newest last: a resumed call is not its own repetition."""
-        recent = tuple(self.recent)
-        entry = self.calls.get(call_id)
+        recent, entry = self.recent, self.calls.get(call_id)
         if entry is None:
             return recent
         since = sum(each.index >= entry.index and each.hashed is not None for each in self.calls.values())
@@ -215,7 +218,7 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     if message.role == "user":
         ledger.waiting.pop(event.queued or "", None)
         ledger.running, ledger.paused, ledger.ended = True, False, None
-        ledger.recent.clear()
+        ledger.recent = ()
         ledger.denied_in_a_row = 0
     elif message.role == "assistant":
         if message.usage is not None:
@@ -260,7 +263,7 @@ def _arrived(ledger: Ledger, event: CallArrived) -> None:
     ledger.calls[event.call_id] = Entry(event)
     ledger.message_of[event.call_id] = event.message_id
     if event.arguments_hash is not None:
-        ledger.recent.append(event.arguments_hash)
+        ledger.recent = (*ledger.recent[1 - RECENT_CALLS :], event.arguments_hash)
 
 
 def _decided(ledger: Ledger, event: CallDecided) -> None:
@@ -288,7 +291,7 @@ def _asked(ledger: Ledger, event: QuestionAsked) -> None:
 
 
 def _answered(ledger: Ledger, event: QuestionAnswered) -> None:
-    ledger.recent.clear()
+    ledger.recent = ()
     answer = event.confirmation
     entry = ledger.calls.get(answer.call_id)
     if entry is not None:
@@ -362,7 +365,7 @@ def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.context = dict(event.context)
     ledger.running, ledger.paused = event.running, event.paused
     ledger.denied = ledger.denied_in_a_row = 0
-    ledger.recent.clear()
+    ledger.recent = ()
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)
 

@@ -30,10 +30,12 @@ from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Image, Resource, Text
+from callgate.words.noun import maker
 from callgate.words.plain import plain_json
 from callgate.words.traits import Traits, workspace
 
 _CONTENT = (Text, Image, Resource)
+_make_case = maker(Case)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Of a call whose traits raise: the gate does not know its subject, so a person must consent.
 _UNKNOWN = Traits(requires_interaction=True)
@@ -97,7 +99,7 @@ class Performer(Part):
             call.note = traits.failed
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
-        call.case = Case(
+        call.case = _make_case(
             call_id=call.id,
             tool=tool,
             name=traits.judged_as or call.name,

@@ -143,30 +143,46 @@ class Record:
         """True if there are listeners; without any, transient events need not be sent."""
         return bool(self._listeners)
 
-    def write(self, event: Durable) -> None:
-        """Journal, then ledger, then doors."""
-        number = self._take(event)
-        first = event.__class__ in _FIRST
-        if first and type(event) is CallSettled:
-            first = event.call_id in self._with_effects
-            self._with_effects.discard(event.call_id)
-        if first:
-            self._hold(number, event, self._journal.barrier(), None)  # the next step that needs it fails
-        elif self._scheduled:
+    def write(
+        self, event: Durable, *, first: bool = False, then: Callable[[], bool] | None = None
+    ) -> Future[None] | None:
+        """Journal, then ledger, then doors. Gives what is waited for until the event is durable, if anything is.
+
+        ``first``: doors hear of it only once it is durable. ``then`` is called at that moment; what it makes moot
+        (False) is not told to anybody.
+        """
+        kind = event.__class__
+        self._append(event)
+        self._number = number = self._number + 1
+        fold = FOLD.get(kind)
+        if fold is not None:
+            fold(self.ledger, event)
+        beside = self._folds.get(kind)
+        if beside is not None:
+            beside(event)
+        if first or (kind in _FIRST and self._is_first(event)):
+            return self._hold(number, event, self._journal.barrier(), then)
+        if self._scheduled:
             self._pending.append((number, event))
         else:
             self._publish(event, number)
+        return None
 
     def write_first(self, event: Durable, then: Callable[[], bool] | None = None) -> Awaitable[None] | None:
-        """Like ``write``, but doors hear of it only once it is durable; None when that is already so.
-
-        ``then`` is called at that moment; what it makes moot (False) is not told to anybody.
-        """
-        number = self._take(event)
+        """``write`` with ``first``, for a caller that waits: one that gives up must not cancel the journal's work."""
         if isinstance(event, CallStarted):
             self._with_effects.add(event.call_id)
-        durable = self._hold(number, event, self._journal.barrier(), then)
-        return None if durable is None else shield(durable)  # a caller that gives up must not cancel the journal's work
+        durable = self.write(event, first=True, then=then)
+        return None if durable is None else shield(durable)
+
+    def _is_first(self, event: Durable) -> bool:
+        """The end of a call is told before it is durable, unless its start was not."""
+        if type(event) is not CallSettled:
+            return True
+        if event.call_id not in self._with_effects:
+            return False
+        self._with_effects.remove(event.call_id)
+        return True
 
     def tell(self, event: Passing) -> None:
         """For what is never stored."""
@@ -207,17 +223,6 @@ class Record:
             return True
         finally:
             self._delivering = False
-
-    def _take(self, event: Durable) -> int:
-        self._append(event)
-        self._number = number = self._number + 1
-        fold = FOLD.get(event.__class__)
-        if fold is not None:
-            fold(self.ledger, event)
-        beside = self._folds.get(event.__class__)
-        if beside is not None:
-            beside(event)
-        return number
 
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None

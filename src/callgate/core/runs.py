@@ -27,7 +27,10 @@ from callgate.words.events import (
     StrayEnded,
     StrayFound,
 )
+from callgate.words.noun import maker
 from callgate.words.plain import plain_json
+
+_make_started, _make_settled = maker(CallStarted), maker(CallSettled)
 
 
 class Runs(Part):
@@ -133,6 +136,7 @@ class Runs(Part):
         except BaseException as raised:
             error = raised
         self._driver.tasks.discard(task)
+        del call.body  # the call may outlive its task by far
         try:
             if call.task is task:  # otherwise the call has let go of it
                 call.task = None
@@ -169,7 +173,7 @@ class Runs(Part):
         return None
 
     def _start_of(self, call: Call) -> CallStarted:
-        return CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
+        return _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self._board.slots))
 
     def _started(self, call: Call) -> None:
         call.started = started = self._clock.monotonic()
@@ -238,7 +242,7 @@ class Runs(Part):
         taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
         known = len(self._board.slots)
         self._record.write(
-            CallSettled(
+            _make_settled(
                 at=self._clock.now(),
                 call_id=call.id,
                 result=result,
