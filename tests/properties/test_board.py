@@ -37,11 +37,10 @@ RANK = {"discarded": 3, "sibling": 2, "user": 1}
 
 
 class Planned(Slot):
-    __slots__ = ("fails", "label", "stubborn")
+    __slots__ = ("fails", "stubborn")
 
     def __init__(self, number: int, random: Random) -> None:
         super().__init__(f"c{number}")
-        self.label = self.id
         self.locks = random.choice(LOCKS)
         self.early = random.random() < 0.5
         self.cascade = random.random() < 0.2
