@@ -19,6 +19,7 @@ ASKED = {
     "header": "Colour",
     "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
 }
+ENTRY = {"content": "Add it", "status": "in_progress", "activeForm": "Adding it"}
 # A call of each built-in tool, with its icon and its line.
 CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "ApplyPatch": ({"patch": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"}, "edit", "ApplyPatch(a.py)"),
@@ -29,6 +30,8 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
+    "Sleep": ({"seconds": 2.5}, "think", "Sleep(2.5 s)"),
+    "TodoWrite": ({"todos": [ENTRY]}, "think", "TodoWrite(Adding it)"),
     "WebFetch": ({"url": "https://example.com/a"}, "fetch", "WebFetch(https://example.com/a)"),
     "Write": ({"file_path": "a.py", "content": "a"}, "edit", "Write(a.py)"),
 }

@@ -9,6 +9,7 @@ from inspect import isawaitable
 
 from callgate.core.ledger import Ledger
 from callgate.session.parts import SessionParts
+from callgate.tools.session_state import carried_over
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.errors import in_words
 from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
@@ -144,6 +145,8 @@ class HistoryEdits:
             self._summarizing = None
         if not isinstance(summary, str) or not summary.strip():
             return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
+        left = carried_over(ledger.context)
+        summary = f"{summary}\n\n{left}" if left else summary
         kept = kept_from(ledger.messages, sent.keep)
         running, context = ledger.running, plain_json(dict(ledger.context))
         counted, paused, untold = ledger.counted, ledger.paused, self._staging.untold

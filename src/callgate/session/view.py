@@ -5,6 +5,7 @@ from typing import Any
 
 from callgate.core.ledger import Ledger
 from callgate.core.record import Record
+from callgate.tools.session_state import TodoItem, todos_of
 from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.events import PromptQueued
@@ -50,6 +51,11 @@ class SessionView:
     @property
     def context(self) -> Mapping[str, Any]:
         return self._ledger.context
+
+    @property
+    def todos(self) -> tuple[TodoItem, ...]:
+        """The to-do list that the model keeps with TodoWrite."""
+        return todos_of(self._ledger.context)
 
     @property
     def usage(self) -> Usage:

@@ -26,6 +26,8 @@ BUILTIN: Mapping[str, str] = {
     "EnterPlanMode": "plan.EnterPlanMode",
     "ExitPlanMode": "plan.ExitPlanMode",
     "Read": "read.read",
+    "Sleep": "sleep.sleep",
+    "TodoWrite": "todo_write.todo_write",
     "WebFetch": "web_fetch.web_fetch",
     "Write": "write.write",
 }

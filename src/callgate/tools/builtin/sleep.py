@@ -1,0 +1,45 @@
+"""Sleep: waits by the clock of the host. A message of the person cancels it."""
+
+from asyncio import Event
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.traits import shared
+
+LONGEST = 3_600.0
+
+
+def sleep() -> FunctionTool[..., Any]:
+    """The tool ``Sleep``."""
+
+    async def sleep(seconds: Annotated[float, Field(gt=0, le=LONGEST)], run: Run) -> str:
+        """Wait.
+
+        Args:
+            seconds: how long, at most an hour
+        """
+        over = Event()
+        timer = run.host.clock.call_later(seconds, over.set)
+        try:
+            await over.wait()
+        finally:
+            timer.cancel()
+        return f"Waited {seconds:g} s."
+
+    return tool(
+        sleep,
+        name="Sleep",
+        description=prompt_text("sleep.md"),
+        title="Wait",
+        icon="think",
+        label=lambda a: f"{a.seconds:g} s",
+        effects="none",
+        locks=shared,
+        interrupt="cancel",
+        repeats=True,
+        search_hint="wait, pause, delay",
+    )

@@ -1,0 +1,74 @@
+"""TodoWrite: the agent's to-do list, kept in the context of its session."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from callgate.tools.builtin import prompt_text
+from callgate.tools.session_state import TODOS, TodoItem, TodoStatus, todos_of
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Display, Result
+from callgate.words.messages import Text
+from callgate.words.traits import shared
+
+MOST = 100
+_Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class TodoEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    content: _Line = Field(description="what is to be done")
+    status: TodoStatus
+    activeForm: _Line = Field(description="the same in the present tense")  # noqa: N815 - as models know it
+
+
+def _one_at_a_time(todos: list[TodoEntry]) -> list[TodoEntry]:
+    active = sum(entry.status == "in_progress" for entry in todos)
+    if active > 1:
+        raise ValueError(f"{active} items are in progress; at most one can be")
+    return todos
+
+
+def todo_write() -> FunctionTool[..., Any]:
+    """The tool ``TodoWrite``; ``session.todos`` has the list."""
+
+    async def todo_write(
+        todos: Annotated[list[TodoEntry], Field(max_length=MOST), AfterValidator(_one_at_a_time)],
+    ) -> Result:
+        """Keep.
+
+        Args:
+            todos: the whole list; an empty one clears it
+        """
+        update = {TODOS: [entry.model_dump() for entry in todos]}
+        return Result((Text(_told(todos_of(update))),), (_shown(todos_of(update)),), context_update=update)
+
+    return tool(
+        todo_write,
+        name="TodoWrite",
+        description=prompt_text("todo_write.md"),
+        title="Update the to-do list",
+        icon="think",
+        label=lambda a: next((each.activeForm for each in a.todos if each.status == "in_progress"), None),
+        effects="idempotent",
+        locks=shared,
+        own_state=True,
+        search_hint="to-do list, track progress of tasks",
+    )
+
+
+def _told(items: tuple[TodoItem, ...]) -> str:
+    if not items:
+        return "The to-do list is empty."
+    words = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
+    counted = [f"{number} {word}" for status, word in words.items() if (number := _count(items, status))]
+    return f"The to-do list is kept: {', '.join(counted)}."
+
+
+def _count(items: tuple[TodoItem, ...], status: str) -> int:
+    return sum(item.status == status for item in items)
+
+
+def _shown(items: tuple[TodoItem, ...]) -> Display:
+    return Display("text", "\n".join(item.line for item in items), "To do")
