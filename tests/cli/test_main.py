@@ -12,7 +12,7 @@ import pytest
 import callgate
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "trust", "tools"]
+COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "sandbox", "trust", "tools"]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 

@@ -69,6 +69,8 @@ COMMANDS = {
     "policy revoke": "policy.changing:revoke",
     "policy narrow": "policy.changing:narrow",
     "policy expire": "policy.changing:expire",
+    "sandbox prove": "sandbox:prove",
+    "sandbox run": "sandbox:run",
     "trust list": "trust:list_trusted",
     "trust show": "trust:show",
     "trust add": "trust:add",

@@ -13,6 +13,7 @@ from callgate.cli.changes_arguments import add_changes, add_undo, check_changes,
 from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
+from callgate.cli.sandbox_arguments import add_sandbox
 from callgate.cli.session.arguments import add_audit, add_session
 
 FASTEST = 1000.0
@@ -46,6 +47,7 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     add_changes(commands)
     add_undo(commands)
     add_policy(commands)
+    add_sandbox(commands)
     add_trust(commands)
     _add_tools(commands)
     try:
@@ -107,6 +109,10 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         check_undo(parser, options)
     elif path.startswith("policy "):
         check_policy(path, parser, options)
+    elif path == "sandbox run":
+        options.words = options.words[1:] if options.words[:1] == ["--"] else options.words
+        if not options.words:
+            parser.error("say which command: callgate sandbox run -- COMMAND")
     elif path == "tools validate" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
     elif path == "session verify" and options.all and (options.which or options.head):

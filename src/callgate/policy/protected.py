@@ -108,6 +108,18 @@ _EVERYTHING = ("*", "**", ".*")
 _TOP = re.compile(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
+def names_in_a_row(*, secret: bool) -> tuple[str, ...]:
+    """The names of secrets, or of all other protected places, each a relative path in small letters."""
+    chosen = (entries for why, entries in _NAMES.items() if (why == SECRET) == secret)
+    return tuple(name for entries in chosen for name in entries.split())
+
+
+def secrets_of(home: str) -> tuple[str, ...]:
+    """Places with keys or passwords in the person's folder and on this machine, by their names."""
+    names = (*names_in_a_row(secret=True), *_HOME_SECRETS)
+    return (*(f"{home.rstrip('/')}/{name}" for name in names), *_PATHS[SECRET].split())
+
+
 def danger(place: Place, what: What, *, root: str, home: str) -> str | None:
     """The reason why a person must say yes to this, as a sentence; None when nothing is special about it. ``root`` is
     the workspace, ``home`` the person's folder; both absolute."""

@@ -33,7 +33,7 @@ def add_policy(commands: Group) -> None:
         "policy",
         "who may run what: decide, explain, check, list, add, revoke, narrow, expire",
         "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules are a "
-        "convenience and not a wall; there is no sandbox yet.",
+        "convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
     )
     _add_decide(policy)
     _add_explain(policy)

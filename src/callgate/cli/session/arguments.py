@@ -11,7 +11,7 @@ _WHICH = (
 def add_session(commands: Group) -> None:
     session = commands.group(
         "session",
-        "about sessions: list, show, export, import, verify, gc, remove, lock",
+        "sessions: list, show, export, import, verify, gc, remove, lock",
         f"About the sessions that are kept. {DATA_FOLDER}",
     )
     _add_list(session)

@@ -1,0 +1,10 @@
+"""The sandbox of commands: no network, no writes outside the workspace, secrets out of sight.
+
+profile     the places a command may touch, and the bindings that this means
+bubblewrap  the best way: the program bwrap
+launcher    our own program: namespaces, Landlock, seccomp; run as a script
+seatbelt    macOS, as text
+seccomp     the filter of system calls, from one table
+sandbox     Sandbox.wrap: a command in, the command that runs it inside out
+attacks     the attacks, run as a program; arena and proving try them and say what held
+"""

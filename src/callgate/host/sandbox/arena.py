@@ -1,0 +1,268 @@
+"""The arena of the attacks: folders, listeners and a process to attack, and the marks that successful attacks leave."""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from callgate.host.ports import Command
+from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.profile import Profile
+
+Said = Mapping[str, tuple[str, str]]
+"""For each attack its own word (did, tried, failed, absent) and why."""
+
+ATTACKS = load()
+_PROGRAM = Path(__file__).with_name("attacks") / "__main__.py"
+_BEFORE = "as it was"
+_TIME = 120.0  # seconds for all attacks together; they take about one
+_VICTIM = "import sys; sys.stdin.read()"
+_FIRST = "works"
+"""Where a command inside writes something that must really be there afterwards."""
+
+
+class Arena:
+    """Everything is made in a new folder in ``folder`` and removed on leaving."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stack = ExitStack()
+        self._channels: list[socket.socket] = []
+        self._addresses: dict[str, Any] = {}
+
+    def __enter__(self) -> "Arena":
+        with ExitStack() as stack:
+            self._make(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _make(self, stack: ExitStack) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="arena-", dir=self._folder)))
+        stack.callback(shutil.rmtree, self.base, ignore_errors=True)
+        self.workspace, self.outside = self.base / "workspace", self.base / "outside"
+        self._token = secrets.token_hex(16)
+        for name in ATTACKS:
+            self._furnish(name)
+        for folder in (self.base / "scratch", self.workspace / _FIRST):
+            folder.mkdir()
+        self.leftover = os.open(self.outside, os.O_RDONLY)
+        """A descriptor of the folder outside."""
+        stack.callback(os.close, self.leftover)
+        self._listen(stack)
+        self._start_victim(stack)
+
+    def _furnish(self, name: str) -> None:
+        outside, inside = self.outside / name, self.workspace / name
+        (inside / "free").mkdir(parents=True)
+        outside.mkdir(parents=True)
+        files = {outside / "target": _BEFORE}
+        if "kept" in name:
+            (inside / "kept" / "hooks").mkdir(parents=True)
+            files[inside / "kept" / "config"] = _BEFORE
+        if "secret" in name:
+            (outside / "secrets").mkdir()
+            files |= dict.fromkeys((outside / "secret", outside / "secrets" / "key"), self._token)
+        for file, text in files.items():
+            file.write_text(text)
+            file.chmod(0o600)
+
+    def _listen(self, stack: ExitStack) -> None:
+        abstract, own = f"callgate-{secrets.token_hex(8)}", _own_address()
+        folders = {"outside": self.leftover, "workspace": os.open(self.workspace, os.O_RDONLY)}
+        stack.callback(os.close, folders["workspace"])
+
+        def at(folder: str, name: str) -> str:  # short, as an address of a socket must be
+            return f"/proc/self/fd/{folders[folder]}/{name}"
+
+        stream, datagrams = socket.SOCK_STREAM, socket.SOCK_DGRAM
+        port = self._open(stack, socket.AF_INET, stream, ("127.0.0.1", 0))
+        udp = self._open(stack, socket.AF_INET, datagrams, ("127.0.0.1", 0))
+        home = self._open(stack, socket.AF_INET, stream, (own, 0)) if own else 0
+        self._open(stack, socket.AF_UNIX, stream, at("outside", "socket"))
+        self._open(stack, socket.AF_UNIX, datagrams, at("outside", "datagrams"))
+        self._open(stack, socket.AF_UNIX, stream, at("workspace", "socket"))
+        self._open(stack, socket.AF_UNIX, stream, f"\0{abstract}")
+        self._addresses = {
+            "port": port,
+            "udp": udp,
+            "home": own,
+            "home_port": home,
+            "socket": str(self.outside / "socket"),
+            "datagrams": str(self.outside / "datagrams"),
+            "inner": str(self.workspace / "socket"),
+            "abstract": abstract,
+            "services": [*_services()],
+        }
+
+    def _open(self, stack: ExitStack, family: int, kind: int, address: Any) -> int:
+        channel = stack.enter_context(socket.socket(family, kind))
+        channel.bind(address)
+        if kind == socket.SOCK_STREAM:
+            channel.listen(len(ATTACKS))
+        channel.setblocking(False)
+        self._channels.append(channel)
+        return channel.getsockname()[1] if family == socket.AF_INET else 0
+
+    def _start_victim(self, stack: ExitStack) -> None:
+        """A process of the same user, with a secret in its environment and in an open file."""
+        name = "read_secret_of_victim_descriptor"
+        with open(self.outside / name / "secret") as file:
+            self._victim = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _VICTIM],
+                stdin=subprocess.PIPE,
+                cwd=self.outside,
+                env={"SECRET": self._token},
+                pass_fds=(file.fileno(),),
+            )
+        stack.callback(self._victim.communicate)
+        stack.callback(self._victim.kill)
+
+    # ---- running ----------------------------------------------------------------------------------------------------
+
+    def command(self) -> Command:
+        arena = {
+            "outside": str(self.outside),
+            "workspace": str(self.workspace),
+            "victim": self._victim.pid,
+            "token": self._token,
+            **self._addresses,
+        }
+        script = f'echo works > {_FIRST}/file && exec "$0" "$@"'
+        program = (sys.executable, "-I", "-S", str(_PROGRAM), json.dumps(arena))
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.base), "LANG": "C.UTF-8"}
+        return Command(("/bin/sh", "-c", script, *program), str(self.workspace), env)
+
+    def profile(self) -> Profile:
+        return Profile(
+            root=str(self.workspace),
+            read_only=tuple(str(self.workspace / name / "kept") for name in ATTACKS if "kept" in name),
+            reserved=tuple(str(self.workspace / name / "new") for name in ATTACKS if "new" in name),
+            unreadable=tuple(
+                str(self.outside / name / place)
+                for name in ATTACKS
+                for place in ("secret", "secrets")
+                if "secret" in name
+            ),
+            scratch=str(self.base / "scratch"),
+        )
+
+    def run(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: tuple[int, ...] = ()) -> tuple[Said, str]:
+        """The words of the attacks, and why they could not be run, if so."""
+        ran = subprocess.run(
+            argv,
+            cwd=self.workspace,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIME,
+            pass_fds=pass_fds,
+            check=False,
+        )
+        rows = [line.split("\t") for line in ran.stdout.decode(errors="replace").splitlines()]
+        said = {name: (word, why) for name, word, why in (row for row in rows if len(row) == 3)}
+        if ran.returncode == 0 and said:
+            return said, ""
+        words = ran.stderr.decode(errors="replace").strip().splitlines()
+        return said, words[-1] if words else f"the attacks ended with {ran.returncode}"
+
+    # ---- judging ----------------------------------------------------------------------------------------------------
+
+    def worked(self) -> bool:
+        with suppress(OSError):
+            return (self.workspace / _FIRST / "file").read_text() == "works\n"
+        return False
+
+    def succeeded(self, said: Said) -> frozenset[str]:
+        """Attacks that saw themselves succeed, changed something that they must not, or reached a listener."""
+        heard = self._heard()
+        return frozenset(
+            name for name in ATTACKS if said.get(name, ("", ""))[0] == "did" or name in heard or self._changed(name)
+        )
+
+    def _changed(self, name: str) -> bool:
+        outside, inside = self.outside / name, self.workspace / name
+        kept = inside / "kept"
+        return (
+            [*_listed(outside)] != (["secret", "secrets", "target"] if "secret" in name else ["target"])
+            or not _is_untouched(outside / "target")
+            or ("kept" in name and [*_listed(kept), *_listed(kept / "hooks")] != ["config", "hooks"])
+            or ("kept" in name and not _is_untouched(kept / "config"))
+            or ("new" in name and _is_there(inside / "new"))
+        )
+
+    def _heard(self) -> frozenset[str]:
+        found: set[str] = set()
+        for channel in self._channels:
+            with suppress(OSError):
+                while True:
+                    if channel.type == socket.SOCK_DGRAM:
+                        found.add(channel.recv(200).decode(errors="replace"))
+                    else:
+                        with channel.accept()[0] as caller:
+                            caller.settimeout(1)
+                            found.add(caller.recv(200).decode(errors="replace"))
+        return frozenset(found)
+
+
+def _is_untouched(file: Path) -> bool:
+    with suppress(OSError):
+        return file.read_text() == _BEFORE and stat.S_IMODE(file.stat().st_mode) == 0o600 and file.stat().st_nlink == 1
+    return False
+
+
+def _listed(folder: Path) -> Iterator[str]:
+    with suppress(OSError):
+        yield from sorted(os.listdir(folder))
+
+
+def _is_there(place: Path) -> bool:
+    """An empty folder may be left by a command that was killed."""
+    return place.is_symlink() or place.is_file() or any(_listed(place))
+
+
+def _own_address() -> str:
+    """An address of this machine that is not the loopback's; empty if it has none. Nothing is sent."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        channel.connect(("192.0.2.1", 9))  # an address for documents
+        return channel.getsockname()[0]
+    return ""
+
+
+def _services() -> Iterator[str]:
+    """Sockets of services that run programs for whoever asks."""
+    user = os.getuid()
+    session = os.environ.get("DBUS_SESSION_BUS_ADDRESS", "")
+    yield from filter(
+        _is_socket,
+        (
+            session.removeprefix("unix:path=").partition(",")[0],
+            "/run/dbus/system_bus_socket",
+            f"/run/user/{user}/bus",
+            "/run/systemd/private",
+            f"/run/user/{user}/systemd/private",
+            "/run/docker.sock",
+            f"/run/user/{user}/docker.sock",
+            f"/run/user/{user}/podman/podman.sock",
+            f"/tmp/tmux-{user}/default",
+            "/tmp/.X11-unix/X0",
+        ),
+    )
+
+
+def _is_socket(path: str) -> bool:
+    with suppress(OSError):
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    return False

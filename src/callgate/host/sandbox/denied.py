@@ -1,0 +1,109 @@
+"""Refusals of a sandbox, recognised in what a command wrote and said in words.
+
+A program reports a refused system call as an error of its own, so only the texts of these errors are left. Texts that
+say "read-only file system" or name an unreachable host are the sandbox's own doing. "Permission denied" counts only
+where the profile explains it.
+"""
+
+import re
+from typing import Literal
+
+from callgate.host.sandbox.profile import Profile
+from callgate.words.noun import noun
+
+Wanted = Literal["write", "read", "network", "kernel"]
+
+
+@noun
+class DeniedAccess:
+    """An access that the sandbox refused. ``place`` is a path or a host, empty where the text names none."""
+
+    wanted: Wanted
+    place: str = ""
+
+    def __str__(self) -> str:
+        place = self.place or "something"
+        match self.wanted:
+            case "write":
+                return f"it wanted to write {place}" if self.place else "it wanted to write where it must not"
+            case "read":
+                return f"it wanted to read {place}"
+            case "network":
+                return f"it wanted to reach {self.place or 'the network'}"
+            case "kernel":
+                return "it wanted something of the kernel that the sandbox refuses, such as tracing or a namespace"
+
+
+_BARE = r"(?:[\w.~@+-]*/[^\s:'\"(),]*|[\w-]*\.[\w.-]+)"
+_PATH = rf"""(?:'(?P<quoted>[^'\n]+)'|"(?P<double>[^"\n]+)"|‘(?P<curly>[^’\n]+)’|(?P<bare>{_BARE}))"""
+_READ_ONLY = r"(?:read-only file ?system|EROFS)"
+_REFUSED = r"(?:permission denied|operation not permitted|EACCES|EPERM)"
+_HOST = r"['\"]?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,}|[0-9]+(?:\.[0-9]+){3})"
+
+
+def _both_ways(error: str) -> tuple[re.Pattern[str], ...]:
+    """The path behind the error, as Python and Node write it, or before it, as C programs, Go and shells do."""
+    behind = rf"{error}[^:,\n]{{0,30}}[:,] (?:\w+ )?{_PATH}"
+    before = rf"{_PATH}:? *(?:\w+ )?{error}"
+    return re.compile(behind, re.IGNORECASE), re.compile(before, re.IGNORECASE)
+
+
+_WRITES = (*_both_ways(_READ_ONLY), re.compile(_READ_ONLY, re.IGNORECASE))
+_REFUSALS = _both_ways(_REFUSED)
+_NETWORK = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"could not resolve (?:host(?:name)?|proxy):? {_HOST}",
+        rf"(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH|ECONNREFUSED),? {_HOST}",
+        rf"failed to (?:connect|establish[^\n]{{0,30}}connection) to {_HOST}",
+        rf"unable to (?:access|resolve(?: host address)?|connect to) ['\"]?(?:\w+://)?{_HOST}",
+        rf"(?:lookup|dial tcp:? (?:lookup )?) *{_HOST}",
+        r"temporary failure in name resolution|name or service not known|network is unreachable|getaddrinfo failed"
+        r"|address family not supported by protocol|no address associated with hostname",
+    )
+)
+_KERNEL = re.compile(
+    r"(?:ptrace|unshare|setns|mount|perf_event_open|keyctl|clone)\b[^\n]{0,60}operation not permitted"
+    r"|could not trace|io_uring[^\n]{0,40}(?:not permitted|EPERM)",
+    re.IGNORECASE,
+)
+_LONGEST = 20_000
+
+
+def denied_access(error: str, returncode: int, profile: Profile) -> DeniedAccess | None:
+    """The access that made a command fail, by its standard error; None where nothing points to the sandbox."""
+    if returncode == 0:
+        return None
+    text = error[-_LONGEST:]
+    for pattern in _WRITES:
+        if (found := pattern.search(text)) is not None:
+            return DeniedAccess("write", _named(found))
+    for pattern in _REFUSALS:
+        for found in pattern.finditer(text):
+            wanted = _explained(_named(found), profile)
+            if wanted is not None:
+                return DeniedAccess(wanted, _named(found))
+    for pattern in _NETWORK:
+        if (found := pattern.search(text)) is not None:
+            return DeniedAccess("network", found.groupdict().get("host") or "")
+    return DeniedAccess("kernel") if _KERNEL.search(text) else None
+
+
+def _named(found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    return next((groups[name] for name in ("quoted", "double", "curly", "bare") if groups.get(name)), "")
+
+
+def _explained(path: str, profile: Profile) -> Wanted | None:
+    """The access that the profile refuses at this path. Relative ones are in the workspace, and so are seldom."""
+    if not path.startswith("/"):
+        path = f"{profile.root}/{path}"
+    if any(_beneath(path, place) for place in profile.unreadable):
+        return "read"
+    writable = any(_beneath(path, place) for place in (profile.root, *profile.writable, profile.scratch) if place)
+    kept = any(_beneath(path, place) for place in (*profile.read_only, *profile.reserved))
+    return "write" if kept or not writable else None
+
+
+def _beneath(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,177 @@
+"""The sandbox as policy sees it: the profile that the table of protected places means, and the proofs on record."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from callgate.formats.jsonable import to_json
+from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.proving import Proof, prove, try_outside
+from callgate.host.sandbox.sandbox import (
+    BACKENDS,
+    Sandbox,
+    SandboxRefused,
+    bubblewrap_program,
+    missing,
+    private_folder,
+)
+from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
+from callgate.policy.protected import names_in_a_row, secrets_of
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
+"""Places that a command must not create where they do not exist: programs run what is written there without being
+asked to, when a person opens the folder or only has it as the current one."""
+
+_DEEPEST = 3
+_MOST_LISTED = 2_000
+_NOT_LOOKED_INTO = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+# ---- the profile ----------------------------------------------------------------------------------------------------
+
+
+def profile_for(root: str, home: str, *, scratch: str = "", writable: tuple[str, ...] = ()) -> Profile:
+    """The profile of commands in a workspace, as the file system is now. All paths are absolute. SandboxRefused for a
+    workspace that holds the home folder: there would be little left to protect."""
+    root, home = os.path.realpath(root), os.path.realpath(home)
+    if f"{home}/".startswith(f"{root.rstrip('/')}/"):
+        raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
+    reserved = {f"{root}/{name}" for name in RESERVED}
+    kept = {*_present(root), *_repositories(root)}
+    unreadable = {os.path.realpath(place) for place in (*secrets_of(home), *_secrets_in(root)) if os.path.exists(place)}
+    return Profile(
+        root=root,
+        writable=writable,
+        read_only=tuple(sorted(kept - reserved)),
+        reserved=tuple(sorted(reserved)),
+        unreadable=tuple(sorted(unreadable)),
+        scratch=scratch,
+    )
+
+
+def _present(folder: str) -> Iterator[str]:
+    """The protected places in a folder, in whichever case their names are written."""
+    spelled = {name.lower(): name for name in _listed(folder)}
+    for entry in names_in_a_row(secret=False):
+        first, slash, rest = entry.partition("/")
+        if first in spelled and os.path.lexists(path := f"{folder}/{spelled[first]}{slash}{rest}"):
+            yield path
+
+
+def _secrets_in(root: str) -> list[str]:
+    return [f"{root}/{name}" for name in names_in_a_row(secret=True)]
+
+
+def _repositories(root: str) -> Iterator[str]:
+    """The records of repositories below the workspace: its submodules, and others in it."""
+    todo, looked = [(root, 0)], 0
+    for folder, depth in todo:
+        if looked > _MOST_LISTED:
+            return
+        try:
+            with os.scandir(folder) as listed:
+                entries = list(listed)
+        except OSError:
+            continue
+        looked += len(entries)
+        for entry in entries:
+            if entry.name == ".git":
+                yield entry.path
+            elif depth < _DEEPEST and entry.name not in _NOT_LOOKED_INTO and entry.is_dir(follow_symlinks=False):
+                todo.append((entry.path, depth + 1))
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+# ---- the proof ------------------------------------------------------------------------------------------------------
+
+
+@noun
+class KeptProofs:
+    """The proofs as they are kept. ``key`` stands for all that they depend on."""
+
+    version: int
+    key: str
+    proofs: tuple[Proof, ...]
+
+
+class Proofs:
+    """The proofs of this machine, kept in the person's own data folder. They count for this boot of this kernel, this
+    user, this bubblewrap, this Python and this code of the sandbox."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = private_folder(data)
+        self._file = self._folder / "proof.json"
+
+    def kept(self) -> tuple[Proof, ...] | None:
+        """The proofs that still count; None if there are none, or they cannot be read."""
+        try:
+            found = read_noun(self._file, KeptProofs)
+        except Damaged:
+            return None
+        return found.proofs if found is not None and found.key == _key() else None
+
+    def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
+        """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
+        Blocks for seconds. UsageError when the outcome cannot be written."""
+        found: list[Proof] = []
+        control = None
+        for backend in BACKENDS:
+            why = missing(backend)
+            if why is None and backend == "seatbelt":
+                why = "the sandbox of macOS is written and has not been tried on a Mac"
+            if why is not None:
+                found.append(Proof(backend, fault=why))
+                continue
+            try:
+                control = control or try_outside(self._folder)
+            except OSError as error:
+                found.append(Proof(backend, fault=f"the attacks could not be run: {error}"))
+                continue
+            found.append(prove(Sandbox(backend, self._folder), self._folder, control=control))
+            if found[-1].holds and not every:
+                break
+        write_record(self._file, to_json(KeptProofs(VERSION, _key(), tuple(found))))
+        return tuple(found)
+
+    def sandbox(self) -> Sandbox | None:
+        """The best sandbox that is proven to hold; None if none is."""
+        best = next((proof for proof in self.kept() or () if proof.holds), None)
+        return None if best is None or missing(best.backend) is not None else Sandbox(best.backend, self._folder)
+
+    def why_none(self) -> str:
+        """The reason why no sandbox is in force, and what to do."""
+        proofs = self.kept()
+        if proofs is None:
+            return "no sandbox has been proven since this machine started: run callgate sandbox prove"
+        return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
+
+
+def _key() -> str:
+    """Everything that a proof depends on, as one digest."""
+    if not hasattr(os, "getuid"):
+        raise UsageError("sandboxes are made on Linux and macOS, not on this system")
+    program = bubblewrap_program()
+    status = os.stat(program) if program else None
+    parts = [
+        _BOOT.read_text() if _BOOT.exists() else "",
+        " ".join(os.uname()),
+        f"{os.getuid()} {os.getgid()}",
+        "" if status is None else f"{program} {status.st_size} {status.st_mtime_ns} {status.st_mode}",
+        sys.executable,
+    ]
+    sources = sorted(Path(prove.__code__.co_filename).parent.rglob("*.py"))
+    whole = hashlib.sha256("\n".join(parts).encode())
+    for source in sources:
+        whole.update(source.read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,65 @@
+"""``callgate sandbox prove`` and ``run``."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callgate.host.sandbox.attacks import load
+from tests.cli.policy_kit import Person
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Person:
+    return Person(tmp_path, monkeypatch, capsys)
+
+
+def test_run_needs_a_command(person: Person) -> None:
+    ran = person.run("sandbox", "run", "--")
+    assert ran.code == 2
+    assert "say which command: callgate sandbox run -- COMMAND" in ran.err
+
+
+def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALLGATE_DATA_DIR", str(person.work / "data"))
+    ran = person.run("sandbox", "run", "--", "true")
+    assert ran.code == 1
+    assert "lies in the workspace, where a command could write the proof itself" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+def test_prove_says_what_held_and_run_runs_inside(person: Person) -> None:
+    ran = person.run("sandbox", "prove", "--json")
+    said = json.loads(ran.out)
+    assert (ran.code == 0) == (said["in_force"] is not None)
+    if said["in_force"] is None:
+        assert all(proof["why_not"] for proof in said["proofs"])
+        refused = person.run("sandbox", "run", "--", "true")
+        assert (refused.code, "so nothing was run" in refused.err) == (1, True)
+        return
+    best = next(proof for proof in said["proofs"] if proof["holds"])
+    assert {row["attack"] for row in best["attacks"]} == load().keys()
+    assert "In force: " in person.run("sandbox", "prove").out
+    # In a process of its own: the command writes to the real standard output.
+    script = "echo $API_TOKEN- ; echo x > inside && echo x > ../outside"
+    inside = subprocess.run(
+        [sys.executable, "-m", "callgate", "sandbox", "run", "--", "sh", "-c", script],
+        cwd=person.work,
+        capture_output=True,
+        text=True,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(person.home),
+            "CALLGATE_DATA_DIR": str(person.data),
+            "API_TOKEN": "x",
+        },
+        check=False,
+    )
+    assert inside.stdout == "-\n"
+    assert (person.work / "inside").exists()
+    assert not (person.work.parent / "outside").exists()

@@ -1,0 +1,132 @@
+"""Nothing gets out of a sandbox. Every attack is first shown to succeed without one, see callgate.host.sandbox."""
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.proving import INDISPENSABLE, AttackOutcome, Proof, prove, try_outside
+from callgate.host.sandbox.sandbox import Backend
+from tests.host.sandbox.kit import LINUX, NOBODY, proof_as_nobody, sandbox_of, visible_folder
+
+# Attacks that need something a machine may lack: a system manager, services, disks, rights of the first user.
+MAY_BE_ABSENT = frozenset(
+    (
+        "run_by_systemd",
+        "reach_services",
+        "read_disk",
+        "make_disk",
+        "write_over_root_of_first_process",
+        "join_namespace",
+        "mount_something",
+        "change_root",
+        "open_by_handle",
+        "load_bpf",
+        "write_kernel_setting",
+        "make_control_group",
+        "open_packets",
+        "new_user_namespace",
+        "new_mount_namespace",
+        "new_namespace_by_clone",
+        "new_namespace_by_clone3",
+        "use_io_uring",
+        "use_userfaultfd",
+        "watch_performance",
+        "keep_key",
+        "type_into_terminal",
+        "connect_tcp_by_address",
+        "take_descriptor_of_victim",
+        "trace_victim",
+        "read_memory_of_victim",
+        "read_victim_memory_by_call",
+    )
+)
+
+
+def report(backend: str, user: str, rows: Iterable[tuple[str, str, str]], note: Any) -> None:
+    """Every attack held, or is named with the reason why it could not be tried; anything else fails."""
+    found = {name: (outcome, why) for name, outcome, why in rows}
+    assert found.keys() == load().keys()
+    for name, (outcome, why) in sorted(found.items()):
+        if outcome == "untried":
+            note("report", f"{backend} as {user}: {name} untried: {why}")
+    escaped = {name: why for name, (outcome, why) in found.items() if outcome == "escaped"}
+    assert not escaped, f"{backend} as {user} let through {escaped}"
+    untried = {name for name, (outcome, _) in found.items() if outcome == "untried"}
+    assert untried <= MAY_BE_ABSENT, f"these succeed on any machine without a sandbox: {untried - MAY_BE_ABSENT}"
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_no_attack_gets_out(backend: Backend, record_property: Any) -> None:
+    with visible_folder() as folder:
+        proof = prove(sandbox_of(backend, folder), folder)
+    assert not proof.fault
+    assert proof.holds
+    rows = [(each.name, each.outcome, each.why) for each in proof.outcomes]
+    report(backend, "this user", rows, record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_no_attack_of_an_unprivileged_user_gets_out(backend: Backend, record_property: Any) -> None:
+    with visible_folder(NOBODY) as folder:
+        proof: Mapping[str, Any] = proof_as_nobody(backend, folder)
+    assert not proof["fault"]
+    assert proof["holds"]
+    report(backend, "nobody", [(name, outcome, why) for name, outcome, why in proof["rows"]], record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", LINUX)
+def test_the_message_bus_cannot_be_reached(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("dbus-daemon") is None:
+        pytest.skip("there is no dbus-daemon on this machine")
+    with visible_folder() as folder:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={folder}/bus")
+        words = [
+            "dbus-daemon",
+            "--session",
+            "--nofork",
+            "--nopidfile",
+            "--print-address",
+            f"--address=unix:path={folder}/bus",
+        ]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as bus:
+            assert bus.stdout is not None
+            assert bus.stdout.readline().startswith(b"unix:path=")
+            proof = prove(sandbox_of(backend, folder), folder)
+            bus.kill()
+    assert [each.outcome for each in proof.outcomes if each.name == "reach_services"] == ["held"]
+
+
+@pytest.mark.slow
+def test_every_attack_that_must_be_held_succeeds_without_a_sandbox() -> None:
+    with visible_folder() as folder:
+        outside = try_outside(folder)
+    assert outside.said.keys() == load().keys()
+    assert load().keys() - outside.succeeded <= MAY_BE_ABSENT
+    assert not MAY_BE_ABSENT & {*INDISPENSABLE}
+
+
+def outcomes(**other: str) -> tuple[AttackOutcome, ...]:
+    found = {**dict.fromkeys(INDISPENSABLE, "held"), **other}
+    return tuple(AttackOutcome(name, outcome) for name, outcome in found.items())  # pyright: ignore[reportArgumentType]
+
+
+def test_a_proof_holds_if_nothing_escaped_and_what_counts_was_tried() -> None:
+    assert Proof("bubblewrap", outcomes()).holds
+    assert Proof("bubblewrap", outcomes(read_disk="untried")).holds
+    escaped = Proof("bubblewrap", outcomes(read_disk="escaped"))
+    assert not escaped.holds
+    assert escaped.why_not == "1 attacks got out: read_disk"
+    untried = Proof("bubblewrap", outcomes(write_outside="untried"))
+    assert not untried.holds
+    assert untried.why_not == "not tried: write_outside"
+    assert not Proof("bubblewrap").holds
+    assert not Proof("bubblewrap", outcomes(), fault="it could not be tried").holds

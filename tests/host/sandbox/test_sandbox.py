@@ -1,0 +1,141 @@
+"""Commands inside: they work in the workspace and nowhere else, and leave nothing behind that they should not."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from callgate.host.ports import Command
+from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
+from tests.host.sandbox.kit import LINUX, best, in_shell, inside, sandbox_of, visible_folder, workspace_in
+
+REFUSED = {
+    "echo x > ../outside": "outside",
+    "echo x > .git/hooks/post-commit": ".git/hooks",
+    "mv .git old && mkdir .git": ".git",
+    "mv .github old": ".github",
+    "mkdir -p .vscode && echo x > .vscode/tasks.json": ".vscode",
+    "echo x > .mcp.json": ".mcp.json",
+    "cat ../secret": "secret",
+    "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 22), 1)'": "connection",
+}
+
+
+def check(sandbox: Sandbox, folder: Path) -> None:
+    profile = workspace_in(folder)
+    worked = in_shell(sandbox, profile, "echo made > src/file && cat src/file && ls .git && echo $TMPDIR")
+    assert worked.returncode == 0, worked.stderr
+    assert worked.stdout.split()[:3] == ["made", "config", "hooks"]
+    assert (Path(profile.root) / "src/file").read_text() == "made\n"
+    for script, what in REFUSED.items():
+        ran = in_shell(sandbox, profile, script)
+        assert ran.returncode != 0, f"{what}: {ran.stdout}"
+        assert "hunter2" not in ran.stdout
+    assert sorted(os.listdir(profile.root)) == [".git", ".github", "src"]
+    assert sorted(os.listdir(folder)) == sorted({"secret", "workspace"} | {*os.listdir(folder)} - {"outside"})
+    assert not (folder / "outside").exists()
+    assert os.listdir(Path(profile.root) / ".git/hooks") == []
+
+
+@pytest.mark.spec("BLT-2")
+def test_a_command_works_in_the_workspace_and_nowhere_else() -> None:
+    """The best sandbox of this machine; the slow tests try every one."""
+    with visible_folder() as folder:
+        check(sandbox_of(best(), folder / "own"), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", LINUX)
+def test_every_sandbox_lets_commands_work_in_the_workspace_alone(backend: Backend) -> None:
+    with visible_folder() as folder:
+        check(sandbox_of(backend, folder / "own"), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", LINUX)
+def test_the_exit_status_is_that_of_the_command(backend: Backend) -> None:
+    with visible_folder() as folder:
+        sandbox, profile = sandbox_of(backend, folder / "own"), workspace_in(folder)
+        assert in_shell(sandbox, profile, "exit 7").returncode == 7
+        killed = in_shell(sandbox, profile, "kill -KILL $$").returncode
+        assert killed in (137, -9)
+        assert inside(sandbox, profile, ("no-such-program",)).returncode in (1, 127)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [each for each in LINUX if each != "landlock"])
+def test_held_places_stay_held_while_another_command_needs_them(backend: Backend) -> None:
+    with visible_folder() as folder:
+        sandbox, profile = sandbox_of(backend, folder / "own"), workspace_in(folder)
+        place = Path(profile.root) / ".vscode"
+        long = sandbox.wrap(
+            Command(
+                ("/bin/sh", "-c", "echo up; read line; echo x > .vscode/tasks.json"),
+                profile.root,
+                {"PATH": "/usr/bin:/bin"},
+            ),
+            profile,
+        )
+        with subprocess.Popen(
+            long.argv,
+            cwd=profile.root,
+            env=dict(long.env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as running:
+            assert running.stdin is not None
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"up\n"
+            assert in_shell(sandbox, profile, "true").returncode == 0
+            assert place.is_dir(), "the short command removed what the long one stands on"
+            out, err = running.communicate(b"\n", timeout=60)
+        assert running.returncode != 0, (out, err)
+        assert not place.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", LINUX)
+def test_an_end_from_outside_ends_everything_inside(backend: Backend) -> None:
+    with visible_folder() as folder:
+        sandbox, profile = sandbox_of(backend, folder / "own"), workspace_in(folder)
+        script = "(trap '' TERM HUP; while :; do sleep 0.05; echo x >> src/beat; done) & echo up; wait"
+        command = sandbox.wrap(Command(("/bin/sh", "-c", script), profile.root, {"PATH": "/usr/bin:/bin"}), profile)
+        with subprocess.Popen(
+            command.argv, cwd=profile.root, stdout=subprocess.PIPE, start_new_session=True
+        ) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"up\n"
+            os.killpg(running.pid, 9)
+            # The end of the output says that the last process that had it open is gone.
+            running.stdout.read()
+        assert running.returncode == -9
+
+
+def test_a_program_in_the_workspace_is_never_taken_for_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    why = missing("bubblewrap")
+    assert why is None or "bwrap is not installed: install the package bubblewrap" in why
+    if why is None:
+        sandbox = Sandbox("bubblewrap", tmp_path / "own")
+        assert str(tmp_path / "bwrap") not in " ".join(
+            sandbox.wrap(Command(("true",), "/", {}), Profile(root=str(tmp_path))).argv
+        )
+
+
+def test_a_place_that_cannot_be_protected_is_refused_in_words(tmp_path: Path) -> None:
+    sandbox = Sandbox(best(), tmp_path / "own")
+    root = Path(os.path.realpath(tmp_path)) / "workspace"
+    (root / "elsewhere").mkdir(parents=True)
+    (root / ".vscode").symlink_to("elsewhere")
+    with pytest.raises(SandboxRefused, match=r"\.vscode is a link, and a link can be replaced"):
+        sandbox.wrap(Command(("true",), str(root), {}), Profile(root=str(root), reserved=(f"{root}/.vscode",)))
+    with pytest.raises(SandboxRefused, match="cannot be writable as a whole"):
+        sandbox.wrap(Command(("true",), "/", {}), Profile(root="/"))
