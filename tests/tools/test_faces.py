@@ -29,6 +29,8 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "Edit": ({"file_path": "a.py", "old_string": "a", "new_string": "b"}, "edit", "Edit(a.py)"),
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
+    "Glob": ({"pattern": "*.py", "path": "src"}, "search", "Glob(*.py)"),
+    "Grep": ({"pattern": "def main", "path": "src"}, "search", "Grep(def main)"),
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
     "Sleep": ({"seconds": 2.5}, "think", "Sleep(2.5 s)"),
     "TodoWrite": ({"todos": [ENTRY]}, "think", "TodoWrite(Adding it)"),

@@ -25,6 +25,8 @@ BUILTIN: Mapping[str, str] = {
     "Edit": "edit.edit",
     "EnterPlanMode": "plan.EnterPlanMode",
     "ExitPlanMode": "plan.ExitPlanMode",
+    "Glob": "glob.glob",
+    "Grep": "grep.grep",
     "Read": "read.read",
     "Sleep": "sleep.sleep",
     "TodoWrite": "todo_write.todo_write",

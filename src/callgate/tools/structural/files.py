@@ -184,7 +184,7 @@ class _Walker:
                 return ()
             lead = f"{name}/{lead}"
             found = [*_ignore_files(above, lead=lead), *found]
-        exclude = _read(os.path.join(above, ".git", "info", "exclude"))
+        exclude = read_ignore(os.path.join(above, ".git", "info", "exclude"))
         return (parse_ignore(exclude, lead=lead), *found)
 
     def _with(self, ignored: IgnoreFiles, folder: str) -> IgnoreFiles:
@@ -193,11 +193,11 @@ class _Walker:
 
 def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[IgnoreFile]:
     for name in _IGNORE:
-        if text := _read(os.path.join(path, name)):
+        if text := read_ignore(os.path.join(path, name)):
             yield parse_ignore(text, folder, lead)
 
 
-def _read(path: str) -> str:
+def read_ignore(path: str) -> str:
     """Nothing of what is no regular file: a link may lead anywhere, and git does not follow it either."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

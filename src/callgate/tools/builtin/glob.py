@@ -1,0 +1,69 @@
+"""Glob: files by their names."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from callgate.core.ports import Run
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.searching import rest_note, searched_place
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.messages import Text
+
+MOST = 200
+
+
+def glob() -> FunctionTool[..., Any]:
+    """The tool ``Glob``."""
+
+    async def glob(
+        pattern: str,
+        run: Run,
+        path: str = ".",
+        head_limit: Annotated[int, Field(ge=1, le=5_000)] = MOST,
+        offset: Annotated[int, Field(ge=0)] = 0,
+    ) -> Result:
+        """Find files.
+
+        Args:
+            pattern: such as *.py or src/**/*.ts
+            path: the folder to look in, and the one that the pattern starts at; the workspace if left out
+            head_limit: how many paths to show
+            offset: how many to pass over first
+        """
+        from callgate.tools.ripgrep.globs import name_filter, split_base
+        from callgate.tools.ripgrep.request import SearchRequest
+        from callgate.tools.ripgrep.running import search
+
+        start, rest = split_base(pattern, path)
+        place = await searched_place(run.host, start)
+        names = name_filter([rest])
+        request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
+        skip = len(place.path) + 1 if place.path else 0
+        found = await search(run.host, place.folder, request, lambda each: names.fits(each[skip:]))
+        fitting = [f"{place.lead}{each.path}" for each in found.files]
+        shown = fitting[offset : offset + head_limit]
+        note = rest_note(offset, len(shown), len(fitting), "Files")
+        text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
+        return Result((Text(text),), details={"files": len(fitting), "engine": found.engine})
+
+    return tool(
+        glob,
+        name="Glob",
+        description=prompt_text("glob.md"),
+        title="Find files",
+        icon="search",
+        label="pattern",
+        effects="none",
+        reads=lambda a: _start(a.pattern, a.path),
+        timeout=60,
+        always_loaded=True,
+        search_hint="find files by name pattern, list files",
+    )
+
+
+def _start(pattern: str, path: str) -> str:
+    from callgate.tools.ripgrep.globs import split_base  # loaded with the first call
+
+    return split_base(pattern, path)[0]

@@ -1,0 +1,61 @@
+"""The common parts of Glob and Grep: the folder that is searched, and the end of a cut list."""
+
+import os
+from posixpath import dirname
+
+from callgate.core.ports import Host
+from callgate.host.ports import FileStatus, files_of
+from callgate.host.threads import in_thread, threads_of
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+
+@noun
+class SearchedPlace:
+    """The program runs in ``folder`` and searches ``path`` there, which is empty for all of it. ``lead`` goes before
+    the paths that it gives: nothing inside the workspace."""
+
+    folder: str
+    path: str
+    lead: str = ""
+    is_file: bool = False
+    in_repository: bool = True
+
+
+async def searched_place(host: Host, path: str) -> SearchedPlace:
+    """ToolFailure if the path is not there or leads out of the workspace over a link."""
+
+    def look() -> tuple[FileStatus, bool]:
+        status = files_of(host).status(path)
+        return status, _in_repository(status.path)
+
+    status, inside = await in_thread(look, threads=threads_of(host))
+    if status.kind not in ("file", "folder"):
+        raise ToolFailure(f"{path} does not exist." if status.kind == "missing" else f"{path} cannot be searched.")
+    is_file = status.kind == "file"
+    root = host.place(".").resolved
+    if status.path == root:
+        return SearchedPlace(root, "", in_repository=inside)
+    below = root.rstrip("/") + "/"
+    if status.path.startswith(below):
+        return SearchedPlace(root, status.path[len(below) :], is_file=is_file, in_repository=inside)
+    folder = dirname(status.path) if is_file else status.path
+    inner = status.path[len(folder) :].lstrip("/") if is_file else ""
+    return SearchedPlace(folder, inner, folder.rstrip("/") + "/", is_file, inside)
+
+
+def _in_repository(path: str) -> bool:
+    while not os.path.lexists(f"{path.rstrip('/')}/.git"):
+        if path == dirname(path):
+            return False
+        path = dirname(path)
+    return True
+
+
+def rest_note(first: int, shown: int, total: int, what: str) -> str:
+    """The line at the end of a list that was cut; empty for a whole one."""
+    last = first + shown
+    if not first and last >= total:
+        return ""
+    told = f"[{what} {first + 1:,}-{last:,} of {total:,}"
+    return f"{told}: {total - last:,} more with offset={last}.]" if last < total else f"{told}.]"

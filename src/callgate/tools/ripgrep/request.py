@@ -1,0 +1,56 @@
+"""A search as data: the arguments of ripgrep, or JSON for our own program."""
+
+import json
+from dataclasses import asdict
+from typing import Literal
+
+from callgate.tools.ripgrep.engine import SearchEngine
+from callgate.words.noun import noun
+
+_TYPE = "callgate"
+_ALWAYS = ("--no-config", "--no-ignore-global", "--no-messages", "--color=never", "--null")
+
+
+@noun
+class SearchRequest:
+    """``path`` is relative to the folder in which the program runs. ``find``: the lines that match, the number of them
+    in each file, or just the names of all files. ``names`` are globs for the last part of a path."""
+
+    path: str
+    find: Literal["lines", "counts", "files"]
+    pattern: str = ""
+    names: tuple[str, ...] = ()
+    before: int = 0
+    after: int = 0
+    ignore_case: bool = False
+    multiline: bool = False
+    in_repository: bool = True
+    """Without a repository around it ``.gitignore`` is obeyed all the same, which ripgrep must be told."""
+    ordered: bool = False
+    """Slower: the files come in the order of their paths, so that the first part of the output is always the same."""
+
+
+def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
+    if engine.mode == "builtin":
+        return (*engine.argv, json.dumps(asdict(request)))
+    flags = [*_ALWAYS]
+    for name in request.names:
+        flags += ["--type-add", f"{_TYPE}:{name}"]
+    if request.names:
+        flags += ["--type", _TYPE]
+    if not request.in_repository:
+        flags.append("--no-require-git")
+    if request.ordered:
+        flags += ["--sort", "path"]
+    path = f"./{request.path}" if request.path else "."
+    if request.find == "files":
+        return (*engine.argv, *flags, "--files", "--", path)
+    flags += ["--no-heading", "--with-filename", "--no-mmap"]
+    flags += ["--ignore-case"] if request.ignore_case else ["--case-sensitive"]
+    if request.multiline:
+        flags += ["--multiline", "--multiline-dotall"]
+    if request.find == "counts":
+        flags.append("--count")
+    else:
+        flags += ["--line-number", "--before-context", str(request.before), "--after-context", str(request.after)]
+    return (*engine.argv, *flags, "--regexp", request.pattern, "--", path)
