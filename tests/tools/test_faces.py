@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "Glob": ({"pattern": "*.py", "path": "src"}, "search", "Glob(*.py)"),
     "Grep": ({"pattern": "def main", "path": "src"}, "search", "Grep(def main)"),
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
+    "Skill": ({"skill": "release", "args": "1.0"}, "read", "Skill(release)"),
     "Sleep": ({"seconds": 2.5}, "think", "Sleep(2.5 s)"),
     "TodoWrite": ({"todos": [ENTRY]}, "think", "TodoWrite(Adding it)"),
     "WebFetch": ({"url": "https://example.com/a"}, "fetch", "WebFetch(https://example.com/a)"),

@@ -28,6 +28,7 @@ BUILTIN: Mapping[str, str] = {
     "Glob": "glob.glob",
     "Grep": "grep.grep",
     "Read": "read.read",
+    "Skill": "skill.skill",
     "Sleep": "sleep.sleep",
     "TodoWrite": "todo_write.todo_write",
     "WebFetch": "web_fetch.web_fetch",

@@ -1,0 +1,65 @@
+"""Skill: loads the instructions of a SKILL.md by the name of the skill. Finding and reading is ``tools/skills``."""
+
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
+
+from callgate.tools.builtin import prompt_text
+from callgate.tools.skills import LARGEST, FoundSkills, SkillFolder, body_of, find_skills, listing, skill_folders
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.calls import Result
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Text
+from callgate.words.traits import shared
+
+
+def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any]:
+    """The tool ``Skill``, with the skills that are in the folders now. Blocks.
+
+    folders  from ``skill_folders``; without them those of the current folder and of the home
+    """
+    found = find_skills(skill_folders(os.getcwd(), home=Path.home()) if folders is None else folders)
+
+    def skill(
+        skill: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)],
+        args: Annotated[str, StringConstraints(max_length=10_000)] = "",
+    ) -> Result:
+        """Load.
+
+        Args:
+            skill: the name of the skill
+            args: what the skill is to work on
+        """
+        meant = found.by_name.get(skill)
+        if meant is None:
+            raise ToolFailure(_unknown(skill, found))
+        text = body_of(meant, args)
+        return Result((Text(f"Skill {meant.name}, folder {meant.path.parent}\n\n{text}"),))
+
+    listed = listing(found.by_name.values())
+    return tool(
+        skill,
+        name="Skill",
+        description=f"{prompt_text('skill.md')}\n\n{listed or 'There are no skills here.'}",
+        title="Use a skill",
+        icon="read",
+        label="skill",
+        effects="none",
+        locks=shared,
+        max_result_chars=LARGEST + 20_000,
+        search_hint="instructions, playbook, how this project does it",
+    )
+
+
+def _unknown(name: str, found: FoundSkills) -> str:
+    names = sorted(each.name for each in found.by_name.values() if not each.hidden)
+    close = get_close_matches(name, names, n=3, cutoff=0.5)
+    broken = [problem for problem in found.problems if f"{os.sep}{name}{os.sep}" in problem]
+    if broken:
+        return f"The skill {name} cannot be used: {broken[0]}"
+    hint = f"Did you mean {', '.join(close)}?" if close else "The description of this tool lists those there are."
+    return f"There is no skill {name!r:.80}. {hint}" if names else f"There is no skill {name!r:.80}, and no other one."

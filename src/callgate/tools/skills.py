@@ -1,0 +1,206 @@
+"""Skills: instructions for a kind of task, each in a folder with a SKILL.md.
+
+    .callgate/skills/release/SKILL.md
+
+The front matter has ``name`` (that of the folder) and ``description``; the rest is for the model when the skill is
+used. Names and descriptions are read once, bodies on use, so a skill that changes is used in its new form.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from stat import S_ISREG
+
+from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+FILE = "SKILL.md"
+LARGEST = 100_000
+MOST_SKILLS = 500
+LONGEST_DESCRIPTION = 1_024
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LONGEST_NAME = 64
+_PLACES = (".callgate/skills", ".agents/skills", ".claude/skills")
+_FILLED = re.compile(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_LISTED_CHARS = 12_000
+_SHORT = 300
+
+AnyPath = str | PathLike[str]
+
+
+@noun
+class SkillFolder:
+    """A folder of skills. ``within``: nothing outside of this folder is read, wherever links lead."""
+
+    path: Path
+    within: Path | None = None
+
+
+@noun
+class FoundSkill:
+    name: str
+    description: str
+    path: Path
+    folder: SkillFolder
+    hidden: bool = False
+    """The model is not told of it, and cannot use it."""
+
+
+@noun
+class FoundSkills:
+    """``problems`` name what is no skill, by file and line."""
+
+    by_name: Mapping[str, FoundSkill]
+    problems: tuple[str, ...] = ()
+
+
+def skill_folders(
+    root: AnyPath, *, home: AnyPath | None = None, own: AnyPath | None = None, project: bool = True
+) -> tuple[SkillFolder, ...]:
+    """The folders in which skills are looked for; of two skills with one name the first counts.
+
+    root     the workspace; ``project=False`` leaves its skills out, as for a repository that is not trusted
+    own      the folder of the person's own settings, ``config.folder``; its ``skills`` come before those in the home
+    home     the person's home, with the skills they have for other programs
+    """
+    base = Path(fspath(root))
+    found = [SkillFolder(base / place, base) for place in _PLACES] if project else []
+    if own is not None:
+        found.append(SkillFolder(Path(fspath(own)) / "skills"))
+    if home is not None:
+        found += [SkillFolder(Path(fspath(home)) / place) for place in _PLACES]
+    return tuple(found)
+
+
+def find_skills(folders: Iterable[SkillFolder]) -> FoundSkills:
+    """Looks into every folder. Blocks."""
+    found: dict[str, FoundSkill] = {}
+    problems: list[str] = []
+    for folder in folders:
+        for path in _files(folder, problems):
+            try:
+                skill = _described(path, folder)
+            except (ToolFailure, FrontMatterFault) as fault:
+                problems.append(f"{path}: {fault}")
+            else:
+                found.setdefault(skill.name, skill)
+    return FoundSkills(found, tuple(problems))
+
+
+def _files(folder: SkillFolder, problems: list[str]) -> Iterator[Path]:
+    try:
+        names = sorted(os.listdir(folder.path))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        problems.append(f"{folder.path}: this folder of skills cannot be read: {error.strerror or error}")
+        return
+    if len(names) > MOST_SKILLS:
+        problems.append(f"{folder.path}: only the first {MOST_SKILLS} of {len(names)} entries are looked at")
+    for name in names[:MOST_SKILLS]:
+        path = folder.path / name / FILE
+        if not name.startswith(".") and os.path.lexists(path):
+            yield path
+
+
+def _described(path: Path, folder: SkillFolder) -> FoundSkill:
+    values = _read(path, folder).values
+    name, described = values.get("name", path.parent.name), values.get("description", "")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise ToolFailure(
+            f"name must be small letters, digits and single hyphens, at most {_LONGEST_NAME}: {name!r:.80}"
+        )
+    if name != path.parent.name:
+        raise ToolFailure(f"name is {name!r} and its folder {path.parent.name!r}: give them one name")
+    if not isinstance(described, str) or not described.strip() or len(described) > LONGEST_DESCRIPTION:
+        raise ToolFailure(f"description must be a text of 1 to {LONGEST_DESCRIPTION:,} characters")
+    hidden = values.get("disable-model-invocation", False)
+    if not isinstance(hidden, bool):
+        raise ToolFailure("disable-model-invocation must be true or false")
+    return FoundSkill(name, " ".join(described.split()), path, folder, hidden)
+
+
+def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
+    """ToolFailure in words; FrontMatterFault with its line."""
+    try:
+        real = os.path.realpath(path, strict=True)
+        if folder.within is not None and not _is_below(real, os.path.realpath(folder.within)):
+            raise ToolFailure(f"it leads out of {folder.within}, so it is not read")
+        descriptor = os.open(real, _OPEN | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                raise ToolFailure("it is not a regular file")
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read(LARGEST + 1)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise ToolFailure(f"it cannot be read: {error.strerror or error}") from error
+    if len(data) > LARGEST:
+        raise ToolFailure(f"it has more than {LARGEST:,} bytes: move parts into files beside it")
+    try:
+        return read_markdown(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"it is not UTF-8 (byte {error.start})") from error
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def body_of(skill: FoundSkill, arguments: str = "") -> str:
+    """The text of a skill as it is now, with the arguments filled in. Blocks; ToolFailure if it is a skill no more."""
+    try:
+        now = _described(skill.path, skill.folder)
+        body = _read(skill.path, skill.folder).body
+    except (ToolFailure, FrontMatterFault) as fault:
+        raise ToolFailure(f"The skill {skill.name} cannot be used: {skill.path}: {fault}") from fault
+    if now.hidden:
+        raise ToolFailure(f"The skill {skill.name} is for people to use, not for the model.")
+    return filled_in(body, arguments)
+
+
+def filled_in(body: str, arguments: str) -> str:
+    """``$ARGUMENTS`` is all of them, ``$1`` to ``$9`` single ones. A body without these gets them at its end. What is
+    filled in is not looked at again."""
+    if not _FILLED.search(body):
+        return f"{body}\n\nArguments: {arguments}" if arguments.strip() else body
+    single = _words(arguments)
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "ARGUMENTS":
+            return arguments
+        at = int(match[1]) - 1
+        return single[at] if at < len(single) else ""
+
+    return _FILLED.sub(value, body)
+
+
+def _words(text: str) -> Sequence[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # an open quote
+        return text.split()
+
+
+def listing(skills: Iterable[FoundSkill]) -> str:
+    """Names and descriptions for the model, within a budget: then names alone, then a number."""
+    shown = sorted((each for each in skills if not each.hidden), key=lambda each: each.name)
+    lines: list[str] = []
+    room = _LISTED_CHARS
+    for at, each in enumerate(shown):
+        text = each.description if len(each.description) <= _SHORT else f"{each.description[: _SHORT - 1]}…"
+        line = f"- {each.name}: {text}"
+        if len(line) > room:
+            line = f"- {each.name}"
+        if len(line) > room:
+            lines.append(f"and {len(shown) - at} more")
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    return "\n".join(lines)
