@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from callgate.words.traits import writes
+from tests.properties.stage import Edit, Plan
 from tests.properties.test_invariants import Play, Schedule, check_everything, play, schedules
 from tests.properties.test_previews import check_changes, editing
 
@@ -28,6 +30,14 @@ def check_mirror(played: Play) -> None:
 
 @pytest.mark.spec("EXE-8", "EXE-13", "EXE-21")
 @given(slow("look", "look", "take"))
+@example(
+    Schedule(
+        [Plan(effects="mutating", locks=writes("a"), lasts=0.0, progress=n == 1, edit=Edit()) for n in range(2)],
+        cap=1,
+        close_after=0.0,
+        delays=(None, 0.5),
+    )
+).via("progress left while listeners waited for the end of the call before it")
 def test_nothing_goes_ahead_of_the_record(schedule: Schedule) -> None:
     played = play(schedule)
     check_everything(played)
