@@ -51,6 +51,7 @@ EDITOR = texts(
 )
 AGENT = texts(
     """
+    .agents/skills/x/SKILL.md
     .callgate/settings.toml .claude/settings.json .claude/settings.local.json .claude/hooks/x.sh .claude/agents/a.md
     .claude.json .cursor/mcp.json .cursor/rules .gemini/settings.json .codex/config.toml .windsurf/x .continue/x
     .roo/x .kiro/x .cline/x .clinerules .opencode/x .qwen/x .goose/x .augment/x .junie/x .trae/x .amazonq/x

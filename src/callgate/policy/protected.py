@@ -47,7 +47,7 @@ _NAMES: Mapping[str, str] = {
         .config/nvim .config/zed .config/code .config/emacs .config/helix
     """,
     AGENT: """
-        .callgate .claude .claude.json .cursor .gemini .codex .windsurf .continue .roo .kiro .cline .clinerules
+        .callgate .agents .claude .claude.json .cursor .gemini .codex .windsurf .continue .roo .kiro .cline .clinerules
         .opencode .qwen .goose .augment .junie .trae .amazonq .aider.conf.yml .mcp.json mcp.json mcp_config.json
         .cursorrules .windsurfrules .goosehints claude_desktop_config.json .github/copilot-instructions.md
         .github/instructions .github/agents .config/callgate .config/opencode .config/goose .config/claude
