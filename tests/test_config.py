@@ -378,3 +378,27 @@ def test_a_settings_file_of_the_command_line_with_a_fault_closes_the_gate(desk: 
 
 def test_an_empty_settings_file_of_the_command_line_is_there(desk: Desk) -> None:
     assert desk.load(settings=desk.put(desk.home / "x.toml", "")).faults == ()
+
+
+@pytest.mark.spec("GATE-13")
+def test_commands_in_a_sandbox_are_free_in_a_folder_that_is_trusted_or_brings_nothing_along(desk: Desk) -> None:
+    assert desk.load().frees_commands
+    desk.put(desk.project, HOOK)
+    assert not desk.load().frees_commands
+    desk.trust()
+    assert desk.load().frees_commands
+    desk.put(desk.own, "[sandbox]\nauto_allow = false")
+    assert not desk.load().frees_commands
+
+
+@pytest.mark.spec("GATE-13")
+def test_a_repository_can_only_ask_for_more_questions(desk: Desk) -> None:
+    desk.put(desk.project, "[sandbox]\nauto_allow = false")
+    desk.trust()
+    assert not desk.load().frees_commands
+    desk.put(desk.own, "[sandbox]\nauto_allow = false")
+    desk.put(desk.project, "[sandbox]\nauto_allow = true")
+    desk.trust()
+    config = desk.load()
+    assert not config.frees_commands
+    assert any("sandbox.auto_allow = True is ignored" in note.text for note in config.notes)

@@ -57,6 +57,8 @@ class Config:
     notify: str | None = None
     """A command line that is run for every question, for people who are away."""
     max_concurrency: int = ExecutorSettings().max_concurrency
+    auto_allow: bool = True
+    """Commands in a proven sandbox run without a question; see ``frees_commands``."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -76,6 +78,15 @@ class Config:
     @property
     def executor_settings(self) -> ExecutorSettings:
         return replace(ExecutorSettings(), max_concurrency=self.max_concurrency, patience=self.deadline)
+
+    @property
+    def frees_commands(self) -> bool:
+        """True if a command in a proven sandbox needs no question: the setting says so, and the folder is trusted or
+        brings nothing along to trust."""
+        if not self.auto_allow or isinstance(self.trust, Trusted):
+            return self.auto_allow
+        found = fingerprint(self.root)
+        return not found.files and not found.problem
 
     def memory(self) -> Memory | None:
         """The remembered answers for this workspace; None where there is no place for them."""
@@ -161,6 +172,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         deadline=cast(float | None, layers.value("questions.deadline")),
         notify=cast(str | None, layers.value("questions.notify")),
         max_concurrency=cast(int, layers.value("limits.max_concurrency")),
+        auto_allow=bool(layers.value("sandbox.auto_allow")),
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),

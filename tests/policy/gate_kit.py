@@ -97,10 +97,12 @@ def hooked(case: Case, decision: Allow | Ask) -> Case:
 SRC = case_of("Write", file_path="src/a.py")
 
 
-def decided(case: Case, rulebook: Rulebook = EMPTY, *, hooks: Check | None = None) -> Decision:
+def decided(
+    case: Case, rulebook: Rulebook = EMPTY, *, hooks: Check | None = None, free: bool | None = None
+) -> Decision:
     """What the standard checks say, the way a gate asks them. Without a rulebook, an empty one of this workspace."""
     here = rulebook if rulebook is not EMPTY else replace(EMPTY, root=ROOT, home=HOME)
-    for check in standard_checks(here, hooks=hooks):
+    for check in standard_checks(here, hooks=hooks, free=free):
         answer = check.judge(case)
         assert not isawaitable(answer)
         if answer is not None:

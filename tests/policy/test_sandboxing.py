@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.sandbox.proving import INDISPENSABLE, AttackOutcome, Proof
+from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.sandbox import SandboxRefused, missing
 from callgate.policy import sandboxing
 from callgate.policy.sandboxing import RESERVED, KeptProofs, Proofs, profile_for

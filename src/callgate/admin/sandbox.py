@@ -7,7 +7,7 @@ import tempfile
 from callgate.config import Config, load_config
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command
-from callgate.host.sandbox.proving import Proof
+from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
 from callgate.policy.sandboxing import Proofs, profile_for
 

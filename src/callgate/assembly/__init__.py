@@ -131,18 +131,20 @@ class Session(Conversation):
             path, lineage = parent.router.path_for(agent), lineage or parent.running_call()
             deps = parent.deps if deps is None else deps
         hooks = remembered = None
+        toolbox, notes = as_toolbox(tools), ()
         if config is None:
             gate = as_gate(gate, checks)
         else:
-            from callgate.assembly.settings import parts_of
+            from callgate.assembly.settings import confine, parts_of
 
+            sandboxed, notes = confine(toolbox.tools(), config, host)
             gate, hooks, remembered = parts_of(
-                config, host, journal, record, path, agent, functions, own_checks(checks)
+                config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed
             )
         by_name = as_models(model, models)
         equipment = Equipment(
             model=by_name.get(record.ledger.model or "", model),
-            toolbox=as_toolbox(tools),
+            toolbox=toolbox,
             gate=gate,
             host=host,
             record=record,
@@ -171,7 +173,7 @@ class Session(Conversation):
                 summarize=summarize,
                 hooks=hooks or (parent and parent.hooks_for(agent, path, record)),
                 remembered=remembered,
-                notes=(*(() if config is None else map(str, config.notes)), *getattr(journal, "notes", ())),
+                notes=(*(() if config is None else map(str, config.notes)), *notes, *getattr(journal, "notes", ())),
             )
         )
 

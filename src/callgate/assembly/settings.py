@@ -5,8 +5,9 @@ from functools import partial
 
 from callgate.config import Config
 from callgate.core.gate import CheckGate
-from callgate.core.ports import Case, Check, Host, Journal
+from callgate.core.ports import Case, Check, Host, Journal, Tool
 from callgate.core.record import Record
+from callgate.host.local import LocalHost
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.entries import SettingsFault
@@ -18,6 +19,8 @@ from callgate.session.hooks import SessionHooks, agent_of
 from callgate.session.remembered import RememberedAnswers
 from callgate.words.events import Noted
 
+_NO_PLACE = "the data folder lies in the workspace, where a command could write the proof itself"
+
 
 def parts_of(
     config: Config,
@@ -28,9 +31,10 @@ def parts_of(
     agent: str,
     functions: Mapping[str, Function] | None,
     checks: Sequence[Check],
+    sandboxed: bool,
 ) -> tuple[CheckGate, SessionHooks | None, RememberedAnswers]:
     """``path`` leads to a nested session of the type ``agent``; it is empty for a root. ``functions`` are Python hooks
-    by the names in the settings, ``checks`` the caller's own for the gate."""
+    by the names in the settings, ``checks`` the caller's own for the gate; ``sandboxed``: a tool has a sandbox."""
     clock = host.clock
 
     def covers(rule: str, case: Case) -> bool:
@@ -57,7 +61,9 @@ def parts_of(
         )
     )
     gate = CheckGate(
-        standard_checks(judge.rulebook, hooks=hooks.before, own=checks),
+        standard_checks(
+            judge.rulebook, hooks=hooks.before, own=checks, free=config.frees_commands if sandboxed else None
+        ),
         after=(hooks.after,) if config.hooks else (),
         requested=hooks.asked if config.hooks else None,
         remembered=judge.remembered,
@@ -70,6 +76,22 @@ def parts_of(
     root = str(config.root)
     session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=config.notify, agent=told)
     return gate, session_hooks, remembered
+
+
+def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tuple[str, ...]]:
+    """Gives the sandbox in force to the tools that take one. True if there is one; otherwise a note for people, where
+    a tool would have taken it."""
+    taking = [take for each in tools if (take := getattr(each, "take_sandbox", None)) is not None]
+    if not taking or not isinstance(host, LocalHost):
+        return False, ()
+    from callgate.policy.sandboxing import sandbox_in_force  # brings the attacks along; for commands alone
+
+    found = sandbox_in_force(config.data, config.root, config.home) if config.own_data else _NO_PLACE
+    if isinstance(found, str):
+        return False, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
+    for take in taking:
+        take(found)
+    return True, ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

@@ -18,6 +18,7 @@ from callgate.policy.loop_guard import loop_guard
 from callgate.policy.own_checks import OwnChecks
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
+from callgate.policy.sandbox_checks import SandboxChecks
 from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject, Way, may_touch
 from callgate.policy.well_known import COMMANDS, FETCHING
@@ -29,7 +30,7 @@ _READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
 _OWN_STATE = Allow("default", "it changes nothing but the session's own state")
 _PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
 _NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
-DENY_RULES, MODE = "deny rules", "mode"
+DENY_RULES, MODE, DEFAULT = "deny rules", "mode", "default"
 
 _RISKS: Mapping[Way, str] = {
     "read": "what it reads goes to the model, and from there to wherever the model sends it",
@@ -39,18 +40,23 @@ _RISKS: Mapping[Way, str] = {
 
 
 def standard_checks(
-    rulebook: Rulebook = EMPTY, *, hooks: Check | None = None, own: Sequence[Check] = ()
+    rulebook: Rulebook = EMPTY, *, hooks: Check | None = None, own: Sequence[Check] = (), free: bool | None = None
 ) -> tuple[Check, ...]:
-    """The checks of a gate in their order. ``hooks`` is the check that asks the hooks and answers Hooked.
+    """The checks of a gate in their order. ``hooks`` is the check that asks the hooks and answers Hooked. ``free``
+    says whether commands in a sandbox need no question; None that no tool has a sandbox.
 
     ``own`` are checks of an embedding program: their denials count right after deny rules, their questions as ask rules
     do, and their allows as allow rules do, after plan mode, hard safety and the ask rules.
     """
     early, late = OwnChecks(own).split() if own else ((), ())
-    found: list[Check] = []
-    for check in Judge(rulebook).checks:
+    judge = Judge(rulebook)
+    sandbox = None if free is None else SandboxChecks(judge.subject, judge.swept, free=free)
+    found: list[Check] = [] if sandbox is None else [sandbox.placing]
+    for check in judge.checks:
         if check.name == MODE:
             found += late
+        elif check.name == DEFAULT and sandbox is not None:
+            found.append(sandbox.freeing)
         found.append(check)
         if check.name == DENY_RULES:
             found += (*early, *(() if hooks is None else (hooks,)))
@@ -98,7 +104,7 @@ class Judge:
             Check("interaction", self.interaction),
             Check(MODE, self.mode),
             Check("allow rules", self.allowed, idle=not rulebook.allows),
-            Check("default", self.default),
+            Check(DEFAULT, self.default),
         )
         """In the order of the specification."""
 
@@ -238,7 +244,7 @@ class Judge:
 
     def _reading(self, case: Case) -> Allow | Ask:
         subject = self.subject(case)
-        swept = self._swept(case)
+        swept = self.swept(case)
         if swept is not None:
             return Ask("default", sentence(swept))
         if not subject.outside and subject.hidden is None:
@@ -287,7 +293,7 @@ class Judge:
             rules=rules,
             edits=MODES[case.mode].allows_edits,
             guarded=guarded,
-            swept=self._swept(case) is not None,
+            swept=self.swept(case) is not None,
         )
 
     def rules(self, case: Case, effect: Effect) -> Sequence[Rule]:
@@ -310,7 +316,7 @@ class Judge:
                 return rule, why
         return None
 
-    def _swept(self, case: Case) -> str | None:
+    def swept(self, case: Case) -> str | None:
         """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read."""
         subject = self.subject(case)
         if not subject.sweeps:

@@ -58,6 +58,7 @@ DEFAULTS: dict[str, str | int | float | None] = {
     "limits.denials_in_session": _LOOP.denials,
     "limits.max_concurrency": _CALLS.max_concurrency,
     "limits.max_turns": _LOOP.max_turns,
+    "sandbox.auto_allow": True,
 }
 """The values that count where none is set; None is no limit."""
 
@@ -84,6 +85,7 @@ _KEYS: tuple[Key, ...] = (
     Key("limits.denials_in_session", "count", "So many denials in a session pause the agent; {} unless given."),
     Key("limits.max_concurrency", "count", "How many calls of one message run at once; {} unless given."),
     Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
+    Key("sandbox.auto_allow", "flag", "Whether a command in a proven sandbox runs without a question; it does."),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""

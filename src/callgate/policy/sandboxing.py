@@ -2,15 +2,20 @@
 
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 from callgate.formats.jsonable import to_json
+from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.profile import Profile
-from callgate.host.sandbox.proving import Proof, prove, try_outside
+from callgate.host.sandbox.proof import Proof
 from callgate.host.sandbox.sandbox import (
     BACKENDS,
+    LAUNCHER,
     Sandbox,
     SandboxRefused,
     bubblewrap_program,
@@ -124,6 +129,8 @@ class Proofs:
     def prove(self, *, every: bool = False) -> tuple[Proof, ...]:
         """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
         Blocks for seconds. UsageError when the outcome cannot be written."""
+        from callgate.host.sandbox.proving import prove, try_outside  # with the attacks, which a session does not need
+
         found: list[Proof] = []
         control = None
         for backend in BACKENDS:
@@ -157,6 +164,29 @@ class Proofs:
         return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
 
 
+def sandbox_in_force(data: Path, root: Path, home: Path) -> ProvenSandbox | str:
+    """The sandbox for commands of a workspace, or the reason why none is in force."""
+    proofs = Proofs(data)
+    sandbox = proofs.sandbox()
+    if sandbox is None:
+        return proofs.why_none()
+    scratch = _Scratch()
+    return ProvenSandbox(sandbox, lambda: profile_for(str(root), str(home), scratch=scratch.folder()))
+
+
+class _Scratch:
+    """A temporary folder that is made when it is first needed and removed with this object, or with the program."""
+
+    def __init__(self) -> None:
+        self._made = ""
+
+    def folder(self) -> str:
+        if not self._made:
+            self._made = os.path.realpath(tempfile.mkdtemp(prefix="callgate-"))
+            weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
+        return self._made
+
+
 def _key() -> str:
     """Everything that a proof depends on, as one digest."""
     if not hasattr(os, "getuid"):
@@ -170,7 +200,7 @@ def _key() -> str:
         "" if status is None else f"{program} {status.st_size} {status.st_mtime_ns} {status.st_mode}",
         sys.executable,
     ]
-    sources = sorted(Path(prove.__code__.co_filename).parent.rglob("*.py"))
+    sources = sorted(LAUNCHER.parent.rglob("*.py"))
     whole = hashlib.sha256("\n".join(parts).encode())
     for source in sources:
         whole.update(source.read_bytes())

@@ -163,7 +163,7 @@ class _Reading:
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
-        sections |= {section: partial(self._plain_section, section) for section in ("questions", "limits")}
+        sections |= {section: partial(self._plain_section, section) for section in ("questions", "limits", "sandbox")}
         for name, value in tables.items():
             if name in sections:
                 if self._is_table(value, (name,)):

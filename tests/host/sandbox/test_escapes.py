@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from callgate.host.sandbox.attacks import load
-from callgate.host.sandbox.proving import INDISPENSABLE, AttackOutcome, Proof, prove, try_outside
+from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.host.sandbox.proving import prove, try_outside
 from callgate.host.sandbox.sandbox import Backend
 from tests.host.sandbox.kit import LINUX, NOBODY, proof_as_nobody, sandbox_of, visible_folder
 

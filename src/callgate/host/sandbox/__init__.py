@@ -6,5 +6,7 @@ launcher    our own program: namespaces, Landlock, seccomp; run as a script
 seatbelt    macOS, as text
 seccomp     the filter of system calls, from one table
 sandbox     Sandbox.wrap: a command in, the command that runs it inside out
+confining   a sandbox in use: where each command of a session runs, and what was refused to it
+denied      refusals, recognised in what a command wrote
 attacks     the attacks, run as a program; arena and proving try them and say what held
 """

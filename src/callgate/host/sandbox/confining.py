@@ -1,0 +1,59 @@
+"""A sandbox in use: where each command of a session runs, and what was refused to it there."""
+
+from collections.abc import Callable
+
+from callgate.host.ports import Command
+from callgate.host.sandbox.denied import DeniedAccess, denied_access
+from callgate.host.sandbox.profile import Profile, flaw
+from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
+
+_MOST_REMEMBERED = 10_000
+
+
+class ProvenSandbox:
+    """A sandbox that is proven on this machine, with the profile of a workspace. One thread alone uses it.
+
+    ``settle`` is for the gate and decides where the command of a call runs; ``takes`` is for the tool and gives that
+    very decision, so that nothing that happens in between moves a call out that was allowed to run inside. A command
+    that failed for lack of an access is remembered: the next call of it is to run outside, after a question.
+    """
+
+    def __init__(self, sandbox: Sandbox, profile: Callable[[], Profile]) -> None:
+        self._sandbox = sandbox
+        self._profile = profile
+        self._settled: dict[tuple[str, str], str | None] = {}
+        self._refused: dict[str, DeniedAccess] = {}
+
+    def settle(self, call_id: str, command: str, outside: str | None) -> str | None:
+        """The reason why this command runs outside, or None: it runs inside. The first answer stays."""
+        key = (call_id, command)
+        if key not in self._settled:
+            while len(self._settled) >= _MOST_REMEMBERED:  # calls that were never run
+                self._settled.pop(next(iter(self._settled)))
+            self._settled[key] = self._why_outside(command) or outside
+        return self._settled[key]
+
+    def _why_outside(self, command: str) -> str | None:
+        refused = self._refused.get(command)
+        if refused is not None:
+            return f"inside the sandbox it failed: {refused}"
+        try:
+            why = flaw(self._profile())
+        except SandboxRefused as error:
+            why = str(error)
+        return why and f"it cannot run inside the sandbox: {why}"
+
+    def takes(self, call_id: str, command: str) -> bool:
+        """True if the command of this call runs inside; so does one that no gate has judged."""
+        return self._settled.pop((call_id, command), None) is None
+
+    def wrap(self, command: Command) -> Command:
+        """SandboxRefused, with the reason, where that cannot be done."""
+        return self._sandbox.wrap(command, self._profile())
+
+    def denied(self, command: str, output: str, returncode: int) -> DeniedAccess | None:
+        """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
+        found = denied_access(output, returncode, self._profile())
+        if found is not None:
+            self._refused[command] = found
+        return found

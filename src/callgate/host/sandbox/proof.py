@@ -1,0 +1,54 @@
+"""The outcome of the attacks on a sandbox, and what it takes to hold."""
+
+from typing import Literal
+
+from callgate.host.sandbox.sandbox import Backend
+from callgate.words.noun import noun
+
+INDISPENSABLE = (
+    "write_outside",
+    "create_outside",
+    "write_kept",
+    "create_new",
+    "read_secret",
+    "connect_tcp",
+    "connect_unix",
+)
+"""Attacks that succeed on any machine without a sandbox: a proof in which they are untried is none."""
+
+
+@noun
+class AttackOutcome:
+    """An attack held off, one that got out, or one that says nothing here; ``why`` in the attack's own words."""
+
+    name: str
+    outcome: Literal["held", "escaped", "untried"]
+    why: str = ""
+
+
+@noun
+class Proof:
+    """The outcomes of all attacks on one kind of sandbox. ``fault`` says why it could not be tried at all."""
+
+    backend: Backend
+    outcomes: tuple[AttackOutcome, ...] = ()
+    fault: str = ""
+
+    @property
+    def holds(self) -> bool:
+        held = {each.name for each in self.outcomes if each.outcome == "held"}
+        return not self.fault and not self.escaped and held.issuperset(INDISPENSABLE)
+
+    @property
+    def escaped(self) -> tuple[AttackOutcome, ...]:
+        return tuple(each for each in self.outcomes if each.outcome == "escaped")
+
+    @property
+    def why_not(self) -> str:
+        """The reason why it does not hold, in a sentence; empty if it does."""
+        if self.fault or self.holds:
+            return self.fault
+        if self.escaped:
+            return f"{len(self.escaped)} attacks got out: {', '.join(each.name for each in self.escaped[:5])}"
+        tried = {each.name for each in self.outcomes if each.outcome == "held"}
+        return f"not tried: {', '.join(name for name in INDISPENSABLE if name not in tried)}"

@@ -1,0 +1,117 @@
+"""A session gives the sandbox in force to its tools, and commands that run in it need no question."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Prompt, Session
+from callgate.config import Config
+from callgate.core.ports import Run
+from callgate.host.sandbox.confining import ProvenSandbox
+from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.policy import sandboxing
+from callgate.policy.well_known import StandIn
+from callgate.testing import ScriptedModel, call, turn
+from callgate.words.calls import Result
+from callgate.words.events import Event, Noted, QuestionAsked
+from callgate.words.messages import Text
+from tests.flows.gated import DONE, of
+from tests.host.sandbox.kit import best
+
+REFUSAL = "curl: (6) Could not resolve host: example.com"
+
+
+class Shell(StandIn):
+    """A shell that says where a command would run; one with curl in it fails inside."""
+
+    def __init__(self) -> None:
+        super().__init__("Bash")
+        self.sandbox: ProvenSandbox | None = None
+        self.ran: list[tuple[str, bool]] = []
+
+    def take_sandbox(self, sandbox: ProvenSandbox) -> None:
+        self.sandbox = sandbox
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        command = arguments["command"]
+        inside = self.sandbox is not None and self.sandbox.takes(run.call_id, command)
+        self.ran.append((command, inside))
+        if inside and self.sandbox is not None and "curl" in command:
+            self.sandbox.denied(command, REFUSAL, 6)
+        return Result((Text("done"),))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    base = Path(os.path.realpath(tmp_path))
+    for name in ("work", "home"):
+        (base / name).mkdir()
+    return Config(base / "work", base / "home", base / "data")
+
+
+def prove(config: Config) -> None:
+    """Puts a proof on record without trying anything."""
+    held = Proof(best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
+    kept = sandboxing.KeptProofs(1, sandboxing._key(), (held,))  # pyright: ignore[reportPrivateUsage]
+    sandboxing.write_record(config.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
+
+
+def events_of(config: Config, shell: Shell, *messages: Sequence[str]) -> list[Event]:
+    """One message of the model for each list of commands."""
+    model = ScriptedModel(*(turn(*(call("Bash", command=each) for each in listed)) for listed in messages), DONE)
+
+    async def main() -> list[Event]:
+        async with Session(model, [shell], config=config) as session:
+            found: list[Event] = []
+            async for event in session.send(Prompt("go")):
+                found.append(event)
+                if isinstance(event, QuestionAsked):
+                    break
+            return found
+
+    return asyncio.run(main())
+
+
+@pytest.mark.spec("GATE-13")
+def test_a_command_inside_runs_without_a_question(config: Config) -> None:
+    prove(config)
+    shell = Shell()
+    events = events_of(config, shell, ["npm test", "make"])
+    assert of(events, QuestionAsked) == []
+    assert sorted(shell.ran) == [("make", True), ("npm test", True)]
+
+
+@pytest.mark.spec("GATE-13")
+def test_without_a_sandbox_in_force_the_start_says_so_and_commands_ask(config: Config) -> None:
+    shell = Shell()
+    events = events_of(config, shell, ["npm test"])
+    assert len(of(events, QuestionAsked)) == 1
+    assert shell.sandbox is None
+    (note,) = [each.text for each in of(events, Noted) if "sandbox" in each.text]
+    assert "no sandbox is in force" in note
+    assert "run callgate sandbox prove" in note
+
+
+@pytest.mark.spec("GATE-13")
+def test_a_command_that_was_refused_something_asks_the_next_time(config: Config) -> None:
+    prove(config)
+    shell = Shell()
+    events = events_of(config, shell, ["curl example.com"], ["curl example.com"])
+    (asked,) = of(events, QuestionAsked)
+    assert "inside the sandbox it failed: it wanted to reach example.com" in (asked.question.reason or "")
+    assert shell.ran == [("curl example.com", True)]
+
+
+def test_a_tool_that_takes_no_sandbox_is_not_told_of_one(config: Config) -> None:
+    events = events_of(config, Shell(), ["ls"])
+    assert of(events, QuestionAsked) == []
+
+    async def main() -> list[Event]:
+        async with Session(ScriptedModel(DONE), [], config=config) as session:
+            return [event async for event in session.send(Prompt("go"))]
+
+    assert [each for each in of(asyncio.run(main()), Noted) if "sandbox" in each.text] == []
