@@ -18,7 +18,7 @@ FILES = """
     scripts/run.sh src/__init__.py src/a.py src/app.py src/app.ts src/b.py sub/x tests/test_app.py web/package.json
     x.txt
 """
-LEAST = 0.5
+LEAST = 0.7
 """Of the commands that only read so many pass without a rule."""
 
 
@@ -61,8 +61,6 @@ def test_every_command_is_decided_as_the_person_who_wrote_the_rule_expects(
 def test_the_share_of_read_only_commands_that_need_no_rule(
     world: World, record_property: Callable[[str, object], None]
 ) -> None:
-    """Reading version control waits for the sandbox (GATE-17): without it nothing stops the programs that a
-    repository's own settings name."""
     rows = rows_of("read_only_bash")
     reading = [row for row in rows if row["kind"] == "read-only"]
     asked = [row["command"] for row in reading if world.outcome(row | {"rule": []}) != "allow"]

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
+from callgate.policy.git_settings import runs_programs
 from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.implied import filled, secret_in
 from callgate.policy.protected import danger, is_secret
@@ -156,7 +157,10 @@ class Subject:
         if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
             return f"links in the folder {folder} would be followed"
         loads = shell.runs_settings(self.analysis)
-        return None if loads is None else f"{loads} runs programs that a repository's own settings name"
+        folders = () if loads is None else shell.settings_folders(self.analysis)
+        if folders is None:
+            return f"{loads} runs programs that a repository's own settings name, and which repository is not known"
+        return next(filter(None, (runs_programs(self.place_in_shell(each or ".").resolved) for each in folders)), None)
 
     @cached_property
     def not_granted(self) -> str | None:

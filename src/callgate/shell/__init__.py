@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callgate.shell.effects import Touched as Touched
     from callgate.shell.effects import effects_of as effects_of
     from callgate.shell.effects import runs_settings as runs_settings
+    from callgate.shell.effects import settings_folders as settings_folders
     from callgate.shell.effects import touched as touched
     from callgate.shell.filling import filled as filled
     from callgate.shell.grants import FileTests as FileTests
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "analysis": ("analyse",),
     "command": ("Analysis",),
-    "effects": ("Touched", "effects_of", "runs_settings", "touched"),
+    "effects": ("Touched", "effects_of", "runs_settings", "settings_folders", "touched"),
     "filling": ("filled",),
     "grants": ("FileTests", "Granted", "NotGranted", "grant"),
     "patterns": ("ShellPattern", "parse_pattern"),

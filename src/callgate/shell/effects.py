@@ -1,6 +1,7 @@
 """The effects of a command: whether it only reads, and the paths it names."""
 
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from callgate.shell.command import Analysis, Redirect, Word, names
@@ -68,7 +69,7 @@ def _only_reads(words: tuple[Word, ...], depth: int) -> bool:
         if use.role == "argv" and entry.through:
             if not _only_reads(words[use.on :], depth + 1):
                 return False
-        elif use.role != "read":
+        elif use.role != "read" and not (use.role == "enter" and PROGRAMS[first.value].settings):
             return False
     return True
 
@@ -78,6 +79,30 @@ def runs_settings(analysis: Analysis) -> str | None:
     runs = [run for run in inside(analysis).runs if [word.value for word in run.words[1:]] != ["--version"]]
     entries = ((run.name or "", PROGRAMS.get(run.name or "")) for run in runs)
     return next((name for name, entry in entries if entry is not None and entry.settings), None)
+
+
+def settings_folders(analysis: Analysis) -> tuple[str, ...] | None:
+    """The folders in which such programs run, counted from the first one; None where one of them cannot be told."""
+    found: dict[str, None] = {}
+    where = folders_of(analysis)
+    for run in inside(analysis).runs:
+        if run.depth and run.name in MOVES:
+            return None
+        entry = PROGRAMS.get(run.name or "")
+        if entry is None or not entry.settings:
+            continue
+        if where[run.step].lost:
+            return None
+        found.update(dict.fromkeys(_entered(run.uses, where[run.step].here)))
+    return tuple(found)
+
+
+def _entered(uses: Iterable[Use], folders: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders a program works in after its own options have led it there: ``git -C sub``."""
+    for use in uses:
+        if use.role == "enter":
+            folders = tuple(below(folder, use.text) for folder in folders)
+    return folders
 
 
 def touched(analysis: Analysis) -> Touched:
@@ -93,6 +118,7 @@ def touched(analysis: Analysis) -> Touched:
     elsewhere: tuple[str, ...] = ()
     for run in inside(analysis).runs:
         here = PossibleFolders((*where[run.step].here, *elsewhere))
+        works_in = PossibleFolders(tuple(dict.fromkeys((*here.here, *_entered(run.uses, here.here)))))
         for redirect in run.redirects:
             path = text_of(redirect.target)
             if redirect.operator in ("<", "<>"):
@@ -103,11 +129,11 @@ def touched(analysis: Analysis) -> Touched:
                 _note(patterns, path, here)
         for use in run.uses:
             for path in _paths(use):
-                _note(ways.get(use.role, reads), path, here)
+                _note(ways.get(use.role, reads), path, works_in)
                 if use.on < len(run.words) and run.words[use.on].globs:
-                    _note(patterns, path, here)
+                    _note(patterns, path, works_in)
                 if use.flat:
-                    _note(flat, path, here)
+                    _note(flat, path, works_in)
         named = {use.on for use in run.uses}
         for at, word in enumerate(run.words):
             if word.globs and at not in named and not _plainly_text(text_of(word)):  # the shell lists what is there
