@@ -1,4 +1,4 @@
-"""Whether git, when it only reads, may run programs: a repository's own settings and hooks can name some (GATE-17).
+"""The settings and hooks of a repository, by which git may run programs even when it only reads (GATE-17).
 
 The settings of a user and of the system are that person's own choice. Those of a repository are read here, strictly: a
 key that is not in the table of harmless ones counts as one that names a program, and so does what cannot be read.
