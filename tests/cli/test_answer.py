@@ -477,3 +477,55 @@ def test_the_fields_are_shown_with_numbers_descriptions_and_previews(desk: Desk)
         assert text in shown
     assert f"{SIGN} yes --pick … --pick …" in shown
     assert f"{SIGN} no\n" in shown
+
+
+# ---- edited -------------------------------------------------------------------------------------------------------
+
+
+def editor(desk: Desk, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """An editor that does this to the file ``$1``."""
+    path = desk.store.folder.parent / "editor.sh"
+    path.write_text(f"set -e\n{script}\n")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"sh {path}")
+
+
+@pytest.mark.spec("BLT-11")
+def test_a_text_is_changed_in_the_editor_before_the_yes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = asks(desk)
+    editor(desk, monkeypatch, 'test "$(cat "$1")" = a.py; echo b.py > "$1"')
+    desk.good("answer", "latest", "yes", "--edit")
+    assert given(log) == question().yes({"path": "b.py"}, door="callgate answer")
+
+
+@pytest.mark.spec("BLT-11")
+def test_a_text_that_was_left_as_it_is_is_a_plain_yes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = asks(desk)
+    editor(desk, monkeypatch, "true")
+    desk.good("answer", "latest", "yes", "--edit", "path")
+    assert given(log) == question().yes(door="callgate answer")
+
+
+@pytest.mark.spec("BLT-11")
+def test_nothing_is_answered_when_the_editor_fails_or_there_is_nothing_to_edit(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = asks(desk)
+    editor(desk, monkeypatch, "exit 3")
+    assert "ended with 3, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    editor(desk, monkeypatch, 'rm "$1"')
+    assert "failed, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    monkeypatch.setenv("EDITOR", "/nowhere/editor")
+    assert "failed, so nothing was answered" in desk.run("answer", "latest", "yes", "--edit").err
+    assert "has no text 'content' to edit; it has path" in desk.run("answer", "latest", "yes", "--edit", "content").err
+    assert desk.run("answer", "latest", "yes", "--edit", "--arguments", "{}").code == 2
+    assert desk.run("answer", "latest", "no", "--edit").code == 2
+    assert on_record(log) == []
+
+
+@pytest.mark.spec("BLT-11")
+def test_masked_arguments_are_not_edited(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = asks(desk, replace(question(), arguments={"path": "[masked:key]"}))
+    editor(desk, monkeypatch, 'echo b > "$1"')
+    assert "secrets are masked" in desk.run("answer", "latest", "yes", "--edit").err
+    assert on_record(log) == []

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from callgate.admin.answers import AnswerRefused, AnswerTaken, Asking, OpenQuestion, give_answer, read_questions
 from callgate.cli.answering import ANSWERS
+from callgate.cli.editing import edited
 from callgate.cli.parsing import USAGE
 from callgate.cli.questions import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
@@ -127,10 +128,10 @@ def _names(questions: Sequence[Question], most: int = 5) -> str:
 def _confirmation(question: Question, options: Namespace) -> Confirmation:
     if options.answer == "no":
         return question.no(options.note, stop=options.stop, door=_DOOR)
-    if options.answer == "yes" and options.pick:
-        return replace(question.answered(*_picked(question, options.pick), door=_DOOR), note=options.note)
     if options.answer == "yes":
-        return replace(question.yes(options.arguments, door=_DOOR), note=options.note)
+        arguments = options.arguments if options.edit is None else edited(question, options.edit)
+        answers = _picked(question, options.pick or ())
+        return replace(question.answered(*answers, arguments=arguments, door=_DOOR), note=options.note)
     if not question.choices:
         raise AnswerRefused(f"{question.tool} is asked about every time, so always is no answer here: say yes or no")
     number = options.choice or 1

@@ -44,6 +44,14 @@ def add_answer(commands: Group) -> None:
         "They are checked when the answer is acted on",
     )
     parser.add_argument(
+        "--edit",
+        nargs="?",
+        const="",
+        metavar="ARGUMENT",
+        help="with yes: change a text argument, such as a plan, in $VISUAL or $EDITOR first; its name is not needed "
+        "where there is only one",
+    )
+    parser.add_argument(
         "--pick",
         action="append",
         metavar="ANSWER",
@@ -73,6 +81,8 @@ def check_answer(parser: CommandParser, options: Namespace) -> None:
         close = get_close_matches(said, ANSWERS, n=1)
         hint = f"did you mean {close[0]}?" if close else "say yes, no or always"
         parser.error(f"there is no answer {said!r}; {hint}")
+    if options.edit is not None and options.arguments is not None:
+        parser.error("--edit and --arguments both change the arguments: give one of them")
     for name, wanted in _WITH.items():
         if getattr(options, name) not in (None, False) and options.answer not in wanted:
             parser.error(f"--{name} goes with {' or '.join(wanted)}")
@@ -82,6 +92,7 @@ _WITH = {
     "note": ANSWERS,
     "stop": ("no",),
     "arguments": ("yes",),
+    "edit": ("yes",),
     "pick": ("yes",),
     "choice": ("always",),
     "scope": ("always",),

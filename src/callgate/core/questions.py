@@ -70,7 +70,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
     if answer.arguments_hash != case.arguments_hash:
         return f"the answer was given for other arguments than those of call {call.id}"
     asks = case.traits.asks
-    if asks and answer.arguments is not None:
+    if answer.arguments is not None and any(field.required for field in asks):
         return f"call {call.id} asks for answers, and its arguments cannot be changed"
     if answer.outcome != "no" and (asks or answer.answers):
         fault = answers_fault(asks, answer.answers)

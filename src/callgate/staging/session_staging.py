@@ -50,7 +50,7 @@ class SessionStaging:
         self._now = host.clock.now
         self._works: set[_Work] = set()
         given = tuple(handlers)
-        planning = PlanMode(record, host.clock.now)
+        planning = PlanMode(record, host)
         standing = [Standing(each, self._stands) for each in (*given, plan_approval(planning))]
         self.stack = Stack(host, state, record, grace=equipment.settings.grace)
         self.toolbox = StagingToolbox(

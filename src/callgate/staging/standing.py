@@ -5,12 +5,13 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, cast
 
-from callgate.core.ports import Run
+from callgate.core.ports import Host, Run
 from callgate.core.record import Record
 from callgate.staging.resolve import NOTHING, CallbackResolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.modes import PLANNING, Mode
@@ -102,9 +103,10 @@ class _Applied(CallbackResolution):
 class PlanMode:
     """Plan mode of the session with this record."""
 
-    def __init__(self, record: Record, now: Callable[[], float]) -> None:
+    def __init__(self, record: Record, host: Host) -> None:
         self._record = record
-        self._now = now
+        self._host = host
+        self._now = host.clock.now
 
     @property
     def on(self) -> bool:
@@ -117,15 +119,18 @@ class PlanMode:
     def enter(self) -> None:
         self._record.write(ModeSet(self._now(), PLANNING))
 
-    def leave(self) -> None:
-        self._record.write(ModeSet(self._now(), self._record.ledger.mode_before))
+    def leave(self, mode: Mode | None = None) -> None:
+        self._record.write(ModeSet(self._now(), mode or self._record.ledger.mode_before))
+
+    async def keep(self, name: str, text: str) -> str:
+        return await self._host.keep(name, text.encode("utf-8", "replace"))
 
 
 def plan_approval(planning: Planning) -> StandingHandler:
     """Takes a plan in ``extra.plan`` and asks about it like ExitPlanMode; after a discard plan mode stays on."""
 
-    async def apply(_reason: str) -> str:
-        return approved(planning)
+    async def apply(_reason: str, extra: Any) -> Result:
+        return await approved(planning, str(extra["plan"]))
 
     traits = Traits("none", shared, requires_interaction=True, judged_as=EXIT)
     return StandingHandler("the plan", apply, traits=traits, shows=_with_plan, modes=(PLANNING,))

@@ -1,6 +1,7 @@
 """Decisions about calls, the questions put to people, and their answers."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from json import encoder
 from typing import Any, Literal, cast
@@ -175,9 +176,16 @@ class Question:
             self.call_id, "yes", self.arguments_hash, by, arguments=arguments, door=door, path=self.path
         )
 
-    def answered(self, *answers: FieldAnswer, by: str = "person", door: str = "") -> "Confirmation":
-        """The yes that answers the fields of the question, in their order."""
-        return Confirmation(self.call_id, "yes", self.arguments_hash, by, door=door, path=self.path, answers=answers)
+    def answered(
+        self,
+        *answers: FieldAnswer,
+        arguments: Mapping[str, Any] | None = None,
+        by: str = "person",
+        door: str = "",
+    ) -> "Confirmation":
+        """The yes that answers the fields of the question, in their order; with other arguments if given, which a
+        question with required fields does not take."""
+        return replace(self.yes(arguments, by=by, door=door), answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
         """The answer that denies it, with a note for the model; ``stop`` ends the turn."""

@@ -7,7 +7,9 @@ import pytest
 
 from callgate import Answer, Continue, Session
 from callgate.testing import ScriptedModel, call, turn
-from callgate.tools.builtin.plan import plan_tools
+from callgate.tools.builtin.plan import ACCEPT_EDITS, plan_tools, slug_of
+from callgate.tools.session_state import plan_of
+from callgate.words.asking import FieldAnswer
 from callgate.words.events import CallSettled, ModeSet, QuestionAsked
 from callgate.words.inputs import Compact, Resolve, SetMode
 from callgate.words.modes import Mode
@@ -59,7 +61,8 @@ async def test_an_approved_plan_goes_back_to_the_mode_before(bench: Bench, prese
         assert question.tool == "ExitPlanMode"
         events = await sent(session, Answer(question.yes()))
         assert session.mode == before
-        assert texts(events)[-1] == f"The plan is approved. Plan mode is off, the mode is {before} again: go ahead."
+        told = f"The plan is approved. Plan mode is off, the mode is {before} again: go ahead."
+        assert texts(events)[-1].split("\n")[0] == told
     assert bench.done == ["look "], "nothing is changed in plan mode"
 
 
@@ -244,3 +247,73 @@ def cut_last_settled(bench: Bench) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
     last = max(at for at, line in enumerate(lines) if b'"call_settled"' in line[:200])
     log.write_bytes(b"".join(lines[:last]))
+
+
+# ---- the file of the plan -----------------------------------------------------------------------------------------
+
+
+def content(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+TITLED = "# Fix the *tests*, then: 100 % green!\n\n1. Look.\n"
+
+
+@pytest.mark.spec("BLT-11")
+@WAYS
+@really
+async def test_an_approved_plan_is_a_file_with_a_slug_in_the_folder_of_the_session(bench: Bench, presents: Any) -> None:
+    async with session_of(bench, model_of(presents, DONE), "plan", journal=await bench.store.create()) as session:
+        await sent(session, "go")
+        await sent(session, Answer(session.questions[0].yes()))
+        path = Path(plan_of(session.context) or "")
+    assert content(path) == PLAN
+    assert path.name == "plan-first-look-then-write-a-txt.md"
+    assert path.is_relative_to(bench.store.find().with_suffix(""))
+
+
+@pytest.mark.spec("BLT-11")
+@really
+async def test_the_plan_that_the_person_changed_is_the_one_that_is_kept_and_told(bench: Bench) -> None:
+    model = model_of(EXITS, DONE)
+    async with session_of(bench, model, "plan") as session:
+        await sent(session, "go")
+        (question,) = session.questions
+        yes = question.answered(FieldAnswer((ACCEPT_EDITS,), "and be quick"), arguments={"plan": TITLED})
+        events = await sent(session, Answer(yes))
+        assert session.mode == "accept_edits"
+        path = plan_of(session.context) or ""
+        assert content(Path(path)) == TITLED
+    text = texts(events)[-1]
+    assert text.startswith("The plan is approved. Plan mode is off, the mode is accept_edits: go ahead.\n")
+    assert f"The plan is kept in {path}.\nThe person adds: and be quick" in text
+    assert "[person changed the arguments to" in text
+
+
+@pytest.mark.spec("BLT-11")
+@really
+async def test_a_resumed_and_a_compacted_session_find_the_plan(bench: Bench) -> None:
+    options: dict[str, Any] = {"summarize": lambda _history, _wish: "Summed up."}
+    async with session_of(bench, model_of(EXITS, DONE), "plan", journal=await bench.store.create()) as session:
+        await sent(session, "go")
+        await sent(session, Answer(session.questions[0].yes()))
+        path = plan_of(session.context)
+    model = model_of(DONE)
+    async with session_of(bench, model, None, journal=await bench.store.open(), **options) as again:
+        assert plan_of(again.context) == path
+        await sent(again, Compact())
+        assert plan_of(again.context) == path
+        await sent(again, "go on")
+    assert model.requests[0].messages[0].text == f"Summed up.\n\nThe plan is in the file {path}."
+
+
+def test_a_slug_is_made_of_the_first_words() -> None:
+    rows = {
+        TITLED: "fix-the-tests-then-100-green",
+        "\n---\n## A\n": "a",
+        "": "of-this-session",
+        "日本語": "of-this-session",
+        "x" * 60: "x" * 48,
+        "../../etc/passwd": "etc-passwd",
+    }
+    assert {plan: slug_of(plan) for plan in rows} == rows

@@ -1,9 +1,11 @@
 """EnterPlanMode and ExitPlanMode, the tools with which a model turns plan mode on and presents its plan.
 
 In plan mode the gate denies every call that changes something. The mode ends when a person approves the plan; that
-question is asked every time, whatever rules and modes say.
+question is asked every time, whatever rules and modes say. The person may change the plan with their yes, as the
+arguments of any call; the approved text is kept as a file beside the session's log, and its path in the context.
 """
 
+import re
 from collections.abc import Mapping
 from copy import copy
 from typing import Any, Protocol, Self
@@ -11,8 +13,10 @@ from typing import Any, Protocol, Self
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.builtin import prompt_text
+from callgate.tools.session_state import PLAN
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Display, Result
+from callgate.words.asking import AskedField, AskedOption, FieldAnswer
+from callgate.words.calls import Artifact, Display, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
@@ -21,6 +25,17 @@ from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
+AS_BEFORE, ACCEPT_EDITS = "As before", "Accept edits"
+_LONGEST_SLUG = 48
+_GOES_ON = AskedField(
+    "Then",
+    "How does it go on?",
+    (
+        AskedOption(AS_BEFORE, "in the mode before plan mode"),
+        AskedOption(ACCEPT_EDITS, "changes to files of the workspace need no question"),
+    ),
+    required=False,
+)
 _OFF = "Plan mode is not on, so there is nothing to leave: go ahead."
 _NOBODY = "There is no session here whose mode could be changed."
 
@@ -36,8 +51,12 @@ class Planning(Protocol):
     @property
     def mode(self) -> Mode: ...
 
-    def leave(self) -> None:
-        """Returns to the mode before plan mode."""
+    def leave(self, mode: Mode | None = None) -> None:
+        """Goes to this mode, or returns to the one before plan mode."""
+        ...
+
+    async def keep(self, name: str, text: str) -> str:
+        """Stores a text beside the session's log, and gives the path."""
         ...
 
 
@@ -108,15 +127,16 @@ class ExitPlanMode(_PlanTool):
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         on = self._planning is not None and self._planning.on
-        return Traits("none", shared, requires_interaction=on, declared_icon="think")
+        return Traits("none", shared, requires_interaction=on, asks=(_GOES_ON,) if on else (), declared_icon="think")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         if self._planning is None:
             raise ToolFailure(_NOBODY)
         if not self._planning.on and run.attempt == 1:
             raise ToolFailure(_OFF)
-        plan = str(arguments["plan"])
-        return Result((Text(approved(self._planning)),), (Display("text", plan, "Plan approved"),))
+        answer = run.answers[0] if run.answers else FieldAnswer()
+        mode: Mode | None = "accept_edits" if ACCEPT_EDITS in answer.chosen else None
+        return await approved(self._planning, str(arguments["plan"]), mode, answer.text)
 
 
 def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
@@ -124,8 +144,24 @@ def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
     return EnterPlanMode(), ExitPlanMode()
 
 
-def approved(planning: Planning) -> str:
-    """Leaves plan mode, unless a first attempt that a crash cut short did, and says so."""
+async def approved(planning: Planning, plan: str, mode: Mode | None = None, note: str = "") -> Result:
+    """Keeps the plan, leaves plan mode unless a first attempt that a crash cut short did, and says so."""
+    path = await planning.keep(f"plan-{slug_of(plan)}.md", plan)
     if planning.on:
-        planning.leave()
-    return f"The plan is approved. Plan mode is off, the mode is {planning.mode} again: go ahead."
+        planning.leave(mode)
+    again = "" if mode else " again"
+    text = f"The plan is approved. Plan mode is off, the mode is {planning.mode}{again}: go ahead."
+    said = f"\nThe person adds: {note.strip()}" if note.strip() else ""
+    told = Text(f"{text}\nThe plan is kept in {path}.{said}")
+    kept = Artifact(path, len(plan.encode("utf-8", "replace")), "text/markdown")
+    shown = Display("text", plan, "Plan approved")
+    return Result((told,), (shown,), artifacts=(kept,), context_update={PLAN: path})
+
+
+def slug_of(plan: str) -> str:
+    """The first line with words, as a part of a file name."""
+    for line in plan.splitlines():
+        words = re.findall(r"[a-z0-9]+", line.lower())
+        if words:
+            return "-".join(words)[:_LONGEST_SLUG].strip("-")
+    return "of-this-session"
