@@ -2,7 +2,7 @@
 
 from callgate.shell.analysis import analyse
 from callgate.shell.command import Analysis, Redirect, Script, Simple, Word
-from callgate.shell.effects import Touched, effects_of, touched
+from callgate.shell.effects import Touched, effects_of, settings_folders, touched
 from tests.rows import rows
 
 
@@ -28,6 +28,9 @@ from tests.rows import rows
         "date +%F; pwd; whoami; uname -a",
         "echo *.txt",
         "ls *.py",
+        "ls; echo $?",
+        'ls\necho "exit: $?" | cat',
+        "git -C sub status",
     ],
 )
 def test_commands_that_only_read_have_no_effects(command: str) -> None:
@@ -84,6 +87,11 @@ def test_commands_that_only_read_have_no_effects(command: str) -> None:
         "> out",
         "ls $HOME",
         "ls $(pwd)",
+        "cat a$?",
+        'cat "x; echo $?"',
+        "echo x > $?",
+        "echo $?$HOME",
+        "echo $(( $? ))",
         "for f in a; do rm $f; done",
         "ls 'x",
         "export A=b",
@@ -252,3 +260,25 @@ def test_a_file_opened_both_ways_is_read_and_written() -> None:
 
 def test_the_folders_a_command_may_be_in_do_not_grow_without_end() -> None:
     assert len(touched(analyse("cd a;" * 40 + "cat b")).reads) < 400
+
+
+@rows(
+    "text, folders",
+    [
+        ("ls src", ()),
+        ("git status", ("",)),
+        ("cd src && git log", ("src",)),
+        ("cd src; git log", ("src", "")),
+        ("git -C src -C .. status", ("src/..",)),
+        ("cd a && git -C b diff | cat", ("a/b",)),
+        ("cd - && git log", None),
+        ("xargs -I x sh -c 'cd x; git log'", None),
+    ],
+)
+def test_the_folders_in_which_git_reads_its_settings(text: str, folders: tuple[str, ...] | None) -> None:
+    found = settings_folders(analyse(text))
+    assert found == folders if folders is None or found is None else set(found) == set(folders)
+
+
+def test_a_path_behind_an_option_that_changes_the_folder_counts_in_both() -> None:
+    assert set(touched(analyse("git -C sub grep -f words x")).reads) >= {"sub", "words", "sub/words"}

@@ -1,7 +1,8 @@
 """Forms that are literal although they look like expansions, written as plain commands for both readers.
 
-``for f in a b; do cat $f; done`` is ``cat a; cat b``, and ``"$(cat <<'END' …)"`` is the text of the document. Each form
-is taken only where it can be read in one way by every shell; anything else stays as it is, and no rule covers it.
+``for f in a b; do cat $f; done`` is ``cat a; cat b``, ``"$(cat <<'END' …)"`` is the text of the document, and ``$?`` is
+a number where it is printed. Each form is taken only where it can be read in one way by every shell; anything else
+stays as it is, and no rule covers it.
 """
 
 import re
@@ -22,12 +23,17 @@ _DOCUMENT = re.compile(
     rf"""({_BEFORE})"\$\(cat[ ]<<-?[ ]?'([A-Z]{{1,10}})'\n((?:.*\n)*?)\2\n[ ]*\)"(.*)""",
 )
 _QUOTES = re.compile(r"""['"`()\\]""")
+# Text without an expansion but the status of the command before, and without anything that may hide one.
+_WITH_STATUS = re.compile(r"[^'\\`#$<(){}]*(?:\$\?[^'\\`#$<(){}]*)+")
+_PRINTED = re.compile(r"(?:^|[;&|\n])[ ]*(?:echo|printf)[ ][^;&|\n>]*")
 
 
 def rewritten(text: str) -> str | None:
     """The same command without these forms; None if there is none in it."""
     if "<<" in text:
         return _document(text)
+    if "$?" in text:
+        return _status(text)
     return _loop(text) if "for " in text else None
 
 
@@ -44,6 +50,17 @@ def _document(text: str) -> str | None:
         return None
     quoted = body.rstrip("\n").replace("'", "'\\''")
     return f"{before}'{quoted}'{after}"
+
+
+def _status(text: str) -> str | None:
+    """A number in place of the status, where only ``echo`` and ``printf`` get it: any other program may take it for the
+    name of a file."""
+    if _WITH_STATUS.fullmatch(text) is None:
+        return None
+    printed = [each for each in _PRINTED.finditer(text) if text[: each.start()].count('"') % 2 == 0]
+    if sum(each[0].count("$?") for each in printed) != text.count("$?"):
+        return None
+    return text.replace("$?", "0")
 
 
 def _loop(text: str) -> str | None:
