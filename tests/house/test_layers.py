@@ -16,7 +16,8 @@ ROOM = ("words", "formats", "core.ports", "core.lanes", "core.locks")
 ROOMS = {
     "host": ROOM,
     "providers": ROOM,
-    "tools": (*ROOM, "changes", "host", "policy"),
+    # Effects and locks of Bash come from the reading of its command that the gate uses too.
+    "tools": (*ROOM, "changes", "host", "policy", "shell"),
     # A person's resolve runs through an executor of its own, with the equipment of the session's turns, and plan
     # approval reads the mode of the record.
     "staging": (*ROOM, "core.executor", "core.ledger", "core.record", "core.turn", "changes", "host", "tools"),

@@ -159,6 +159,10 @@ class Session(Conversation):
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
         )
+        for each in equipment.toolbox.tools():
+            follow = getattr(each, "follow_context", None)  # a tool that remembers, such as Bash its working folder
+            if follow is not None:
+                follow(lambda: record.ledger.context)
         staging = SessionStaging(equipment, state, standing)
         _set_mode(record, mode, config, host.clock.now())
         super().__init__(

@@ -30,11 +30,12 @@ Process = tuple[int, int, int, str]
 HEAD = 8  # bytes that say how long a request is
 RECORD = 9  # bytes of a report: a letter and a number
 
-STARTED, FAILED, EXITED, GONE = b"s", b"f", b"x", b"g"
-"""Reports of a guard: its command runs (pid); could not be started (errno, +FOLDER where the folder is at fault);
-the command itself has ended (its code); nothing is left of it (0)."""
-TERMINATE, KILL, RELEASE, OUTLIVE, PERISH = b"t", b"k", b"r", b"o", b"p"
-"""Orders to a guard: end the tree; kill it; let go of what is left; go on without Callgate; do not."""
+STARTED, GUARDED, FAILED, EXITED, GONE = b"s", b"w", b"f", b"x", b"g"
+"""Reports of a guard: its command runs (pid), guarded by it (pid); could not be started (errno, +FOLDER where the
+folder is at fault); the command itself has ended (its code); nothing is left of it (0)."""
+TERMINATE, KILL, RELEASE, OUTLIVE = b"t", b"k", b"r", b"o"
+"""Orders to a guard: end the tree; kill it; let go of what is left; go on without Callgate. A SIGTERM to a guard that
+goes on without Callgate ends its tree."""
 FOLDER = 1 << 32
 
 _LOOK_AGAIN = 0.02  # seconds; only while a tree is being ended
@@ -84,7 +85,8 @@ def launch() -> None:
         for number, _ in poll.poll():
             if number == wake:
                 with suppress(BlockingIOError):
-                    os.read(wake, _CHUNK)
+                    if signal.SIGTERM in os.read(wake, _CHUNK):
+                        os._exit(0)
                 free -= _reaped()[0].keys()
             elif number == notices:
                 for notice in memoryview(os.read(notices, _CHUNK)).cast("i"):
@@ -109,7 +111,8 @@ def _wake_on_child() -> int:
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _no_handler)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, _no_handler)
     return reader
 
 
@@ -177,7 +180,7 @@ class _Waiting:
             control.sendall(_record(FAILED, fault))
             whole = True
         else:
-            control.sendall(_record(STARTED, started))
+            control.sendall(_record(STARTED, started) + _record(GUARDED, os.getpid()))
             guard = _Guard(started, control, self._callgate, self._wake, output)
             guard.watch()
             whole, output = guard.whole, guard.output
@@ -271,8 +274,7 @@ class _Guard:
         while True:
             for number, _ in poll.poll(self._pause()):
                 if number == self._wake:
-                    with suppress(BlockingIOError):
-                        os.read(self._wake, _CHUNK)
+                    self._take_signals()
                 elif number == self._control.fileno() and not self._alone:
                     self._take_order()
                 elif number == self.output and self._alone:
@@ -342,10 +344,17 @@ class _Guard:
             self._left = True
         elif order == OUTLIVE:
             self._outlives = marshal.loads(_sized(self._control))
-        elif order == PERISH:
-            self._outlives = None
         else:
             self._lose_callgate()
+
+    def _take_signals(self) -> None:
+        with suppress(BlockingIOError):
+            if signal.SIGTERM in os.read(self._wake, _CHUNK) and self._alone:
+                self._end_soon()
+
+    def _end_soon(self) -> None:
+        self._ending = True
+        self._kill_at = time.monotonic() + _GRACE
 
     def _lose_callgate(self) -> None:
         if self._alone:
@@ -355,8 +364,7 @@ class _Guard:
             if number is not None:
                 self._poll.unregister(number)
         if self._outlives is None:
-            self._ending = True
-            self._kill_at = time.monotonic() + _GRACE
+            self._end_soon()
         elif self.output is not None:
             self._file = os.open(self._outlives["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.set_blocking(self.output, False)

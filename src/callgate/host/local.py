@@ -21,7 +21,9 @@ from callgate.words.places import Place
 if TYPE_CHECKING:
     from callgate.host.applying import Recovered
     from callgate.host.local_files import LocalFiles
+    from callgate.host.output_file import LocalOutput
     from callgate.host.processes import LocalProcesses
+    from callgate.host.tasks import BackgroundTask, BackgroundTasks
 
 _TABLES: WeakValueDictionary[str, LockTable] = WeakValueDictionary()
 _TABLES_GUARD = Lock()
@@ -55,12 +57,14 @@ class LocalHost:
     ) -> None:
         self._resolver = Resolver(root or Path.cwd())
         self._data = None if data is None else data.absolute()
+        self._lasting = data is not None
         self._data_lock = Lock()
         self._clean = clean
         self.root = Path(self._resolver.root)
         self.clock: Clock = clock or LoopClock()
         self.locks = locks_of(self._resolver.root)
         self.threads = Threads()
+        self.task_listeners: list[Callable[[BackgroundTask], None]] = []
         self.journal = None if journal is None else journal.absolute()
 
     def normal(self, path: str) -> str:
@@ -80,6 +84,35 @@ class LocalHost:
         from callgate.host.processes import LocalProcesses  # loaded with the first program that a tool starts
 
         return LocalProcesses()
+
+    @cached_property
+    def tasks(self) -> "BackgroundTasks":
+        from callgate.host.tasks import BackgroundTasks  # loaded with the first task, or with those of an earlier start
+
+        return BackgroundTasks(self, self.task_folder)
+
+    @property
+    def begun_tasks(self) -> "BackgroundTasks | None":
+        """The list of background tasks, if there may be any."""
+        return (
+            self.tasks
+            if "tasks" in vars(self) or (self.task_folder is not None and self.task_folder.is_dir())
+            else None
+        )
+
+    @property
+    def task_folder(self) -> Path | None:
+        """The folder with records of tasks that may outlive Callgate; only in a folder that the next start knows."""
+        return self._data / "tasks" if self._data is not None and self._lasting else None
+
+    def new_output(self, name: str) -> "LocalOutput":
+        """A new file that grows, beside the artifacts. Blocking."""
+        from callgate.host.output_file import LocalOutput
+
+        path = self._data_folder() / _file_name(name)
+        if path.exists():
+            path = path.with_name(f"{path.stem}-{os.urandom(8).hex()}{path.suffix}")
+        return LocalOutput(path, self._clean)
 
     async def keep(self, name: str, data: bytes) -> str:
         return await in_thread(partial(self._keep, name, data), threads=self.threads)

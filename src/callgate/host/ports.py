@@ -121,6 +121,11 @@ class Process(Protocol):
         its end is written to the file ``status``, JSON with ``code`` and ``ended``."""
         ...
 
+    @property
+    def guard(self) -> int:
+        """The number of the process that watches a tree which outlives Callgate: a SIGTERM to it ends the tree."""
+        ...
+
 
 @runtime_checkable
 class Processes(Protocol):
@@ -130,6 +135,57 @@ class Processes(Protocol):
         """Without ``err`` both outputs go to ``out``, in the order they were written. OSError when the program cannot
         be started; a cancel leaves nothing behind."""
         ...
+
+
+class Confinement(Protocol):
+    """A sandbox with its profile, for commands of this host."""
+
+    def takes(self, text: str) -> bool:
+        """True if this shell command runs inside."""
+        ...
+
+    def wrap(self, command: Command) -> Command:
+        """The command that runs ``command`` inside. It raises ToolFailure, or another error that says why, where that
+        cannot be done: the command is then not run."""
+        ...
+
+    def denied(self, output: str, code: int) -> str | None:
+        """The access that the sandbox refused and that made the command fail, in words; None if it was not that."""
+        ...
+
+
+class OutputFile(Protocol):
+    """A file of a host that grows: the output of a command. Blocking, usable from any thread."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def size(self) -> int:
+        """The bytes that can be read so far."""
+        ...
+
+    def append(self, data: bytes) -> None:
+        """A failure of the disk is not raised: it ends the file, and ``fault`` says why."""
+        ...
+
+    @property
+    def fault(self) -> str: ...
+
+    def read(self, at: int, most: int) -> bytes: ...
+
+    def finish(self) -> None:
+        """Nothing more is appended; what was held back until the end of a line is written."""
+        ...
+
+
+def new_output(host: object, name: str) -> OutputFile:
+    """A new output file of a host, named after ``name``. Blocking. ToolFailure where the host keeps none."""
+    make = getattr(host, "new_output", None)
+    if make is None:
+        raise ToolFailure("This session keeps no output: its host offers no files for it.")
+    made: OutputFile = make(name)
+    return made
 
 
 def processes_of(host: object) -> Processes:

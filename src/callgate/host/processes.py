@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callgate.core.ports import Clock, Timer
-from callgate.host.ports import Command, Sink
+from callgate.host.ports import Command, Process, Sink
 from callgate.host.threads import in_thread
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
@@ -118,6 +118,10 @@ class LocalProcess:
         return self._running.pid
 
     @property
+    def guard(self) -> int:
+        return self._running.guard
+
+    @property
     def returncode(self) -> int | None:
         return self._running.returncode
 
@@ -201,3 +205,17 @@ def _new(command: Command, out: Sink, err: Sink | None, **options: Any) -> "Runn
     from callgate.host.running import Running  # most sessions start no program
 
     return Running(command, out, err, **options)
+
+
+async def end_process(process: Process, clock: Clock, grace: float = 2.0) -> None:
+    """Tells the tree to end, kills it after ``grace`` seconds, and waits until nothing is left. A cancel kills it at
+    once and does not wait."""
+    process.terminate()
+    timer = clock.call_later(grace, process.kill)
+    try:
+        await process.gone()
+    except CancelledError:
+        process.kill()
+        raise
+    finally:
+        timer.cancel()

@@ -57,7 +57,7 @@ class Running:
         self._outlives: Mapping[str, str] | None = None
         self._line: GuardLine | None = None
         self._gone = False
-        self.pid = -1
+        self.pid = self.guard = -1
         self.returncode: int | None = None
         self.told = False
         """True if it was told to end, rather than having ended by itself."""
@@ -171,7 +171,9 @@ class Running:
 
     def _heard(self, reports: "list[tuple[bytes, int]]") -> None:
         for letter, number in reports:
-            if letter == guard.EXITED:
+            if letter == guard.GUARDED:
+                self.guard = number
+            elif letter == guard.EXITED:
                 self.returncode = number
             elif letter == guard.GONE:
                 self._gone = True

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.formats.jsonable import misfit
+from callgate.session.background import SessionTasks
 from callgate.session.history import HistoryEdits
 from callgate.session.parts import SessionParts
 from callgate.session.questions import QuestionRouter
@@ -56,6 +58,8 @@ class Conversation(SessionView):
             self._remembered.apply_to(self._ledger)
         self._history = HistoryEdits(parts)
         self._changes = WorkspaceChanges(self.host, self._record, parts.staging.stack)
+        self._background = SessionTasks(parts.equipment)
+        parts = replace(parts, notes=(*parts.notes, *self._background.earlier()))
         self._work = Work(parts, self._history, self._changes)
         self.router = QuestionRouter(parts, self._work)
         """Reached by the sessions inside this one."""
@@ -217,6 +221,8 @@ class Conversation(SessionView):
                 return self._work.run_between(name, self._history.compact(sent))
             case inputs.Undo():
                 return self._work.run_between(name, self._changes.undo(sent))
+            case inputs.MoveToBackground():
+                return self._background.move(sent.call_id)
             case inputs.Resolve():
                 resolving = self._staging.resolve(sent, self._changes.recover)
                 return (self._work.run_beside if self._work.busy else self._work.run_between)(name, resolving)
@@ -286,6 +292,7 @@ class Conversation(SessionView):
             self._hooks.interrupt()
         self._staging.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
+        await self._background.ended()
         if self._discard_pending:
             await self._staging.stack.clear("the session was left for another one")
         if self._hooks is not None:

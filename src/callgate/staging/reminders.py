@@ -2,10 +2,14 @@
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
 from callgate.words.pending import RESOLVE, Staged
+
+if TYPE_CHECKING:
+    from callgate.host.tasks import BackgroundTask
 
 _TAG = "system-reminder"
 _END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
@@ -38,6 +42,15 @@ def ended(resolved: ActionResolved) -> str:
     done = "" if resolved.ended == "applied" else " Nothing of it was done; stage it again if it is still wanted."
     return reminder(
         f"Not pending any more: {resolved.label} ({resolved.id}), {resolved.ended}: {resolved.reason}.{done}"
+    )
+
+
+def task_ended(task: "BackgroundTask") -> str:
+    """Tells of the end of a background task."""
+    ending = f" ({task.detail})" if task.detail else ""
+    return reminder(
+        f"Background task {task.id} {task.status}{ending}: {task.record.kind} {task.record.label[:200]!r}. "
+        f"Its output is in {task.record.output}; TaskOutput reads it."
     )
 
 

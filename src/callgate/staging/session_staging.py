@@ -5,7 +5,7 @@ A person's resolution runs through an executor of its own, whose questions are a
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
@@ -27,6 +27,9 @@ from callgate.words.model import Abilities, ToolChoice
 from callgate.words.modes import MODES
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits
+
+if TYPE_CHECKING:
+    from callgate.host.tasks import BackgroundTask, BackgroundTasks
 
 MOST_FORCED = 3
 """Requests that force a resolution; then the action is discarded."""
@@ -66,11 +69,17 @@ class SessionStaging:
     def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
         state = self._state
         due = [Reminder(reminders.ended(each), each.id) for each in state.untold.values()]
+        due += [Reminder(reminders.task_ended(each), each.id) for each in self._ended_tasks()]
         newest = state.newest
         if newest is not None and (state.reminded != newest.id or self._goes_unforced(abilities)):
             below = [each for each in self.stack.newest() if each is not newest]
             due.append(Reminder(reminders.pending(newest, below), newest.id))
         return due, ToolChoice("named", RESOLVE) if newest is not None and state.detour else ToolChoice()
+
+    def _ended_tasks(self) -> "list[BackgroundTask]":
+        """Those of this session that the model was not told of; told from now on."""
+        tasks: BackgroundTasks | None = getattr(self._equipment.host, "begun_tasks", None)
+        return [] if tasks is None else tasks.untold(self._equipment.lineage)
 
     def _goes_unforced(self, abilities: Abilities) -> bool:
         """Only words can make the model resolve it, or its own answer was the last message."""

@@ -1,14 +1,16 @@
 """A Host without a machine: files and artifacts are dictionaries."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from posixpath import join, normpath
 
 from callgate.core.locks import LockTable
 from callgate.core.ports import Clock
 from callgate.host.paths import oddity
+from callgate.host.tasks import BackgroundTask, BackgroundTasks
 from callgate.testing.clock import ManualClock
 from callgate.testing.memory_files import MemoryFiles
-from callgate.testing.processes import MemoryProcesses
+from callgate.testing.processes import MemoryOutput, MemoryProcesses
 from callgate.words.changes import ChangeSet, digest
 from callgate.words.errors import ToolFailure
 from callgate.words.places import Place, PlaceKind
@@ -25,6 +27,7 @@ class MemoryHost:
         self.artifacts: dict[str, bytes] = {}
         self.applied: list[ChangeSet] = []
         self.processes = MemoryProcesses()
+        self.task_listeners: list[Callable[[BackgroundTask], None]] = []
         self._clock: Clock = clock or ManualClock()
         self._locks = LockTable()
         for path, content in (files or {}).items():
@@ -60,6 +63,18 @@ class MemoryHost:
         path = f"/artifacts/{len(self.artifacts) + 1}-{name.replace('/', '-')}"
         self.artifacts[path] = data
         return path
+
+    def new_output(self, name: str) -> MemoryOutput:
+        return MemoryOutput(f"/artifacts/{len(self.artifacts) + 1}-{name.replace('/', '-')}", self.artifacts)
+
+    @cached_property
+    def tasks(self) -> BackgroundTasks:
+        return BackgroundTasks(self)
+
+    @property
+    def begun_tasks(self) -> BackgroundTasks | None:
+        """The list of background tasks, if there may be any."""
+        return self.tasks if "tasks" in vars(self) else None
 
     async def apply(self, changes: ChangeSet) -> ChangeSet:
         """Of contents that are at hand; modes and links are nothing here."""

@@ -49,7 +49,7 @@ class MemoryProcess:
     """A Process that a test ends with ``finish``."""
 
     def __init__(self, pid: int, script: ScriptedCommand, running: "list[MemoryProcess]") -> None:
-        self.pid = pid
+        self.pid = self.guard = pid
         self.returncode: int | None = None
         self.outlives: dict[str, str] | None = None
         self._script = script
@@ -84,3 +84,26 @@ class MemoryProcess:
 
     def outlive(self, *, output: str, status: str) -> None:
         self.outlives = {"output": output, "status": status}
+
+
+class MemoryOutput:
+    """An OutputFile in memory; ``artifacts`` of the host has its bytes too."""
+
+    fault = ""
+
+    def __init__(self, path: str, artifacts: dict[str, bytes]) -> None:
+        self.path = path
+        self._artifacts = artifacts
+        artifacts[path] = b""
+
+    @property
+    def size(self) -> int:
+        return len(self._artifacts[self.path])
+
+    def append(self, data: bytes) -> None:
+        self._artifacts[self.path] += data
+
+    def read(self, at: int, most: int) -> bytes:
+        return self._artifacts[self.path][at : at + most]
+
+    def finish(self) -> None: ...

@@ -133,6 +133,14 @@ class SetTags:
     tags: tuple[str, ...]
 
 
+@noun
+class MoveToBackground:
+    """Let a command that runs go on in the background, the same process: its call ends with the id of the task.
+    Without ``call_id``: every command that can."""
+
+    call_id: str | None = None
+
+
 UndoScope = Literal["call", "turn", "session"]
 
 
@@ -174,5 +182,6 @@ Input = (
     | Snip
     | Trim
     | Undo
+    | MoveToBackground
     | Close
 )

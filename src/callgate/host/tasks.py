@@ -1,0 +1,307 @@
+"""Background tasks of every kind: ids of one form, one list, one output file each, one way to stop them.
+
+A task ends as completed, failed or killed. Listeners are told; the session that began it tells its model. A command
+that may outlive Callgate has its record in a folder, so that the next start finds it.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from contextvars import Context
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from callgate.core.ports import Clock, Host
+from callgate.host.files import is_running
+from callgate.host.output_file import LocalOutput
+from callgate.host.ports import OutputFile
+from callgate.host.threads import in_thread
+from callgate.words.errors import ToolFailure
+from callgate.words.noun import noun
+
+TaskKind = Literal["command", "agent", "workflow", "watch"]
+TaskStatus = Literal["running", "completed", "failed", "killed"]
+_ID = "bg-"
+_LOOK_AGAIN = 0.5  # seconds between looks at a task of an earlier start
+
+
+@noun
+class TaskRecord:
+    """The facts about a task that never change. ``owner`` is the lineage of the session that began it."""
+
+    id: str
+    kind: TaskKind
+    label: str
+    owner: tuple[str, ...]
+    started: float
+    output: str
+
+
+class BackgroundTask:
+    """``detail`` says more about the end, such as an exit code. ``earlier``: it was begun before this start."""
+
+    def __init__(
+        self, record: TaskRecord, output: OutputFile, stop: Callable[[], Awaitable[None]], *, earlier: bool = False
+    ) -> None:
+        self.record = record
+        self.output = output
+        self.earlier = earlier
+        self.status: TaskStatus = "running"
+        self.detail = ""
+        self.ended: float | None = None
+        self.told = False
+        """True once the model of its session knows of its end."""
+        self.refresh: Callable[[], None] | None = None
+        """Of a task of an earlier start: looks whether it has ended."""
+        self._stop = stop
+        self._stopping = False
+        self._over = asyncio.Event()
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    async def stop(self, clock: Clock) -> None:
+        """Ends it as killed, and waits for that; a task that has ended stays as it is."""
+        if self.status == "running":
+            self._stopping = True
+            await self._stop()
+            while self.status == "running":
+                await self.wait(clock, _LOOK_AGAIN)
+
+    async def wait(self, clock: Clock, seconds: float) -> None:
+        """Waits for its end, no longer than this."""
+        until = clock.monotonic() + seconds
+        while self.status == "running" and (left := until - clock.monotonic()) > 0:
+            await _first(self._over, clock, left if self.refresh is None else min(left, _LOOK_AGAIN))
+            if self.refresh is not None:
+                self.refresh()
+
+    def settle(self, status: TaskStatus, detail: str, now: float) -> bool:
+        """False if it has ended before."""
+        if self.status != "running":
+            return False
+        self.status = "killed" if self._stopping else status
+        self.detail, self.ended = detail, now
+        self._over.set()
+        return True
+
+
+async def _first(over: asyncio.Event, clock: Clock, seconds: float) -> None:
+    late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = clock.call_later(seconds, lambda: None if late.done() else late.set_result(None))
+    waiting = asyncio.ensure_future(over.wait())
+    try:
+        await asyncio.wait((late, waiting), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        timer.cancel()
+        waiting.cancel()
+
+
+Listener = Callable[[BackgroundTask], None]
+
+
+class BackgroundTasks:
+    """The list of a host, whose ``task_listeners`` are called with every task that ends. ``folder`` keeps records of
+    tasks that may outlive Callgate; without one none may. Used on the loop's thread."""
+
+    def __init__(self, host: Host, folder: Path | None = None) -> None:
+        self._clock = host.clock
+        self._folder = folder
+        self._tasks: dict[str, BackgroundTask] = {}
+        self._listeners: list[Listener] = getattr(host, "task_listeners", [])
+        self._number = 0
+        self._movable: dict[str, Callable[[], None]] = {}
+        self._watchers: set[asyncio.Task[None]] = set()
+        for record in _records(folder):
+            with suppress(KeyError, ValueError, TypeError, OSError):  # not a record, or its output is gone
+                self._take_up(record)
+
+    def all(self) -> list[BackgroundTask]:
+        """Every task of this host, oldest first, as it is now."""
+        for task in self._tasks.values():
+            if task.refresh is not None:
+                task.refresh()
+        return [*self._tasks.values()]
+
+    def get(self, task_id: str) -> BackgroundTask:
+        """ToolFailure if there is none."""
+        self.all()
+        found = self._tasks.get(task_id)
+        if found is None:
+            there = ", ".join(self._tasks) or "none"
+            raise ToolFailure(f"There is no background task {task_id!r}. Background tasks: {there}.")
+        return found
+
+    def next_id(self) -> str:
+        self._number += 1
+        return f"{_ID}{self._number}"
+
+    def add(
+        self,
+        task_id: str,
+        kind: TaskKind,
+        label: str,
+        owner: tuple[str, ...],
+        output: OutputFile,
+        stop: Callable[[], Awaitable[None]],
+    ) -> BackgroundTask:
+        """Lists a task that runs; ``stop`` ends it, and its end comes through ``settle``."""
+        record = TaskRecord(
+            id=task_id, kind=kind, label=label, owner=owner, started=self._clock.now(), output=output.path
+        )
+        task = self._tasks[task_id] = BackgroundTask(record, output, stop)
+        return task
+
+    def watch(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs the work that waits for the end of a task; it belongs to no call."""
+        watcher = asyncio.get_running_loop().create_task(work, context=Context())
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+
+    def settle(self, task: BackgroundTask, status: TaskStatus, detail: str = "") -> None:
+        """Marks the end of a task and tells the listeners."""
+        if task.settle(status, detail, self._clock.now()):
+            for listener in tuple(self._listeners):
+                listener(task)
+
+    def of(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
+        """The tasks that this session began."""
+        return [task for task in self.all() if task.record.owner == owner]
+
+    def untold(self, owner: tuple[str, ...]) -> list[BackgroundTask]:
+        """Those of its tasks that have ended and that its model has not been told of; from now on it has."""
+        found = [task for task in self.of(owner) if task.status != "running" and not task.told]
+        for task in found:
+            self.tell(task)
+        return found
+
+    def tell(self, task: BackgroundTask) -> None:
+        """Marks a task whose end the model is told of now: the next start need not list it."""
+        if not task.told and self._folder is not None:
+            self.watch(in_thread(partial(self.forget, task)))
+        task.told = True
+
+    async def stop_all(self, owner: tuple[str, ...]) -> None:
+        """Ends the tasks of a session that closes."""
+        running = [task.stop(self._clock) for task in self.of(owner) if task.status == "running"]
+        await asyncio.gather(*running)
+
+    # ---- calls that may become tasks ----------------------------------------------------------------------------
+
+    def offer(self, call_id: str, move: Callable[[], None]) -> Callable[[], None]:
+        """Says that a running call can be moved to the background; the function that comes back takes it back."""
+        self._movable[call_id] = move
+        return lambda: self._movable.pop(call_id, None) and None
+
+    def move(self, call_id: str | None = None) -> str | None:
+        """Moves a running call, or all that can be, to the background; the reason if there is none."""
+        wanted = [*self._movable] if call_id is None else [call_id]
+        found = [self._movable.pop(each) for each in wanted if each in self._movable]
+        for move in found:
+            move()
+        return None if found else "no command is running that could be moved to the background"
+
+    # ---- tasks that outlive Callgate ----------------------------------------------------------------------------
+
+    def place(self, task_id: str) -> Path | None:
+        """The path of a task's record, to which ``.status`` is added for its end; None if it may not outlive us."""
+        return None if self._folder is None else self._folder / f"{task_id}.json"
+
+    def keep(self, task: BackgroundTask, guard: int) -> None:
+        """Writes the record for the next start. Blocking."""
+        place = self.place(task.id)
+        if place is not None:
+            record = {name: getattr(task.record, name) for name in TaskRecord.__match_args__}
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_text(json.dumps({**record, "guard": guard, "began": beginning_of(guard)}), encoding="utf-8")
+
+    def note_end(self, task: BackgroundTask, code: int) -> None:
+        """Writes the end of a task beside its record. Blocking."""
+        place = self.place(task.id)
+        if place is not None and place.exists():
+            place.with_suffix(".status").write_text(json.dumps({"code": code}), encoding="utf-8")
+
+    def forget(self, task: BackgroundTask) -> None:
+        """Removes the record of a task whose end was told. Blocking."""
+        place = self.place(task.id)
+        if place is not None:
+            for path in (place, place.with_suffix(".status")):
+                path.unlink(missing_ok=True)
+
+    def _take_up(self, found: Mapping[str, Any]) -> None:
+        """Lists a task of an earlier start: it runs, or has ended meanwhile."""
+        guard, began = int(found["guard"]), str(found["began"])
+        record = TaskRecord(
+            id=str(found["id"]),
+            kind=found["kind"],
+            label=str(found["label"]),
+            owner=tuple(found["owner"]),
+            started=float(found["started"]),
+            output=str(found["output"]),
+        )
+        number = record.id.removeprefix(_ID)
+        self._number = max(self._number, int(number) if number.isdigit() else 0)
+
+        async def stop() -> None:
+            if beginning_of(guard) == began:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(guard, signal.SIGTERM)
+
+        output = LocalOutput(Path(record.output), None, exists=True)
+        task = self._tasks[record.id] = BackgroundTask(record, output, stop, earlier=True)
+
+        def refresh() -> None:
+            over = beginning_of(guard) != began  # before the look at its status, which is written first
+            code = _status(self.place(record.id))
+            if code is not None:
+                self.settle(task, *ending_of(code))
+            elif over:
+                self.settle(task, "killed", "it was killed from outside, or ended together with the machine")
+
+        task.refresh = refresh
+
+
+def ending_of(code: int) -> tuple[TaskStatus, str]:
+    """The status and the detail of a command that ended with this code."""
+    if code < 0:
+        return "killed", f"signal {-code}"
+    return ("completed", "exit code 0") if code == 0 else ("failed", f"exit code {code}")
+
+
+def _records(folder: Path | None) -> list[dict[str, Any]]:
+    """Records of tasks of earlier starts; one that cannot be read is left alone."""
+    found: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("*.json")) if folder is not None and folder.is_dir() else ():
+        with suppress(OSError, ValueError):
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+    return found
+
+
+def _status(place: Path | None) -> int | None:
+    """The exit code that a guard wrote at the end of a task."""
+    with suppress(OSError, ValueError, KeyError):
+        if place is not None:
+            return int(json.loads(place.with_suffix(".status").read_text(encoding="utf-8"))["code"])
+    return None
+
+
+def beginning_of(pid: int) -> str:
+    """The time at which a process began, as the system counts it: with it, a number is not mistaken for a later process
+    of the same number. Empty if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return "" if os.path.exists("/proc/self/stat") or not is_running(str(pid)) else "unknown"
+
+
+def tasks_of(host: object) -> BackgroundTasks:
+    """The background tasks of a host; ToolFailure where it has none."""
+    found = getattr(host, "tasks", None)
+    if not isinstance(found, BackgroundTasks):
+        raise ToolFailure("This session has no background tasks: its host offers none. Run it in the foreground.")
+    return found

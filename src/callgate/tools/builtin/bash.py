@@ -1,0 +1,146 @@
+"""Bash: runs shell commands, in the foreground and in the background.
+
+Only the working folder persists between calls. It is part of the arguments of a call as soon as it is not the
+workspace: filled in when the call arrives, so that it is on record, judged as a place, and exactly where the command
+runs. A call whose folder is not the working folder any more is not run.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, cast
+
+from pydantic import Field
+
+from callgate import shell
+from callgate.core.ports import Run
+from callgate.host.ports import Confinement
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.command_call import CONTEXT, BashSettings, CommandCall
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.declared import Given
+from callgate.words.errors import ToolFailure
+from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace
+
+NAME = "Bash"
+FOLDER = "folder"
+"""The argument that holds the working folder; a model does not write it."""
+DEFAULT_SECONDS, MOST_SECONDS = 120.0, 600.0
+_LEEWAY = 30.0  # seconds for a command that is being ended before the executor gives it up
+
+
+def bash(sandbox: Confinement | None = None, *, background_after: float | None = None) -> "BashTool":
+    """The tool ``Bash``."""
+    return BashTool(BashSettings(sandbox, background_after))
+
+
+def _effects(given: Given) -> Effects:
+    """Those of the command by the analysis that the gate uses. One that goes on in the background is never started
+    before its message is whole."""
+    return "mutating" if given.run_in_background else shell.effects_of(shell.analyse(given.command))
+
+
+def _locks(given: Given) -> Locks:
+    return workspace if _effects(given) == "none" else exclusive
+
+
+def _seconds(timeout: float | None) -> float:
+    wanted = DEFAULT_SECONDS if timeout is None or timeout <= 0 else timeout / 1000
+    return min(wanted, MOST_SECONDS)
+
+
+class BashTool:
+    """A Tool that knows the working folder of its session."""
+
+    previews = False
+
+    def __init__(self, settings: BashSettings) -> None:
+        self._settings = settings
+        self._context: Callable[[], Mapping[str, Any]] | None = None
+        self._last: str | None = None
+        self.inner = _declared()
+        self.spec = self.inner.spec
+        self.aliases = self.inner.aliases
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def follow_context(self, context: Callable[[], Mapping[str, Any]]) -> None:
+        """Takes the working folder from the context of this session, also after a resume or a rewind."""
+        self._context = context
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        folder = self._last if self._context is None else self._context().get(CONTEXT)
+        if isinstance(raw, Mapping) and isinstance(raw.get(FOLDER), str):  # read again: it was judged with this one
+            folder = raw[FOLDER]
+            raw = {name: value for name, value in raw.items() if name != FOLDER}
+        outcome = self.inner.read(raw)
+        if folder is None or isinstance(outcome, Rejected):
+            return outcome
+        return replace(outcome, arguments={**outcome.arguments, FOLDER: folder})
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        folder, written = _split(arguments)
+        found = self.inner.traits(written)
+        return found if folder is None else replace(found, declared=replace(found.declared, folder=folder))
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{NAME} has no preview")
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        folder, written = _split(arguments)
+        now = run.context.get(CONTEXT)
+        if folder != now:
+            self._context, self._last = None, now
+            text = f"Not run: the working folder is {now or run.host.normal('.')} by now. Send the call again."
+            return Result.failed("skipped", text, effects="none")
+        call = CommandCall(self._settings, run, str(written["command"]), folder or run.host.normal("."))
+        seconds = _seconds(written.get("timeout"))
+        result = await (call.in_background() if written.get("run_in_background") else call.in_foreground(seconds))
+        if result.context_update is not None:
+            self._last = cast("Mapping[str, Any]", result.context_update)[CONTEXT]
+        return result
+
+
+def _split(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    written = dict(arguments)
+    return written.pop(FOLDER, None), written
+
+
+def _declared() -> FunctionTool[..., Any]:
+    def run_command(
+        command: Annotated[str, Field(min_length=1)],
+        timeout: float | None = None,
+        description: str = "",
+        run_in_background: bool = False,
+    ) -> None:
+        """Run.
+
+        Args:
+            command: the command, as bash reads it
+            timeout: milliseconds until it is ended
+            description: what it does, in five to ten words
+            run_in_background: come back at once with the id of a background task
+        """
+
+    return tool(
+        run_command,
+        name=NAME,
+        aliases=["bash"],
+        description=prompt_text("bash.md"),
+        title="Run a command",
+        icon="run",
+        command="command",
+        folder=lambda a: None,
+        effects=_effects,
+        locks=_locks,
+        timeout=lambda a: _seconds(a.timeout) + _LEEWAY,
+        cascade=True,
+        always_loaded=True,
+        search_hint="run a shell command, program, test or build in a terminal",
+    )

@@ -1,0 +1,246 @@
+"""One command of Bash: started, waited for, ended, handed over to the background, and its result."""
+
+import asyncio
+import os
+import shutil
+from asyncio import CancelledError
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from callgate import shell
+from callgate.core.ports import Run
+from callgate.host.environment import scrubbed
+from callgate.host.ports import Command, Confinement, Process, processes_of
+from callgate.host.processes import end_process
+from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
+from callgate.host.threads import in_thread, threads_of
+from callgate.tools.builtin.command_output import CommandOutput
+from callgate.tools.builtin.exit_codes import meaning_of
+from callgate.words.calls import Code, Result
+from callgate.words.errors import CallgateError, ToolFailure, in_words
+from callgate.words.messages import Text
+from callgate.words.noun import noun
+
+CONTEXT = "working_folder"
+"""The working folder in the context of a session, unless it is the workspace."""
+_GRACE = 2.0
+# Read by a shell before the command, or by programs instead of a terminal.
+_DROPPED = ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND")
+_SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
+
+
+@noun
+class BashSettings:
+    """``sandbox`` runs the commands that it takes inside; without one all run outside. ``background_after``: a command
+    that takes longer goes on in the background, in place of being ended by its timeout."""
+
+    sandbox: Confinement | None = None
+    background_after: float | None = None
+
+
+class CommandCall:
+    """One call of Bash: the command, its process, its output."""
+
+    def __init__(self, settings: BashSettings, run: Run, text: str, folder: str) -> None:
+        self._settings = settings
+        self._run = run
+        self._clock = run.host.clock
+        self._text = text
+        self._folder = folder
+        self._confined = settings.sandbox is not None and settings.sandbox.takes(text)
+        self._output = CommandOutput(run.host, f"Bash-{run.call_id}.txt", run.progress)
+        self._moved_to = ""
+        self._tasks: BackgroundTasks | None = getattr(run.host, "tasks", None)
+        self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def in_background(self) -> Result:
+        tasks_of(self._run.host)  # before anything is started
+        process = await self._start(None)
+        if isinstance(process, Result):
+            return process
+        task = await self._hand_over(process, outlives=True)
+        return Result(
+            (Text(f"Started in the background as {task.id}. {_reading(task)} You are told when it ends."),),
+            details={"task": task.id},
+        )
+
+    async def in_foreground(self, seconds: float) -> Result:
+        where = _new_pipe_file()
+        withdraw = self._tasks and self._tasks.offer(self._run.call_id, partial(self._finish, "moved"))
+        try:
+            process = await self._start(where)
+            if isinstance(process, Result):
+                return process
+            try:
+                return await self._attend(process, seconds, where)
+            except CancelledError:
+                await end_process(process, self._clock, _GRACE)
+                raise
+            except BaseException:
+                process.kill()
+                raise
+        finally:
+            os.close(where)
+            if withdraw:
+                withdraw()
+
+    async def _attend(self, process: Process, seconds: float, where: int) -> Result:
+        how = await self._until(process, seconds)
+        if how == "moved":
+            task = await self._hand_over(process, outlives=True)
+            told = f"It still runs and goes on in the background as {task.id}. {_reading(task)}"
+            return Result((Text(told),), details={"task": task.id})
+        if how == "expired":
+            await end_process(process, self._clock, _GRACE)
+            return await self._result(-1, f"It took longer than {seconds:g} s and was ended.", "timed_out")
+        self._moved_to = _folder_in(where)
+        left = ""
+        if process.running and self._tasks is None:
+            await end_process(process, self._clock, _GRACE)
+            left = "Processes that it had started were ended."
+        elif process.running:
+            task = await self._hand_over(process, outlives=False)
+            left = f"Processes that it started still run: they are the background task {task.id}."
+        return await self._result(process.returncode or 0, left)
+
+    async def _start(self, where: int | None) -> Process | Result:
+        """The process; or the result, if the working folder is gone: the next call starts in the workspace."""
+        keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
+        command = Command(
+            (_shell(), "-c", keep + self._text),
+            self._folder,
+            _environment(),
+            pass_fds=() if where is None else (where,),
+        )
+        try:
+            if self._confined and self._settings.sandbox is not None:
+                command = self._settings.sandbox.wrap(command)
+            return await processes_of(self._run.host).start(command, self._output.take)
+        except CallgateError as error:
+            raise ToolFailure(f"It was not run: {error}") from error
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if error.filename != self._folder:
+                raise ToolFailure(f"It was not run: {error}") from error
+            text = f"It was not run: the working folder {self._folder} is gone. It is {self._run.host.normal('.')} now."
+            return replace(Result.failed("tool_error", text, effects="none"), context_update={CONTEXT: None})
+        except (OSError, ValueError) as error:
+            raise ToolFailure(f"It was not run: {error}") from error
+
+    def _finish(self, how: str) -> None:
+        if not self._over.done():
+            self._over.set_result(how)
+
+    async def _until(self, process: Process, seconds: float) -> str:
+        """Waits until it has ended, its time is over, or it is moved to the background."""
+        timers = [self._clock.call_later(seconds, partial(self._finish, "expired"))]
+        if self._settings.background_after is not None and self._tasks is not None:
+            timers.append(self._clock.call_later(self._settings.background_after, partial(self._finish, "moved")))
+        ended = asyncio.ensure_future(process.ended())
+        ended.add_done_callback(lambda _: self._finish("ended"))
+        try:
+            how = await self._over
+            if how == "ended":
+                ended.result()
+            return how
+        finally:
+            ended.cancel()
+            for timer in timers:
+                timer.cancel()
+
+    async def _hand_over(self, process: Process, *, outlives: bool) -> BackgroundTask:
+        """Makes a background task of the same process."""
+        tasks, threads = tasks_of(self._run.host), threads_of(self._run.host)
+        task_id = tasks.next_id()
+        file = await in_thread(partial(self._output.to_file, f"{task_id}.txt"), threads=threads)
+        task = tasks.add(
+            task_id,
+            "command",
+            self._text,
+            self._run.lineage[:-2],
+            file,
+            stop=partial(end_process, process, self._clock, _GRACE),
+        )
+        place = tasks.place(task_id)
+        if outlives and place is not None:
+            process.outlive(output=file.path, status=str(place.with_suffix(".status")))
+            await in_thread(partial(tasks.keep, task, process.guard), threads=threads)
+
+        async def watch() -> None:
+            try:
+                await process.gone()
+                code = process.returncode or 0
+                await in_thread(file.finish, threads=threads)
+                await in_thread(partial(tasks.note_end, task, code), threads=threads)
+            except Exception as error:
+                tasks.settle(task, "failed", in_words(error))
+            else:
+                tasks.settle(task, *ending_of(code))
+
+        tasks.watch(watch())
+        return task
+
+    async def _result(self, returncode: int, note: str, code: Code = "ok") -> Result:
+        text, artifact = await in_thread(self._output.text, threads=threads_of(self._run.host))
+        meaning = meaning_of(self._text, returncode) if code == "ok" else None
+        lines = [text.rstrip("\n")] if text else []
+        if code == "ok" and returncode:
+            lines.append(f"[{_in_words(returncode)}{f': {meaning}' if meaning else ''}]")
+        if note:
+            lines.append(f"[{note}]")
+        failed = code != "ok" or (returncode != 0 and meaning is None)
+        if failed and self._confined and self._settings.sandbox is not None:
+            denied = self._settings.sandbox.denied(text, returncode)
+            lines += [f"[The sandbox refused it: {denied}]"] if denied else []
+        update = None
+        if self._moved_to and self._moved_to != self._folder:
+            lines.append(f"[The working folder is now {self._moved_to}]")
+            home = self._run.host.normal(".")
+            update = {CONTEXT: None if self._moved_to == home else self._moved_to}
+        details: dict[str, Any] = {"exit_code": returncode, "folder": self._folder}
+        if failed:
+            details["effects"] = "unknown" if shell.effects_of(shell.analyse(self._text)) != "none" else "none"
+        return Result(
+            content=(Text("\n".join(lines)),) if lines else (),
+            is_error=failed,
+            code="tool_error" if failed and code == "ok" else code,
+            details=details,
+            artifacts=() if artifact is None else (artifact,),
+            context_update=update,
+        )
+
+
+def _in_words(returncode: int) -> str:
+    return f"ended by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
+
+
+def _reading(task: BackgroundTask) -> str:
+    return f"Its output goes to {task.record.output}: read it with TaskOutput, end it with TaskStop."
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the program without secrets, and without what would change a shell or wait for a person."""
+    kept = scrubbed(os.environ)
+    return {
+        name: value for name, value in kept.items() if name not in _DROPPED and not name.startswith("BASH_FUNC_")
+    } | _SET
+
+
+def _shell() -> str:
+    return shutil.which("bash") or "/bin/sh"
+
+
+def _new_pipe_file() -> int:
+    """A file without a name, in which the shell leaves its last folder."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("callgate-folder")
+    import tempfile  # macOS has no files in memory
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _folder_in(file: int) -> str:
+    """The absolute path that the shell left, empty if it left none."""
+    said = os.pread(file, 10_000, 0).decode(errors="surrogateescape").removesuffix("\n")
+    return said if said.startswith("/") and "\n" not in said and "\0" not in said else ""

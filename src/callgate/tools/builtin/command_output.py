@@ -1,0 +1,91 @@
+"""The output of a command while it runs: bounded in memory, whole in a file, as text for a model."""
+
+import re
+from collections.abc import Callable
+from threading import Lock
+
+from callgate.host.ports import OutputFile, new_output
+from callgate.words.calls import Artifact
+
+MOST_CHARACTERS = 30_000
+"""Characters of an output that a model is given."""
+_HEAD, _TAIL = MOST_CHARACTERS * 2 // 3, MOST_CHARACTERS // 3
+_WIDEST = 4  # bytes of a character
+_IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
+_MOST_PROGRESS = 4_000  # bytes of one piece
+
+# Colours, cursor moves and titles of terminals; then the parts of a line that a progress bar wrote over.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
+
+
+class CommandOutput:
+    """``take`` is the sink of a process. Up to some size the output is in memory alone; beyond it, all of it goes to a
+    file, and only its head and its tail stay in memory."""
+
+    def __init__(self, host: object, name: str, progress: Callable[[str], None]) -> None:
+        self._host = host
+        self._name = name
+        self._progress = progress
+        self._lock = Lock()
+        self._head = bytearray()  # all of it while there is no file
+        self._tail = bytearray()
+        self._size = 0
+        self._file: OutputFile | None = None
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def take(self, data: bytes) -> None:
+        with self._lock:
+            self._size += len(data)
+            if self._file is None:
+                self._head += data
+                if len(self._head) > _IN_MEMORY:
+                    self._open(self._name)
+            else:
+                self._file.append(data)
+                self._keep_tail(data)
+        self._progress(data[-_MOST_PROGRESS:].decode(errors="replace"))
+
+    def to_file(self, name: str | None = None) -> OutputFile:
+        """The file that holds all of it, from now on if there was none. Blocking."""
+        with self._lock:
+            return self._file or self._open(name or self._name)
+
+    def _open(self, name: str) -> OutputFile:
+        self._file = new_output(self._host, name)
+        self._file.append(bytes(self._head))
+        self._keep_tail(bytes(self._head[_HEAD * _WIDEST :]))
+        del self._head[_HEAD * _WIDEST :]
+        return self._file
+
+    def _keep_tail(self, data: bytes) -> None:
+        self._tail += data[-_TAIL * _WIDEST :]
+        del self._tail[: -_TAIL * _WIDEST]
+
+    def text(self) -> tuple[str, Artifact | None]:
+        """The output for a model, cut in the middle where it is too long, with the file that holds the whole then.
+        Blocking."""
+        if self._file is None:
+            whole = readable(bytes(self._head))
+            if len(whole) <= MOST_CHARACTERS:
+                return whole, None
+        file = self.to_file()
+        file.finish()
+        head, tail = readable(bytes(self._head))[:_HEAD], readable(bytes(self._tail))[-_TAIL:]
+        if self._size <= len(self._head) + len(self._tail):
+            whole = readable(bytes(self._head + self._tail))
+            head, tail = (whole, "") if len(whole) <= MOST_CHARACTERS else (whole[:_HEAD], whole[-_TAIL:])
+        where = f"the whole is in {file.path}" if not file.fault else f"the whole could not be kept: {file.fault}"
+        note = f"\n… the middle of {self._size:,} bytes is left out; {where} …\n" if tail else ""
+        return head + note + tail, Artifact(file.path, file.size)
+
+
+def readable(data: bytes) -> str:
+    """Text without what is meant for a terminal. Bytes that are no text are shown as replacement characters."""
+    text = data.decode(errors="replace")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    return _OVERWRITTEN.sub("", text) if "\r" in text else text

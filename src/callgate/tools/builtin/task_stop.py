@@ -1,0 +1,44 @@
+"""TaskStop: ends a background task of any kind."""
+
+from typing import Any
+
+from callgate.core.ports import Run
+from callgate.host.tasks import tasks_of
+from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin.task_output import line_of
+from callgate.tools.tool import FunctionTool, tool
+from callgate.words.traits import shared
+
+
+def task_stop() -> FunctionTool[..., Any]:
+    """The tool ``TaskStop``."""
+
+    async def task_stop(id: str, run: Run) -> str:
+        """Stop.
+
+        Args:
+            id: of the task
+        """
+        tasks = tasks_of(run.host)
+        task = tasks.get(id)
+        if task.status != "running":
+            return f"It had ended before: {line_of(task)}"
+        await task.stop(run.host.clock)
+        tasks.tell(task)
+        return f"Stopped: {line_of(task)}"
+
+    return tool(
+        task_stop,
+        name="TaskStop",
+        aliases=["KillShell", "KillBash"],
+        description=prompt_text("task_stop.md"),
+        title="Stop a background task",
+        icon="run",
+        label="id",
+        effects="idempotent",
+        locks=shared,
+        timeout=60,
+        needs_no_question=True,
+        always_loaded=True,
+        search_hint="stop, kill or end a background task or command",
+    )

@@ -1,0 +1,129 @@
+"""Background tasks of a session: it is told of their end, may move commands there, and ends them when it closes."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Session
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tools.builtin import builtin_tools
+from callgate.transcript.store import Store
+from callgate.words.events import CallProgressed, CallSettled, InputRefused, MessageAdded, Noted
+from callgate.words.inputs import MoveToBackground
+
+TOOLS = ("Bash", "TaskOutput", "TaskStop")
+GATE = "mkfifo never; exec 8<>never; "
+
+
+def talk(root: Path, *turns: Any, **options: Any) -> Session:
+    return Session(ScriptedModel(*turns), builtin_tools(*TOOLS), root=root, mode="bypass", **options)
+
+
+def said(events: list[Any]) -> list[str]:
+    return [event.result.text for event in events if isinstance(event, CallSettled)]
+
+
+@pytest.mark.spec("BLT-6")
+def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_path: Path) -> None:
+    async def main() -> None:
+        begin = call("Bash", command=GATE + "read _ <&8; exit 3", run_in_background=True)
+        turns = (turn(begin), turn(say("started")), turn(say("I see")))
+        async with talk(tmp_path, *turns) as session:
+            noted = asyncio.Event()
+            session.listen(lambda event: noted.set() if isinstance(event, Noted) else None)
+            events = [event async for event in session.send("go")]
+            assert said(events)[0].startswith("Started in the background as bg-1")
+            with (tmp_path / "never").open("w") as fifo:
+                fifo.write("go\n")
+            await noted.wait()
+            assert session.status == "idle"  # it is not woken
+            events = [event async for event in session.send("and now?")]
+            told = [event for event in events if isinstance(event, MessageAdded) and event.about == "bg-1"]
+            assert "Background task bg-1 failed (exit code 3): command" in str(told[0].message)
+            assert len(told) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BLT-5")
+def test_a_person_moves_a_running_command_to_the_background(tmp_path: Path) -> None:
+    async def main() -> None:
+        first = call("Bash", command=GATE + "echo so far; read _ <&8; echo more")
+        async with talk(tmp_path, turn(first), turn(call("TaskStop", id="bg-1")), turn(say("bye"))) as session:
+            refused = [event async for event in session.send(MoveToBackground())]
+            assert [type(event) for event in refused] == [InputRefused]
+            events: list[Any] = []
+            async for event in session.send("go"):
+                events.append(event)
+                if isinstance(event, CallProgressed):
+                    session.post(MoveToBackground(event.call_id))
+            assert "goes on in the background as bg-1" in said(events)[0]
+            assert said(events)[1].startswith("Stopped: bg-1")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BASH-1")
+def test_the_working_folder_is_there_again_after_a_restart(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    store = Store(tmp_path / "kept")
+
+    async def main() -> None:
+        journal = await store.create()
+        async with talk(work, turn(call("Bash", command="cd sub")), turn(say("moved")), journal=journal) as session:
+            await session.run("go")
+        journal = await store.open(session.id)
+        async with talk(work, turn(call("Bash", command="pwd")), turn(say("seen")), journal=journal) as session:
+            events = [event async for event in session.send("where?")]
+            assert said(events) == [str(work / "sub")]
+
+    asyncio.run(main())
+
+
+def test_two_calls_of_one_message_start_in_the_folder_before_it(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+
+    async def main() -> None:
+        both = turn(call("Bash", command="cd sub && touch a"), call("Bash", command="touch b"))
+        async with talk(tmp_path, both, turn(say("bye"))) as session:
+            events = [event async for event in session.send("go")]
+        assert said(events)[1] == f"Not run: the working folder is {tmp_path}/sub by now. Send the call again."
+        assert not (tmp_path / "b").exists()
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BLT-6")
+def test_the_tasks_of_a_session_end_when_it_closes(tmp_path: Path) -> None:
+    async def main() -> None:
+        begin = call("Bash", command="exec sleep 1000", run_in_background=True)
+        async with talk(tmp_path, turn(begin), turn(say("bye"))) as session:
+            await session.run("go")
+            (task,) = session.host.tasks.all()  # pyright: ignore
+            assert task.status == "running"
+        assert task.status == "killed"
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BASH-4")
+def test_commands_that_only_read_overlap(tmp_path: Path) -> None:
+    """Neither can end before both have written: one after the other they would never end."""
+
+    async def main() -> None:
+        os.mkfifo(tmp_path / "gate")
+        held = os.open(tmp_path / "gate", os.O_RDWR)  # until it is closed, both wait
+        both = turn(call("Bash", command="echo 1; cat gate"), call("Bash", command="echo 2; cat gate"))
+        heard = set[str]()
+        async with talk(tmp_path, both, turn(say("bye"))) as session:
+            async for event in session.send("go"):
+                if isinstance(event, CallProgressed):
+                    heard.add(event.call_id)
+                    if len(heard) == 2:
+                        os.close(held)
+
+    asyncio.run(main())

@@ -1,0 +1,423 @@
+"""Bash: what persists, what a model reads, how a command ends, and how it goes on in the background."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from callgate.host.local import LocalHost
+from callgate.host.ports import Command
+from callgate.host.tasks import BackgroundTask
+from callgate.testing import ManualClock, MemoryHost, ScriptedCommand
+from callgate.tools.builtin.bash import BashTool, bash
+from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput
+from callgate.tools.builtin.exit_codes import meaning_of
+from callgate.words.arguments import Accepted
+from callgate.words.calls import Result
+from callgate.words.errors import ToolFailure
+from tests.rows import rows
+from tests.tools.fake_run import FakeRun
+
+GATE = "mkfifo never; exec 8<>never; "
+BLOCK = "read _ <&8"
+"""Waits until a test writes into the FIFO that GATE has made."""
+
+
+async def until(seen: Callable[[], object]) -> None:
+    """Lets the loop run until a thread has done something."""
+    loop = asyncio.get_running_loop()
+    while not seen():
+        again = loop.create_future()
+        loop.call_later(0.001, again.set_result, None)
+        await again
+
+
+class Shell:
+    """One session's Bash without a session: the context updates of a call reach the next one."""
+
+    def __init__(self, folder: Path, tool: BashTool | None = None) -> None:
+        self.clock = ManualClock()
+        self.host = LocalHost(folder, folder / ".data", self.clock)
+        self.tool = tool or bash()
+        self.context: dict[str, Any] = {}
+        self.tool.follow_context(lambda: self.context)
+        self.calls = 0
+        self.run = FakeRun()
+
+    def begin(self, command: str, **more: Any) -> Coroutine[Any, Any, Result]:
+        read = self.tool.read({"command": command, **more})
+        assert isinstance(read, Accepted), read
+        self.calls += 1
+        lineage = ("session", "a1", f"c{self.calls}")
+        self.run = FakeRun(call_id=lineage[-1], host=self.host, context=dict(self.context), lineage=lineage)
+        return self._take(self.tool.run(read.arguments, self.run))
+
+    async def _take(self, work: Awaitable[Result]) -> Result:
+        result = await work
+        if result.context_update is not None:
+            self.context |= cast("Mapping[str, Any]", result.context_update)
+        return result
+
+    def __call__(self, command: str, **more: Any) -> Result:
+        return asyncio.run(self.begin(command, **more))
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    folder = tmp_path / "work"
+    (folder / "sub").mkdir(parents=True)
+    return Shell(folder)
+
+
+# ---- what persists --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("BASH-1")
+def test_only_the_working_folder_persists(shell: Shell) -> None:
+    first = shell("cd sub; export SET=1; alias ll=ls; f() { :; }; set -x; umask 0")
+    assert first.text.endswith(f"[The working folder is now {shell.host.root}/sub]")
+    assert shell.context == {"working_folder": f"{shell.host.root}/sub"}
+    second = shell('pwd; echo "[$SET]"; type ll f 2>/dev/null | wc -l; umask')
+    assert second.text.split() == [f"{shell.host.root}/sub", "[]", "0", f"{os.umask(os.umask(0)):04o}"] or (
+        second.text.split()[:3] == [f"{shell.host.root}/sub", "[]", "0"]
+    )
+    assert shell("cd ..").text.endswith(f"[The working folder is now {shell.host.root}]")
+    assert shell.context == {"working_folder": None}
+
+
+@pytest.mark.spec("BASH-1")
+def test_the_working_folder_is_an_argument_of_the_call_and_a_place_that_is_judged(shell: Shell) -> None:
+    shell("cd sub")
+    read = shell.tool.read('{"command": "ls"}')
+    assert isinstance(read, Accepted)
+    assert read.arguments == {"command": "ls", "folder": f"{shell.host.root}/sub"}
+    declared = shell.tool.traits(read.arguments).declared
+    assert (declared.command, declared.folder) == ("ls", f"{shell.host.root}/sub")
+    assert shell.tool.read(read.arguments) == read  # as after a restart
+    assert "folder" not in shell.tool.spec.parameters["properties"]
+
+
+def test_a_call_whose_folder_is_not_the_working_folder_any_more_is_not_run(shell: Shell) -> None:
+    read = shell.tool.read({"command": "touch made"})
+    assert isinstance(read, Accepted)
+    run = FakeRun(host=shell.host, context={"working_folder": str(shell.host.root / "sub")})
+    result = asyncio.run(shell.tool.run(read.arguments, run))
+    assert (result.code, result.effects) == ("skipped", "none")
+    assert not (shell.host.root / "made").exists()
+    again = shell.tool.read({"command": "touch made"})
+    assert isinstance(again, Accepted)
+    assert not asyncio.run(shell.tool.run(again.arguments, run)).is_error
+    assert (shell.host.root / "sub" / "made").exists()
+
+
+def test_a_folder_that_is_gone_is_left_for_the_workspace(shell: Shell) -> None:
+    shell("cd sub")
+    (shell.host.root / "sub").rmdir()
+    failed = shell("ls")
+    assert failed.is_error
+    assert "is gone" in failed.text
+    assert shell("pwd").text == str(shell.host.root)
+
+
+@pytest.mark.parametrize("command", ["cd sub; exit 3", "cd sub; false", "trap '' EXIT; cd sub", "cd sub; exec true"])
+def test_a_command_may_end_in_any_way(shell: Shell, command: str) -> None:
+    shell(command)
+    assert shell.context in ({}, {"working_folder": f"{shell.host.root}/sub"})
+    assert not shell("pwd").is_error
+
+
+# ---- traits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("BASH-2")
+@rows(
+    ("arguments", "effects", "scope"),
+    [
+        ({"command": "ls -la"}, "none", "paths"),
+        ({"command": "git log | head"}, "none", "paths"),
+        ({"command": "make"}, "mutating", "exclusive"),
+        ({"command": "ls > out"}, "mutating", "exclusive"),
+        ({"command": "ls", "run_in_background": True}, "mutating", "exclusive"),
+        ({"command": "echo $(date"}, "mutating", "exclusive"),
+    ],
+)
+def test_effects_and_locks_come_from_the_analysis(arguments: dict[str, Any], effects: str, scope: str) -> None:
+    traits = bash().traits(arguments)
+    assert (traits.effects, traits.locks.scope) == (effects, scope)
+
+
+@pytest.mark.spec("BASH-2")
+@rows("given, seconds", [(None, 120), (1_000, 1), (600_000, 600), (86_400_000, 600), (0, 120), (-5, 120)])
+def test_the_timeout_is_clamped(given: float | None, seconds: float) -> None:
+    assert bash().traits({"command": "ls", "timeout": given}).timeout == seconds + 30
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+
+def test_both_outputs_come_in_their_order_and_a_failure_says_its_code(shell: Shell) -> None:
+    result = shell("echo one; echo two >&2; echo three; exit 4")
+    assert (result.text, result.is_error, result.code) == ("one\ntwo\nthree\n[exit code 4]", True, "tool_error")
+    assert result.details == {"exit_code": 4, "folder": str(shell.host.root), "effects": "unknown"}
+    assert shell("kill -9 $$").text == "[ended by signal 9]"
+
+
+@pytest.mark.spec("BASH-3")
+def test_a_code_that_is_an_answer_is_no_error(shell: Shell) -> None:
+    result = shell("grep absent /dev/null")
+    assert (result.text, result.is_error) == ("[exit code 1: nothing matched]", False)
+
+
+@pytest.mark.spec("BASH-3")
+@rows(
+    "command, code, meaning",
+    [
+        ("grep x f", 1, "nothing matched"),
+        ("cat f | grep x", 1, "nothing matched"),
+        ("cd a && rg x", 1, "nothing matched"),
+        ("make; grep x f", 1, "nothing matched"),
+        ("/usr/bin/diff a b", 1, "they differ"),
+        ("git diff --exit-code", 1, "they differ"),
+        ("test -f x", 1, "the condition is false"),
+        ("[ -f x ]", 1, "the condition is false"),
+        ("which nothing", 1, "there is no such program"),
+        ("grep x f", 2, None),
+        ("diff a b", 2, None),
+        ("make && grep x f", 1, None),
+        ("grep x f || make", 1, None),
+        ("grep x f | make", 1, None),
+        ("make", 1, None),
+        ("git push", 1, None),
+        ("grep 'x", 1, None),
+        ("! grep x f", 1, None),
+        ("(grep x f)", 1, None),
+        ("if grep x f; then false; fi", 1, None),
+        ("grep x f", 0, None),
+        ("grep x f", -9, None),
+    ],
+)
+def test_codes_are_explained_where_they_are_answers(command: str, code: int, meaning: str | None) -> None:
+    assert meaning_of(command, code) == meaning
+
+
+@pytest.mark.spec("BASH-3")
+def test_long_output_is_cut_in_the_middle_and_whole_in_an_artifact(shell: Shell) -> None:
+    result = shell("seq 1 50000")
+    whole = "".join(f"{n}\n" for n in range(1, 50_001))
+    assert len(result.text) < MOST_CHARACTERS + 300
+    assert result.text.startswith("1\n2\n")
+    assert result.text.endswith("49999\n50000")
+    (artifact,) = result.artifacts
+    assert artifact.path in result.text
+    assert Path(artifact.path).read_text() == whole
+    assert artifact.size == len(whole)
+
+
+@pytest.mark.parametrize("size", [1, 29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 200_000])
+@pytest.mark.parametrize("letter", ["x", "é", "😀"])
+def test_no_character_is_lost_or_cut_at_any_size(size: int, letter: str) -> None:
+    host = MemoryHost()
+    output = CommandOutput(host, "out.txt", lambda text: None)
+    data = (letter * size).encode()
+    for at in range(0, len(data), 65_537):  # cuts characters in two
+        output.take(data[at : at + 65_537])
+    text, artifact = output.text()
+    if size <= MOST_CHARACTERS:
+        assert text == letter * size
+    else:
+        assert artifact is not None
+        assert host.artifacts[artifact.path] == data
+        assert text.startswith(letter * 20_000 + "\n…")
+        assert text.endswith("…\n" + letter * 10_000)
+
+
+def test_what_is_meant_for_a_terminal_is_left_out(shell: Shell) -> None:
+    result = shell(r"printf '\033[31mred\033[0m\n 10%%\r 50%%\r100%%\nend\r\n\377\n'")
+    assert result.text == "red\n100%\nend\r\n\ufffd"
+
+
+def test_progress_is_live(shell: Shell) -> None:
+    async def main() -> Result:
+        work = asyncio.ensure_future(shell.begin(f"{GATE} echo so far; {BLOCK}; echo more"))
+        await until(lambda: "so far\n" in shell.run.said)
+        assert not work.done()
+        (shell.host.root / "never").write_text("go\n")
+        return await work
+
+    assert asyncio.run(main()).text == "so far\nmore"
+
+
+# ---- the surroundings of a command ----------------------------------------------------------------------------------
+
+
+def test_a_program_that_asks_gets_the_end_of_its_input_and_no_terminal(shell: Shell) -> None:
+    result = shell('read -p "sure? " answer || echo none; (: </dev/tty) 2>/dev/null || echo no terminal; cat')
+    assert result.text == "none\nno terminal"
+
+
+def test_secrets_and_settings_of_shells_are_not_in_the_environment(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "rc").write_text("echo from BASH_ENV\n")
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "rc"))
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo replaced; }")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-live-1234567890")
+    monkeypatch.setenv("HARMLESS", "seen")
+    result = shell('echo "[$OPENAI_API_KEY$BASH_ENV]$HARMLESS $TERM"; ls /dev/null')
+    assert result.text == "[]seen dumb\n/dev/null"
+
+
+class Boxed:
+    """A sandbox that takes some commands, and shows that it was asked."""
+
+    def takes(self, text: str) -> bool:
+        return "outside" not in text
+
+    def wrap(self, command: Command) -> Command:
+        if "refused" in command.argv[-1]:
+            raise ToolFailure("there is no sandbox for it")
+        return replace(command, env={**command.env, "BOXED": "yes"})
+
+    def denied(self, output: str, code: int) -> str | None:
+        return "it wanted to write /etc/x" if "Read-only" in output else None
+
+
+def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, bash(Boxed()))
+    assert shell("echo $BOXED").text == "yes"
+    assert shell("echo outside $BOXED").text == "outside"
+    denied = shell("echo Read-only file system; exit 1")
+    assert denied.text.endswith("[The sandbox refused it: it wanted to write /etc/x]")
+    with pytest.raises(ToolFailure, match="not run: there is no sandbox"):
+        shell("echo refused")
+
+
+def test_a_command_on_the_memory_host_is_scripted() -> None:
+    host = MemoryHost()
+    tool = bash()
+    run = FakeRun(host=host)
+    command = "trap 'pwd -P 2>/dev/null >&{}' EXIT; make"
+    numbers = [command.format(number) for number in range(200)]
+    host.processes.scripts |= dict.fromkeys(numbers, ScriptedCommand(b"no rule\n", code=2))
+    result = asyncio.run(tool.run({"command": "make"}, run))
+    assert result.text == "no rule\n[exit code 2]"
+    (started,) = host.processes.started
+    assert (started.cwd, started.stdin, started.argv[1]) == ("/workspace", b"", "-c")
+
+
+# ---- the end --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("BASH-2")
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
+def test_a_command_is_ended_with_all_it_started(shell: Shell, how: str) -> None:
+    os.mkfifo(shell.host.root / "life")
+
+    async def main() -> None:
+        script = f"{GATE} exec 9>life; echo out; (setsid sh -c '{BLOCK}' &); echo >&9; {BLOCK}"
+        work = asyncio.ensure_future(shell.begin(script, timeout=1000))
+        life = await asyncio.to_thread(os.open, shell.host.root / "life", os.O_RDONLY)
+        assert await asyncio.to_thread(os.read, life, 1) == b"\n"
+        await until(lambda: shell.run.said and shell.clock.next_timer is not None)
+        if how == "timeout":
+            shell.clock.advance(1)
+            result = await work
+            assert (result.code, result.is_error) == ("timed_out", True)
+            assert result.text == "out\n[It took longer than 1 s and was ended.]"
+        else:
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+        assert await asyncio.to_thread(os.read, life, 1) == b""
+        os.close(life)
+
+    asyncio.run(main())
+    assert shell.clock.next_timer is None
+
+
+# ---- the background -------------------------------------------------------------------------------------------------
+
+
+async def ended(task: BackgroundTask) -> None:
+    await until(lambda: task.status != "running")
+
+
+@pytest.mark.spec("BLT-6")
+def test_a_command_in_the_background_comes_back_at_once_and_holds_nothing(shell: Shell) -> None:
+    async def main() -> None:
+        result = await shell.begin(f"{GATE} echo early; {BLOCK}; echo late; exit 5", run_in_background=True)
+        assert result.text.startswith("Started in the background as bg-1.")
+        task = shell.host.tasks.get("bg-1")
+        assert (task.status, task.record.kind, task.record.owner) == ("running", "command", ("session",))
+        await until(lambda: task.output.size)
+        assert task.output.read(0, 100) == b"early\n"
+        (shell.host.root / "never").write_text("go\n")
+        await ended(task)
+        assert (task.status, task.detail) == ("failed", "exit code 5")
+        assert task.output.read(0, 100) == b"early\nlate\n"
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BLT-5")
+@pytest.mark.parametrize("how", ["key", "time"])
+def test_a_command_that_is_moved_to_the_background_goes_on_as_the_same_process(shell: Shell, how: str) -> None:
+    if how == "time":
+        shell = Shell(shell.host.root, bash(background_after=30))
+
+    async def main() -> None:
+        work = asyncio.ensure_future(shell.begin(f"{GATE} echo $$; {BLOCK}; echo $$"))
+        await until(lambda: shell.run.said and shell.clock.next_timer is not None)
+        if how == "key":
+            assert shell.host.tasks.move(shell.run.call_id) is None
+        else:
+            shell.clock.advance(30)
+        result = await work
+        assert "goes on in the background as bg-1" in result.text
+        assert shell.host.tasks.move() is not None  # nothing is left to move
+        shell.clock.advance(1000)  # its timeout does not count any more
+        (shell.host.root / "never").write_text("go\n")
+        task = shell.host.tasks.get("bg-1")
+        await ended(task)
+        first, second = task.output.read(0, 100).split()
+        assert first == second
+        assert task.status == "completed"
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BASH-4")
+def test_processes_that_a_command_leaves_behind_are_a_background_task(shell: Shell) -> None:
+    async def main() -> None:
+        result = await shell.begin("sleep 1000 & echo started")
+        assert result.text.startswith(
+            "started\n[Processes that it started still run: they are the background task bg-1"
+        )
+        task = shell.host.tasks.get("bg-1")
+        stopping = asyncio.ensure_future(task.stop(shell.clock))
+        await ended(task)
+        shell.clock.advance(1)
+        await stopping
+        assert task.status == "killed"
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BLT-6")
+def test_the_tasks_of_a_session_end_with_it(shell: Shell) -> None:
+    async def main() -> None:
+        for _ in range(3):
+            await shell.begin("trap '' HUP; exec sleep 1000", run_in_background=True)
+        stopping = asyncio.ensure_future(shell.host.tasks.stop_all(("session",)))
+        tasks = shell.host.tasks.all()
+        await until(lambda: all(task.status == "killed" for task in tasks))
+        shell.clock.advance(1)
+        await stopping
+        assert [task.detail for task in tasks] == [f"signal {signal.SIGTERM}"] * 3
+
+    asyncio.run(main())
