@@ -18,7 +18,6 @@ from callgate.policy.loop_guard import loop_guard
 from callgate.policy.own_checks import OwnChecks
 from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
-from callgate.policy.sandbox_checks import SandboxChecks
 from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject, Way, may_touch
 from callgate.policy.well_known import COMMANDS, FETCHING
@@ -50,13 +49,18 @@ def standard_checks(
     """
     early, late = OwnChecks(own).split() if own else ((), ())
     judge = Judge(rulebook)
-    sandbox = None if free is None else SandboxChecks(judge.subject, judge.swept, free=free)
-    found: list[Check] = [] if sandbox is None else [sandbox.placing]
+    found: list[Check] = []
+    freeing: Check | None = None
+    if free is not None:
+        from callgate.policy.sandbox_checks import SandboxChecks  # for tools with a sandbox alone
+
+        sandbox = SandboxChecks(judge.subject, judge.swept, free=free)
+        found, freeing = [sandbox.placing], sandbox.freeing
     for check in judge.checks:
         if check.name == MODE:
             found += late
-        elif check.name == DEFAULT and sandbox is not None:
-            found.append(sandbox.freeing)
+        elif check.name == DEFAULT and freeing is not None:
+            found.append(freeing)
         found.append(check)
         if check.name == DENY_RULES:
             found += (*early, *(() if hooks is None else (hooks,)))

@@ -43,6 +43,8 @@ MAY_BE_ABSENT = frozenset(
         "trace_victim",
         "read_memory_of_victim",
         "read_victim_memory_by_call",
+        "limit_victim",
+        "share_memory",
     )
 )
 

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from callgate.host.sandbox.seccomp import ATTRIBUTES, MACHINES, REFUSED, filter_for
+from callgate.host.sandbox.seccomp import ATTRIBUTES, MACHINES, REFUSED, SHARED_MEMORY, filter_for
 from tests.rows import rows
 
 X86, ARM = 0xC000003E, 0xC00000B7
@@ -45,8 +45,8 @@ def verdict(code: bytes, architecture: int, number: int, *arguments: int) -> int
 @rows("machine", ["x86_64", "aarch64"])
 def test_every_call_of_the_table_is_refused_on_every_machine(machine: str) -> None:
     column, architecture = MACHINES[machine]
-    code, strict = filter_for(machine), filter_for(machine, sockets=False, attributes=False)
-    for name, call in {**REFUSED, **ATTRIBUTES}.items():
+    code, strict = filter_for(machine), filter_for(machine, namespaces=False)
+    for name, call in {**REFUSED, **ATTRIBUTES, **SHARED_MEMORY}.items():
         number = getattr(call, column)
         if number is not None:
             assert verdict(strict, architecture, number) == errno.EPERM, name
@@ -75,6 +75,16 @@ CALLS = [
     ("pair of packets", 53, 199, (1, 5), ALLOWED),
     ("pair of datagrams", 53, 199, (1, 2), errno.EPERM),
     ("pair of raw ones, which are datagrams", 53, 199, (1, 3), errno.EPERM),
+    ("mode of a file", 91, 52, (3, 0o755), ALLOWED),
+    ("mode of a file that runs as its owner", 91, 52, (3, 0o4755), errno.EPERM),
+    ("mode by name", 268, 53, (3, 0, 0o4755), errno.EPERM),
+    ("opening to read, with anything for a mode", 257, 56, (3, 0, 0, 0o4755), ALLOWED),
+    ("creating a file", 257, 56, (3, 0, 0x41, 0o644), ALLOWED),
+    ("creating a file that runs as its owner", 257, 56, (3, 0, 0x41, 0o4755), errno.EPERM),
+    ("creating one without a name that runs as its owner", 257, 56, (3, 0, 0x410001, 0o4755), errno.EPERM),
+    ("openat2", 437, 437, (), errno.ENOSYS),
+    ("limits of another process, in a namespace", 302, 261, (77,), ALLOWED),
+    ("shared memory, in a namespace", 29, 194, (), ALLOWED),
     ("typing into the terminal", 16, 29, (0, 0x5412), errno.EPERM),
     ("typing with bits above", 16, 29, (0, 1 << 32 | 0x5412), errno.EPERM),
     ("pasting into the console", 16, 29, (0, 0x541C), errno.EPERM),
@@ -97,7 +107,10 @@ def test_another_mode_of_the_processor_has_no_calls_at_all() -> None:
     assert verdict(filter_for("aarch64"), 0x40000028, 281) == KILLED
 
 
-def test_without_sockets_not_even_the_internet_has_any() -> None:
-    code = filter_for("x86_64", sockets=False)
+def test_without_namespaces_there_is_no_network_and_no_way_to_other_processes() -> None:
+    code = filter_for("x86_64", namespaces=False)
     assert verdict(code, X86, 41, 2, 1) == errno.EAFNOSUPPORT
     assert verdict(code, X86, 53, 1, 1) == ALLOWED
+    assert verdict(code, X86, 302, 0) == ALLOWED
+    assert verdict(code, X86, 302, 77) == errno.EPERM
+    assert verdict(code, X86, 29) == errno.EPERM

@@ -1,5 +1,6 @@
 """The arena of the attacks: folders, listeners and a process to attack, and the marks that successful attacks leave."""
 
+import ctypes
 import json
 import os
 import secrets
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate.host.ports import Command
-from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.attacks import LIBC, load
 from callgate.host.sandbox.profile import Profile
 
 Said = Mapping[str, tuple[str, str]]
@@ -62,6 +63,7 @@ class Arena:
         """A descriptor of the folder outside."""
         stack.callback(os.close, self.leftover)
         self._listen(stack)
+        self._share_memory(stack)
         self._start_victim(stack)
 
     def _furnish(self, name: str) -> None:
@@ -115,6 +117,18 @@ class Arena:
         channel.setblocking(False)
         self._channels.append(channel)
         return channel.getsockname()[1] if family == socket.AF_INET else 0
+
+    def _share_memory(self, stack: ExitStack) -> None:
+        """The secret in memory that every process of this user can attach."""
+        key = secrets.randbelow(1 << 30) + 1
+        LIBC.shmat.restype = ctypes.c_void_p
+        made = LIBC.shmget(key, ctypes.c_size_t(4096), 0o3600)  # new, for this user
+        if made >= 0:
+            stack.callback(LIBC.shmctl, made, 0, None)
+            place = LIBC.shmat(made, None, 0)
+            ctypes.memmove(place, self._token.encode(), len(self._token))
+            LIBC.shmdt(ctypes.c_void_p(place))
+        self._addresses["memory"] = key
 
     def _start_victim(self, stack: ExitStack) -> None:
         """A process of the same user, with a secret in its environment and in an open file."""

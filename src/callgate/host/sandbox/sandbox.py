@@ -95,8 +95,7 @@ class Sandbox:
         return str(self._folder / f"{_digest(profile.root.encode())}.lock")
 
     def _filter_file(self) -> str:
-        mounted = self.backend != "landlock"
-        made = filter_for(platform.machine(), sockets=mounted, attributes=mounted)
+        made = filter_for(platform.machine(), namespaces=self.backend != "landlock")
         file = self._folder / f"{_digest(made)}.bpf"
         make_folders(self._folder, 0o700)
         try:

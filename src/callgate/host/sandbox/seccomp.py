@@ -103,11 +103,45 @@ ATTRIBUTES: Mapping[str, _Call] = {
 """Calls that change a file's mode, owner or attributes. Landlock does not cover them, so without mounts of its own a
 sandbox refuses them everywhere."""
 
+SHARED_MEMORY: Mapping[str, _Call] = {
+    "shmget": _Call(29, 194),
+    "shmat": _Call(30, 196),
+    "shmctl": _Call(31, 195),
+    "semget": _Call(64, 190),
+    "semop": _Call(65, 193),
+    "semctl": _Call(66, 191),
+    "semtimedop": _Call(220, 192),
+    "msgget": _Call(68, 186),
+    "msgsnd": _Call(69, 189),
+    "msgrcv": _Call(70, 188),
+    "msgctl": _Call(71, 187),
+    "mq_open": _Call(240, 180),
+    "mq_unlink": _Call(241, 181),
+}
+"""Calls that reach memory, semaphores and queues of other programs, where no namespace keeps them apart."""
+
+_MODES: Mapping[str, tuple[_Call, int]] = {
+    "chmod": (_Call(90, None), 1),
+    "fchmod": (_Call(91, 52), 1),
+    "fchmodat": (_Call(268, 53), 2),
+    "fchmodat2": (_Call(452, 452), 2),
+    "creat": (_Call(85, None), 1),
+    "mknod": (_Call(133, None), 1),
+    "mknodat": (_Call(259, 33), 2),
+}
+"""Calls that give a file a mode, and which argument that is. A file that runs with its owner's rights must not come out
+of a sandbox: other users of the machine could run it."""
+_OPENING: Sequence[tuple[_Call, int]] = ((_Call(2, None), 1), (_Call(257, 56), 2))
+"""open and openat, and which argument holds the flags; the mode is behind it."""
+_OPENAT2, _PRLIMIT = _Call(437, 437), _Call(302, 261)
+
 _CLONE, _UNSHARE, _CLONE3 = _Call(56, 220), _Call(272, 97), _Call(435, 435)
 _SOCKET, _SOCKETPAIR, _IOCTL = _Call(41, 198), _Call(53, 199), _Call(16, 29)
 
 _NEW_TIME = 0x80
 _NEW_NAMESPACES = 0x7E020000  # user, pid, net, ipc, uts, cgroup, mount
+_OWNERS_RIGHTS = 0o4000
+_CREATING = 0x400040  # O_CREAT, O_TMPFILE
 _UNIX, _INET, _INET6 = 1, 2, 10
 _STREAM, _PACKETS = 1, 5
 _TYPING = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX put characters into the terminal's own input
@@ -128,18 +162,19 @@ Instruction = tuple[int, int, int, int]
 """Code, steps to skip if true, steps to skip if false, operand."""
 
 
-def filter_for(machine: str, *, sockets: bool = True, attributes: bool = True) -> bytes:
-    """The filter as bytes, for a machine of MACHINES. Without ``sockets`` no internet socket can be made; without
-    ``attributes`` no file's mode, owner or attributes can be changed. Sockets of the Unix kind cannot be made at all:
-    a listener outside could be reached by its path. Connected pairs of them can, but for datagrams, which may be sent
-    to any path."""
-    return b"".join(struct.pack("<HBBI", *each) for each in program(machine, sockets=sockets, attributes=attributes))
+def filter_for(machine: str, *, namespaces: bool = True) -> bytes:
+    """The filter as bytes, for a machine of MACHINES. Sockets of the Unix kind cannot be made at all: a listener
+    outside could be reached by its path. Connected pairs of them can, but for datagrams, which may be sent to any path.
+
+    Without ``namespaces`` nothing else keeps the network, other processes and their memory apart: then no internet
+    socket can be made, no mode or owner of a file changed, and no memory shared."""
+    return b"".join(struct.pack("<HBBI", *each) for each in program(machine, namespaces=namespaces))
 
 
-def program(machine: str, *, sockets: bool, attributes: bool) -> list[Instruction]:
+def program(machine: str, *, namespaces: bool) -> list[Instruction]:
     column, architecture = MACHINES[machine]
-    families = (_INET, _INET6) if sockets else ()
-    refused = {**REFUSED, **({} if attributes else ATTRIBUTES)}
+    families = (_INET, _INET6) if namespaces else ()
+    refused = {**REFUSED, **({} if namespaces else {**ATTRIBUTES, **SHARED_MEMORY})}
     made: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),
@@ -150,7 +185,11 @@ def program(machine: str, *, sockets: bool, attributes: bool) -> list[Instructio
         made += [(_AT_LEAST, 0, 1, 0x40000000), _fails(errno.ENOSYS)]
     rules: list[tuple[_Call, Sequence[Instruction]]] = [
         *((call, (_fails(errno.EPERM),)) for call in refused.values()),
-        (_CLONE3, (_fails(errno.ENOSYS),)),  # its flags are behind a pointer; libraries go on with clone
+        # Their arguments are behind a pointer, where a filter cannot look; programs go on with clone and openat.
+        *((call, (_fails(errno.ENOSYS),)) for call in (_CLONE3, _OPENAT2)),
+        *((call, _unless_any(_OWNERS_RIGHTS, index)) for call, index in _MODES.values()),
+        *((call, _opening(index)) for call, index in _OPENING),
+        *(() if namespaces else ((_PRLIMIT, _of_itself()),)),
         (_CLONE, _unless_any(_NEW_NAMESPACES)),
         (_UNSHARE, _unless_any(_NEW_NAMESPACES | _NEW_TIME)),
         (_SOCKET, [*_argument(0), *_allowing(families), _fails(errno.EAFNOSUPPORT)]),
@@ -173,8 +212,19 @@ def _argument(index: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
 
 
-def _unless_any(bits: int) -> list[Instruction]:
-    return [*_argument(0), (_ANY_BIT, 0, 1, bits), _fails(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+def _unless_any(bits: int, index: int = 0) -> list[Instruction]:
+    return [*_argument(index), (_ANY_BIT, 0, 1, bits), _fails(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+
+
+def _opening(index: int) -> list[Instruction]:
+    """The mode counts only if a file may be created; otherwise it is whatever the register held."""
+    creating = [*_argument(index), (_ANY_BIT, 1, 0, _CREATING), (_RETURN, 0, 0, _ALLOW)]
+    return [*creating, *_unless_any(_OWNERS_RIGHTS, index + 1)]
+
+
+def _of_itself() -> list[Instruction]:
+    """A process is named by 0 if it is the caller; limits of another one could end it."""
+    return [*_argument(0), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _fails(errno.EPERM)]
 
 
 def _allowing(values: Sequence[int]) -> Iterator[Instruction]:

@@ -12,7 +12,7 @@ from typing import Any
 Arena = dict[str, Any]
 """``outside`` and ``workspace`` (each with a folder for every attack), ``victim`` (a process), ``token`` (the secret),
 ``port``, ``udp``, ``home`` with ``home_port`` (this machine's own address), ``socket``, ``datagrams``, ``inner`` and
-``abstract`` (listeners), ``services`` (sockets of the machine's own)."""
+``abstract`` (listeners), ``services`` (sockets of the machine's own), ``memory`` (the key of shared memory)."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86 = os.name == "posix" and os.uname().machine == "x86_64"

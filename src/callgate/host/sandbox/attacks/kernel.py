@@ -3,7 +3,9 @@
 import ctypes
 import fcntl
 import os
+import resource
 import signal
+import stat
 import struct
 
 from callgate.host.sandbox.attacks import LIBC, X86, Arena, Spot, attack, called, exited, in_child, read, write
@@ -13,6 +15,36 @@ from callgate.host.sandbox.attacks import LIBC, X86, Arena, Spot, attack, called
 def signal_victim(arena: Arena, at: Spot) -> bool:
     os.kill(arena["victim"], 0)
     return True
+
+
+@attack
+def limit_victim(arena: Arena, at: Spot) -> bool:
+    resource.prlimit(arena["victim"], resource.RLIMIT_CORE, (0, 0))
+    return True
+
+
+@attack
+def share_memory(arena: Arena, at: Spot) -> bool:
+    LIBC.shmat.restype = ctypes.c_void_p
+    found = LIBC.shmget(arena["memory"], ctypes.c_size_t(0), 0)
+    called(found)
+    place = LIBC.shmat(found, None, 0o10000)  # to read
+    return ctypes.string_at(place, len(arena["token"])) == arena["token"].encode()
+
+
+@attack
+def make_file_with_rights_of_its_owner(arena: Arena, at: Spot) -> bool:
+    path = os.path.join(at.free, "file")
+    write(path)
+    os.chmod(path, 0o4755)
+    return bool(os.stat(path).st_mode & stat.S_ISUID)
+
+
+@attack
+def create_file_with_rights_of_its_owner(arena: Arena, at: Spot) -> bool:
+    path = os.path.join(at.free, "file")
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o4755))
+    return bool(os.stat(path).st_mode & stat.S_ISUID)
 
 
 @attack
