@@ -10,14 +10,15 @@ import pytest
 
 from callgate import Prompt, Session
 from callgate.config import Config
-from callgate.core.ports import Run
+from callgate.core.ports import Run, Tool
 from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.policy import sandboxing
 from callgate.policy.well_known import StandIn
 from callgate.testing import ScriptedModel, call, turn
+from callgate.tools.builtin.bash import bash
 from callgate.words.calls import Result
-from callgate.words.events import Event, Noted, QuestionAsked
+from callgate.words.events import CallSettled, Event, Noted, QuestionAsked
 from callgate.words.messages import Text
 from tests.flows.gated import DONE, of
 from tests.host.sandbox.kit import best
@@ -60,7 +61,7 @@ def prove(config: Config) -> None:
     sandboxing.write_record(config.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
 
 
-def events_of(config: Config, shell: Shell, *messages: Sequence[str]) -> list[Event]:
+def events_of(config: Config, shell: Tool, *messages: Sequence[str]) -> list[Event]:
     """One message of the model for each list of commands."""
     model = ScriptedModel(*(turn(*(call("Bash", command=each) for each in listed)) for listed in messages), DONE)
 
@@ -115,3 +116,20 @@ def test_a_tool_that_takes_no_sandbox_is_not_told_of_one(config: Config) -> None
             return [event async for event in session.send(Prompt("go"))]
 
     assert [each for each in of(asyncio.run(main()), Noted) if "sandbox" in each.text] == []
+
+
+@pytest.mark.spec("BLT-2", "GATE-13")
+def test_bash_works_inside_says_what_was_refused_and_asks_the_next_time(config: Config) -> None:
+    prove(config)
+    write = "python3 -c \"open('/etc/callgate-test', 'w')\""
+    events = events_of(config, bash(), ["echo made > file && cat file; echo $TMPDIR"], [write], [write])
+    worked, refused = [each.result for each in of(events, CallSettled)]
+    assert worked.text.startswith("made\n")
+    assert (config.root / "file").read_text() == "made\n"
+    assert refused.is_error
+    assert "[The sandbox refused it: it wanted to write /etc/callgate-test. If it needs that, send" in refused.text
+    (asked,) = of(events, QuestionAsked)
+    assert asked.question.by == "sandbox"
+    assert "it failed: it wanted to write /etc/callgate-test; a yes runs it outside" in asked.question.reason
+    assert not Path("/etc/callgate-test").exists()
+    assert sorted(os.listdir(config.root)) == ["file"]

@@ -275,7 +275,7 @@ def test_secrets_and_settings_of_shells_are_not_in_the_environment(
 class Boxed:
     """A sandbox that takes some commands, and shows that it was asked."""
 
-    def takes(self, text: str) -> bool:
+    def takes(self, call_id: str, text: str) -> bool:
         return "outside" not in text
 
     def wrap(self, command: Command) -> Command:
@@ -283,7 +283,7 @@ class Boxed:
             raise ToolFailure("there is no sandbox for it")
         return replace(command, env={**command.env, "BOXED": "yes"})
 
-    def denied(self, output: str, code: int) -> str | None:
+    def denied(self, text: str, output: str, returncode: int) -> str | None:
         return "it wanted to write /etc/x" if "Read-only" in output else None
 
 
@@ -292,7 +292,7 @@ def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
     assert shell("echo $BOXED").text == "yes"
     assert shell("echo outside $BOXED").text == "outside"
     denied = shell("echo Read-only file system; exit 1")
-    assert denied.text.endswith("[The sandbox refused it: it wanted to write /etc/x]")
+    assert "[The sandbox refused it: it wanted to write /etc/x. If it needs that, send the same" in denied.text
     with pytest.raises(ToolFailure, match="not run: there is no sandbox"):
         shell("echo refused")
 

@@ -140,8 +140,8 @@ class Processes(Protocol):
 class Confinement(Protocol):
     """A sandbox with its profile, for commands of this host."""
 
-    def takes(self, text: str) -> bool:
-        """True if this shell command runs inside."""
+    def takes(self, call_id: str, text: str) -> bool:
+        """True if the shell command of this call runs inside, as was settled when the call was judged."""
         ...
 
     def wrap(self, command: Command) -> Command:
@@ -149,8 +149,9 @@ class Confinement(Protocol):
         cannot be done: the command is then not run."""
         ...
 
-    def denied(self, output: str, code: int) -> str | None:
-        """The access that the sandbox refused and that made the command fail, in words; None if it was not that."""
+    def denied(self, text: str, output: str, returncode: int) -> object | None:
+        """The access that the sandbox refused and that made the shell command fail, in words as ``str`` gives them;
+        None if it was not that."""
         ...
 
 

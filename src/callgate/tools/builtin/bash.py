@@ -74,6 +74,16 @@ class BashTool:
         """Takes the working folder from the context of this session, also after a resume or a rewind."""
         self._context = context
 
+    @property
+    def sandbox(self) -> Confinement | None:
+        """Read by the gate: it settles there where a command runs."""
+        return self._settings.sandbox
+
+    def take_sandbox(self, sandbox: Confinement) -> None:
+        """The sandbox in force, from the session; one that the tool was made with stays."""
+        if self._settings.sandbox is None:
+            self._settings = replace(self._settings, sandbox=sandbox)
+
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         folder = self._last if self._context is None else self._context().get(CONTEXT)
         if isinstance(raw, Mapping) and isinstance(raw.get(FOLDER), str):  # read again: it was judged with this one

@@ -25,6 +25,7 @@ from callgate.words.noun import noun
 CONTEXT = "working_folder"
 """The working folder in the context of a session, unless it is the workspace."""
 _GRACE = 2.0
+_ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Read by a shell before the command, or by programs instead of a terminal.
 _DROPPED = ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND")
 _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
@@ -48,7 +49,7 @@ class CommandCall:
         self._clock = run.host.clock
         self._text = text
         self._folder = folder
-        self._confined = settings.sandbox is not None and settings.sandbox.takes(text)
+        self._confined = settings.sandbox is not None and settings.sandbox.takes(run.call_id, text)
         self._output = CommandOutput(run.host, f"Bash-{run.call_id}.txt", run.progress)
         self._moved_to = ""
         self._tasks: BackgroundTasks | None = getattr(run.host, "tasks", None)
@@ -190,8 +191,8 @@ class CommandCall:
             lines.append(f"[{note}]")
         failed = code != "ok" or (returncode != 0 and meaning is None)
         if failed and self._confined and self._settings.sandbox is not None:
-            denied = self._settings.sandbox.denied(text, returncode)
-            lines += [f"[The sandbox refused it: {denied}]"] if denied else []
+            denied = self._settings.sandbox.denied(self._text, text, returncode)
+            lines += [f"[The sandbox refused it: {denied}. {_ASK_AGAIN}]"] if denied else []
         update = None
         if self._moved_to and self._moved_to != self._folder:
             lines.append(f"[The working folder is now {self._moved_to}]")
