@@ -62,6 +62,8 @@ TOKENS = {
     "grafana": ("glsa_", MIXED[:32] + "_" + HEX[:8], "grafana"),
     "figma": ("figd_", MIXED[:40], "figma"),
     "api-key-header": ("X-Api-Key: ", MIXED[:32], "api_key"),
+    "api-key-in-capitals": ("X-API-Key: ", MIXED[:32], "api_key"),
+    "auth-token-in-capitals": ("X-AUTH-Token: ", MIXED[:32], "api_key"),
     "api-key-json": ('"x-api-key": "', HEX[:32], "api_key"),
     "cookie": ("Cookie: session=", MIXED[:32], "cookie"),
     "shared-access-signature": ("?sv=2022-11-02&sig=", MIXED[:40] + "%3D", "signature"),

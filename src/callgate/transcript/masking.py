@@ -111,6 +111,11 @@ _PRIVATE_KEY = (
 _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
+# How people write api-key and auth-token behind their A; each is looked for as it is.
+_HEADER_WORDS = (
+    *((one, two) for one in ("pi", "PI") for two in ("key", "Key", "KEY")),
+    *((one, two) for one in ("uth", "UTH") for two in ("token", "Token", "TOKEN")),
+)
 _SIGN = r"[\w.~+/=!#%^*@:-]"
 _SPECIAL = (
     SecretRule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
@@ -156,9 +161,11 @@ _SPECIAL = (
     ),
     SecretRule(
         "api_key",
-        ("pi-key", "pi-Key", "PI-KEY", "uth-token", "uth-Token", "UTH-TOKEN"),
+        tuple(f"{one}-{two}" for one, two in _HEADER_WORDS),
         re.compile(
-            rf"((?i:api-key|auth-token){_QUOTES}[:=]{_QUOTES})(?=[\w.~+/=-]{{0,100}}?\d)[\w.~+/=-]{{16,}}", re.ASCII
+            rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
+            r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
+            re.ASCII,
         ),
     ),
     SecretRule(
