@@ -181,7 +181,7 @@ def processes_in(folder: Path) -> list[str]:
         ("callgate demo", signal.SIGTERM),
         ("run python build.py      started", signal.SIGINT),
         pytest.param("The log is on disk.", signal.SIGTERM, marks=pytest.mark.slow),
-        ("a colleague adds a line", signal.SIGINT),
+        pytest.param("a colleague adds a line", signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
 def test_a_signal_in_the_middle_ends_it_and_leaves_nothing_behind(

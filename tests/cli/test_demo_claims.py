@@ -193,3 +193,22 @@ def test_without_the_edit_extra_the_rewrite_is_left_out_and_the_command_to_insta
     assert "    pip install 'callgate[edit]'\n" in out.getvalue()
     assert list(facts(rewrite.PLAY.claims, record)) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cancel_that_is_heard_of_at_an_event_does_not_come_again_while_the_session_closes() -> None:
+    """A signal can come while an event is shown; raised twice, the cancel ended the wait for the session's end too."""
+    closed: list[bool] = []
+
+    async def shown() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        try:
+            await PlayStage(Shop(20), PlayRecord(), PlayView(StringIO(), "plain")).hear(Noted(0.0, "here"))
+        finally:
+            await asyncio.sleep(0)
+            closed.append(True)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(shown())
+    assert closed == [True]

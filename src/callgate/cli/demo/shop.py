@@ -1,7 +1,9 @@
 """The sample shop that all plays work on: its files, the tools, the rules and the store of its sessions."""
 
 import asyncio
+import os
 import shlex
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Mapping
@@ -39,6 +41,7 @@ FILES: Mapping[str, str] = {
     ),
     "build.py": 'import time\n\nprint("building", flush=True)\ntime.sleep(15)\nprint("built")\n',
 }
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has one way only
 FIRST_READS = {"prices.py": 1.0, "cart.py": 0.7, "README.md": 0.4}
 """The files that the first message reads, and the seconds each read takes."""
 GUARDED = "settings.toml"  # the rules ask a person before it is changed
@@ -152,8 +155,10 @@ class Shop:
 
 async def end(process: Process) -> int:
     """Kills the process if it runs, and gives its exit code."""
-    with suppress(ProcessLookupError):
-        process.kill()
+    if process.returncode is None:
+        # Not process.kill(): it may collect the exit code itself, and asyncio complains that it finds none.
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, KILL)
     return await process.wait()
 
 

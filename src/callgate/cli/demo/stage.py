@@ -31,11 +31,12 @@ class PlayStage:
     record: PlayRecord
     view: PlayView
 
-    def hear(self, event: Event) -> None:
+    async def hear(self, event: Event) -> None:
         """Records an event and shows it."""
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # a wait for a thread has swallowed the cancel
-            raise asyncio.CancelledError
+        if task is not None and task.cancelling():
+            await asyncio.sleep(0)  # raises a cancel that is still to come: it must not hit the closing of the session
+            raise asyncio.CancelledError  # a wait for a thread has swallowed it
         self.record.events.append(event)
         self.view.event(event)
 
@@ -45,7 +46,7 @@ class PlayStage:
     async def send(self, session: Session, sent: Input) -> None:
         """Sends an input, hears its events and keeps the files at the end of each turn. A question is answered yes."""
         async for event in session.send(sent):
-            self.hear(event)
+            await self.hear(event)
             if isinstance(event, TurnEnded):
                 self.keep_files(f"turn {event.turn}")
         for question in session.questions[:1]:
@@ -72,7 +73,7 @@ class PlayStage:
                     was_ready = True
                     await ready(process)
                 else:
-                    self.hear(from_json(Event, json.loads(line)))
+                    await self.hear(from_json(Event, json.loads(line)))
             await process.wait()
         finally:
             code = await end(process)
