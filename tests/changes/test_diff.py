@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from callgate.changes.diff import quoted, unified
 from callgate.changes.hunks import file_diff, lines_of
 from callgate.words.changes import ChangeSet, FileChange, Stored
+from tests.examples import fewer
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -147,6 +148,7 @@ def _some_lines_changed(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 @given(pairs_of_trees(), st.sampled_from([1, 3, 10]))
+@fewer(25)
 def test_git_applies_the_patch_to_the_very_bytes(trees: tuple[Tree, Tree, dict[str, str]], context: int) -> None:
     before, after, moved = trees
     changes = set_of(before, after, moved)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from callgate.changes.history import LARGE, ChangeHistory
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import JournalError
+from tests.examples import fewer
 
 
 @pytest.fixture
@@ -30,6 +31,7 @@ paths = st.text(st.characters(exclude_characters="\0/", codec="utf-8"), min_size
 
 
 @given(st.lists(st.builds(FileChange, paths, contents, contents, st.none() | paths, st.none() | st.integers(0, 0o777))))
+@fewer(20)
 def test_what_is_kept_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, files: list[FileChange]) -> None:
     history = ChangeHistory(tmp_path_factory.mktemp("any"))
     made = change("any", *files) if files else change()

@@ -386,7 +386,7 @@ def run_freely(space: Workspace, rounds: int, stop: int = 0) -> None:
 
 
 @pytest.mark.spec("CHG-1", "CHG-2")
-@pytest.mark.parametrize("files", [3, 10, *(pytest.param(files, marks=pytest.mark.slow) for files in range(4, 10))])
+@pytest.mark.parametrize("files", [3, *(pytest.param(files, marks=pytest.mark.slow) for files in range(4, 11))])
 def test_programs_apply_one_behind_the_other_and_readers_see_whole_files(tmp_path: Path, files: int) -> None:
     run_freely(Workspace(tmp_path, files).make(), ROUNDS)
 

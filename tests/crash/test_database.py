@@ -37,7 +37,7 @@ def run_until(path: Path, lines: int | None) -> list[str]:
 
 
 @pytest.mark.spec("TRS-3", "TRS-7", "TRS-8")
-@pytest.mark.parametrize("lines", [1, 2, 3, 6, 9, None])
+@pytest.mark.parametrize("lines", [1, *(pytest.param(lines, marks=pytest.mark.slow) for lines in (2, 3, 9)), 6, None])
 def test_what_was_told_is_there_after_a_kill_and_the_session_goes_on(tmp_path: Path, lines: int | None) -> None:
     path = tmp_path / "session.sqlite"
     printed = run_until(path, lines)

@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +17,16 @@ def behaviours() -> dict[str, str]:
     return tomllib.loads(BEHAVIOURS.read_text(encoding="utf-8"))["behaviours"]
 
 
-def spec_calls(node: ast.AST, names: set[str]) -> Iterator[ast.Call]:
-    """Uses of the marker anywhere in this piece of code."""
-    for found in ast.walk(node):
+def spec_calls(nodes: Iterable[ast.AST], names: set[str]) -> Iterator[ast.Call]:
+    """Uses of the marker among these pieces of code."""
+    for found in nodes:
         if isinstance(found, ast.Call) and dotted(found.func) in names:
             yield found
 
 
-def attached(tree: ast.Module, names: set[str]) -> Iterator[ast.Call]:
+def attached(nodes: Iterable[ast.AST], names: set[str]) -> Iterator[ast.Call]:
     """Uses that tie a test: on a test or its class, in a pytestmark, or on a parameter set."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("test"):
                 ties: list[ast.AST] = list(node.decorator_list)
@@ -39,18 +39,18 @@ def attached(tree: ast.Module, names: set[str]) -> Iterator[ast.Call]:
             case _:
                 continue
         for tie in ties:
-            yield from spec_calls(tie, names)
+            yield from spec_calls(ast.walk(tie), names)
 
 
 def ids_in(tree: ast.Module, where: str) -> tuple[dict[str, str], list[str]]:
     """The ids that a file's tests name, each with its place; and faults in how it names them."""
-    names = {"pytest.mark.spec"}
-    for node in ast.walk(tree):
+    names, nodes = {"pytest.mark.spec"}, list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Assign) and dotted(node.value) == "pytest.mark.spec":
             names |= {dotted(target) for target in node.targets}
-    ties = list(attached(tree, names))
+    ties = list(attached(nodes, names))
     ids: dict[str, str] = {}
-    faults = [f"{where}:{use.lineno}: not on a test" for use in spec_calls(tree, names) if use not in ties]
+    faults = [f"{where}:{use.lineno}: not on a test" for use in spec_calls(nodes, names) if use not in ties]
     for tie in ties:
         if not tie.args or tie.keywords:
             faults.append(f"{where}:{tie.lineno}: names no id")

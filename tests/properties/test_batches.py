@@ -25,6 +25,7 @@ from callgate.words.events import CallDecided, Event
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes
+from tests.examples import fewer
 from tests.properties.oracle import conflict
 from tests.properties.stage import VirtualClock
 from tests.properties.strategies import passing
@@ -278,5 +279,6 @@ def check_edits(world: World, executed: set[str]) -> None:
 
 @pytest.mark.spec("RUN-1")
 @given(st.lists(wishes, min_size=1, max_size=5), st.integers(1, 3))
+@fewer(25)
 def test_the_same_inputs_give_the_same_outputs_from_any_runner(batch: list[Wish], cap: int) -> None:
     assert lived(batch, cap).outcomes == lived(batch, cap, fresh=True).outcomes

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import fewer
 from tests.properties.test_invariants import Schedule, check_everything, play, schedules
 
 HEARD = (
@@ -32,6 +33,7 @@ def reacting(draw: st.DrawFn) -> Schedule:
 
 @pytest.mark.spec("EXE-8", "EXE-13", "EXE-14", "CALL-3")
 @given(reacting())
+@fewer(25)
 def test_a_listener_that_acts_at_once_keeps_every_promise(schedule: Schedule) -> None:
     played = play(schedule)
     check_everything(played)

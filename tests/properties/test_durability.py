@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.words.traits import writes
+from tests.examples import fewer
 from tests.properties.stage import Edit, Plan
 from tests.properties.test_invariants import Play, Schedule, check_everything, play, schedules
 from tests.properties.test_previews import check_changes, editing
@@ -38,6 +39,7 @@ def check_mirror(played: Play) -> None:
         delays=(None, 0.5),
     )
 ).via("progress left while listeners waited for the end of the call before it")
+@fewer(25)
 def test_nothing_goes_ahead_of_the_record(schedule: Schedule) -> None:
     played = play(schedule)
     check_everything(played)
@@ -46,6 +48,7 @@ def test_nothing_goes_ahead_of_the_record(schedule: Schedule) -> None:
 
 @pytest.mark.spec("EXE-8", "EXE-13", "EXE-14", "EXE-18", "EXE-19")
 @given(slow("interrupt", "cancel", "steer", "look", "discard", "drift"))
+@fewer(25)
 def test_cancels_while_the_record_is_being_written_keep_every_promise(schedule: Schedule) -> None:
     played = play(schedule)
     check_everything(played)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from callgate.testing import run_virtual
 from callgate.transcript.asked import QuestionFold
 from callgate.words.events import Durable, QuestionAnswered
+from tests.examples import fewer
 from tests.properties.gated_stage import FORBIDDEN, GUARDED, Called, Deed, Life, Spoken
 
 times = st.sampled_from((0.0, 0.0, 0.5, 1.0, 3.0))
@@ -60,6 +61,7 @@ def lived(*given: Any, **more: Any) -> Life:
 
 @pytest.mark.spec("GATE-3b", "GATE-5", "GATE-6", "GATE-9", "GATE-10", "EXE-22", "EXE-24")
 @given(st.lists(flat, min_size=1, max_size=3), st.lists(deeds, max_size=4), delays)
+@fewer(25)
 def test_whatever_hooks_and_people_say_nothing_runs_that_was_not_allowed(
     script: list[Spoken], done: list[Deed], delays: tuple[float | None, ...]
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_session_with_a_gate_closes_at_any_time_and_leaves_nothing(
     st.lists(flat, min_size=1, max_size=2),
     st.lists(st.tuples(st.integers(1, 60), st.sampled_from((None, "yes", "no", "always"))), min_size=1, max_size=3),
 )
+@fewer(25)
 def test_after_a_crash_at_any_line_what_was_decided_and_answered_stands(
     script: list[Spoken], cuts: list[tuple[int, str | None]]
 ) -> None:
@@ -101,6 +104,7 @@ def answered(events: list[Durable], how: str | None) -> list[Durable]:
 
 @pytest.mark.spec("GATE-7", "GATE-8")
 @given(st.lists(nested, min_size=1, max_size=2), st.lists(deeds, max_size=3), delays)
+@fewer(25)
 def test_agents_inside_agents_ask_at_the_root_and_leave_nothing_behind(
     script: list[Spoken], done: list[Deed], delays: tuple[float | None, ...]
 ) -> None:
@@ -109,5 +113,6 @@ def test_agents_inside_agents_ask_at_the_root_and_leave_nothing_behind(
 
 @pytest.mark.spec("GATE-8")
 @given(st.lists(nested, min_size=1, max_size=1), closing)
+@fewer(25)
 def test_a_root_closes_at_any_time_with_its_agents(script: list[Spoken], close: Deed) -> None:
     lived(script, [close])

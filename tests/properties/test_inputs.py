@@ -12,6 +12,7 @@ from callgate.core.ledger import Ledger
 from callgate.transcript.store import Store
 from callgate.words.inputs import Answer, Close, Input, Prompt
 from callgate.words.messages import Image, Message, Text
+from tests.examples import fewer
 from tests.transcript.kit import session_on
 
 plain = (
@@ -36,6 +37,7 @@ def inputs(draw: st.DrawFn) -> Any:
 
 
 @given(st.lists(inputs(), min_size=1, max_size=6))
+@fewer(25)
 def test_whatever_is_accepted_can_be_read_back(sent: list[Any]) -> None:
     async def main(folder: Path) -> tuple[Message, ...]:
         store = Store(folder, folder)

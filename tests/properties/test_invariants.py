@@ -27,6 +27,7 @@ from callgate.words.events import (
     StrayFound,
 )
 from callgate.words.limits import ExecutorSettings
+from tests.examples import fewer
 from tests.properties.stage import EPOCH, Plan, Reply, SlowJournal, Stage, Verdicted, about
 from tests.properties.strategies import locks
 
@@ -459,6 +460,7 @@ def test_cancels_of_every_kind_at_any_time_keep_every_promise(schedule: Schedule
 
 @pytest.mark.spec("EXE-8", "EXE-13", "EXE-19")
 @given(schedules("discard", "discard", "interrupt", "cancel", "take"))
+@fewer(25)
 def test_discard_at_any_time_leaves_nothing_behind(schedule: Schedule) -> None:
     played = play(schedule)
     check_everything(played)

@@ -49,6 +49,7 @@ from callgate.words.inputs import (
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import Abilities, ModelEvent, PartEnded, Request
 from callgate.words.traits import Traits, shared, writes
+from tests.examples import fewer
 
 GIVEN = {"given": True}
 EFFECTS: Mapping[str, Any] = {"look": "none", "put": "idempotent", "do": "mutating"}
@@ -476,6 +477,7 @@ def check_settled(events: list[Durable]) -> None:
 
 @pytest.mark.spec("TRS-1", "TRS-3", "TRS-7", "TRS-9", "TRS-10")
 @given(st.lists(spoken, min_size=3, max_size=12), st.lists(steps, min_size=10, max_size=40))
+@fewer(20)
 def test_what_is_on_record_is_what_was_in_memory(script: list[Spoken], taken: list[Step]) -> None:
     async def main(folder: Path) -> None:
         world = World(folder, list(script))

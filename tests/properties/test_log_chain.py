@@ -14,6 +14,7 @@ from callgate.core.view import faults
 from callgate.transcript.codec import read_line
 from callgate.words.event_table import LineKind
 from callgate.words.events import LinesQuarantined
+from tests.examples import fewer
 from tests.transcript.kit import (
     SESSION,
     Known,
@@ -125,6 +126,7 @@ def test_lost_lines_leave_the_rest_as_the_decision_says(lines: list[Known], data
 
 @pytest.mark.spec("TRS-1", "TRS-5", "TRS-11")
 @given(st.one_of(logs, grown()), st.data())
+@fewer(25)
 def test_a_damaged_log_loads_by_the_text_and_the_same_with_its_index(lines: list[Known], data: st.DataObject) -> None:
     raw = written(lines)
     bad = data.draw(st.sets(st.integers(0, len(raw) - 1), max_size=3))

@@ -14,6 +14,7 @@ from callgate.transcript.codec import read_line
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.words.events import Durable, LinesQuarantined
+from tests.examples import fewer
 from tests.transcript.kit import (
     SESSION,
     broken,
@@ -183,6 +184,7 @@ def check_opened(image: bytes, log: Path, journal: DiskJournal, before: list[Dur
 
 @pytest.mark.spec("TRS-5", "TRS-8")
 @given(images)
+@fewer(25)
 def test_a_damaged_log_opens_says_what_it_lost_and_is_written_on(image: bytes) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))

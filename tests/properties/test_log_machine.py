@@ -42,6 +42,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import CallPart, Message, ResultPart, Text
+from tests.examples import fewer
 from tests.transcript.kit import AT, SESSION, check_chain, check_same_by_index, drop_index, put_log, store_in
 
 MODES = ("default", "plan", "accept_edits", "bypass")
@@ -339,4 +340,4 @@ class LogMachine(RuleBasedStateMachine):
 
 @pytest.mark.spec("TRS-1", "TRS-5", "TRS-8", "TRS-9", "TRS-11")
 class TestLog(LogMachine.TestCase):
-    settings = settings(stateful_step_count=20)
+    settings = settings(fewer(25), stateful_step_count=20)

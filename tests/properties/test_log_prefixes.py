@@ -98,13 +98,13 @@ def check_loads(folder: Path, image: bytes, cut: int) -> None:
 
 @pytest.mark.spec("TRS-5", "TRS-8")
 def test_a_log_cut_at_sampled_bytes_loads(tmp_path: Path, image: bytes) -> None:
-    for cut in sample(all_cuts(image), 60):
+    for cut in sample(all_cuts(image), 20):
         check_loads(tmp_path, image, cut)
 
 
 @pytest.mark.spec("TRS-7", "TRS-8")
 def test_a_log_cut_at_sampled_bytes_resumes(tmp_path: Path, image: bytes) -> None:
-    for cut in sample(all_cuts(image), 40):
+    for cut in sample(all_cuts(image), 15):
         store = store_in(tmp_path)
         put_log(store, image[:cut])
         run(check_resumes(store))

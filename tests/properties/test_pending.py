@@ -32,6 +32,7 @@ from callgate.words.events import (
 from callgate.words.inputs import Continue, Prompt
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
+from tests.examples import fewer
 from tests.flows.pending.kit import every_change
 from tests.properties.pending_kit import FILES, Deed, Image, Setting, Spoken, World, rests, settings, spoken, steps
 
@@ -196,6 +197,7 @@ def check(world: World, *, cut: int = 0) -> None:
 
 @pytest.mark.spec("RES-1", "RES-5", "RES-6", "RES-8", "RES-9", "RES-10", "RES-11", "RES-12")
 @given(settings, st.lists(spoken, min_size=1, max_size=5), st.lists(steps, max_size=4))
+@fewer(25)
 @example(
     Setting(),
     [
@@ -253,6 +255,7 @@ async def second_life(world: World, image: Image, lines: int) -> None:
     st.integers(0, 3),
     rests,
 )
+@fewer(25)
 def test_what_was_pending_when_the_program_ended_is_finished_once_or_not_at_all(
     setting: Setting, script: list[Spoken], at: int, less: int, rest: str
 ) -> None:
@@ -279,12 +282,13 @@ LONG = (
 
 
 @pytest.mark.spec("RES-12")
-def test_every_prefix_resumes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 3])
+def test_every_prefix_resumes(tmp_path: Path, every: int) -> None:
     async def main() -> None:
         world = World(tmp_path, list(LONG), pictured=range(1000))
         images = await first_life(world)
         store, rest = world.store, cycle(("talk", "apply", "discard"))
-        for number, image in enumerate(images):
+        for number, image in enumerate(images[::every]):
             world.store, world.setting = store, replace(world.setting, rest=next(rest))
             await second_life(world, image, max(image.surely, image.lines - number % 2))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.traits import writes
+from tests.examples import fewer
 from tests.properties.oracle import conflict
 from tests.properties.stage import Edit, Plan, Stage
 from tests.properties.test_invariants import Play, Schedule, check_everything, plans, play, schedules, some
@@ -88,11 +89,13 @@ def check_edits(schedule: Schedule) -> None:
 
 @pytest.mark.spec("EXE-21", "EXE-22", "TOOL-4")
 @given(schedules("drift", "drift", each=editing))
+@fewer(25)
 def test_files_are_what_applied_calls_say(schedule: Schedule) -> None:
     check_edits(schedule)
 
 
 @pytest.mark.spec("EXE-8", "EXE-14", "EXE-18", "TOOL-4")
 @given(schedules("interrupt", "cancel", "cancel", "drift", "steer", "discard", each=editing))
+@fewer(25)
 def test_a_cancel_at_any_time_leaves_files_as_results_say(schedule: Schedule) -> None:
     check_edits(schedule)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from callgate import Prompt, Session, Store, tool
 from callgate.testing import ScriptedModel, raw_call, say, think, turn
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking
+from tests.examples import fewer
 
 SECRETS = ("sk-ant-api03-" + "a1B2" * 20, "AKIAIOSFODNN7EXAMPLE", "ghp_" + "A1b2" * 9, "password=hunter2hunter2")
 texts = st.one_of(st.text(max_size=12), st.sampled_from(SECRETS))
@@ -71,6 +72,7 @@ def without_id(part: Part) -> Part:
 
 @pytest.mark.spec("PRV-13")
 @given(steps)
+@fewer(25)
 def test_a_providers_own_parts_come_back_byte_for_byte_in_their_place(said: list[Any]) -> None:
     wanted = shown(Message("", "assistant", tuple(expected(said))))
 

@@ -44,6 +44,7 @@ from callgate.words.inputs import Answer, Continue, Interrupt, Prompt
 from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import WHOLE
 from callgate.words.traits import Traits, reads, writes
+from tests.examples import fewer
 from tests.properties.stage import VirtualClock
 
 AT_REST = ("idle", "paused", "closed")
@@ -256,8 +257,9 @@ def open_at(prefix: Sequence[Durable]) -> bool:
     return Ledger(prefix).running
 
 
-@pytest.mark.spec("EXE-8", "CALL-3", "TRN-1")
+@pytest.mark.spec("EXE-8", "EXE-23", "CALL-3", "TRN-1")
 @given(scripts, st.booleans())
+@fewer(25)
 def test_every_prefix_of_a_session_is_continued_to_one_result_per_call(script: list[Spoken], prompt: bool) -> None:
     before = first_life(script)
     events = before.journal.events
@@ -272,16 +274,8 @@ def test_every_prefix_of_a_session_is_continued_to_one_result_per_call(script: l
         check_settled_once(life.journal.events)
         check_history(life.session.messages, script)
         check_resumed(life)
+        check_context(life)
         assert life.session.messages == tuple(Ledger(life.journal.events).messages)
-
-
-@pytest.mark.spec("EXE-23")
-@given(scripts)
-def test_context_updates_on_record_survive_a_restart(script: list[Spoken]) -> None:
-    events = first_life(script).journal.events
-    for end in range(1, len(events) + 1):
-        if open_at(events[:end]):
-            check_context(second_life(script, events[:end], prompt=False))
 
 
 @pytest.mark.spec("EXE-16", "TRN-4")

@@ -10,6 +10,7 @@ from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal
 from callgate.testing import run_virtual
 from callgate.words.events import Durable
+from tests.examples import fewer
 from tests.properties.test_invariants import Play, Schedule, schedules
 from tests.properties.test_previews import editing
 
@@ -48,6 +49,7 @@ def check_prefixes(events: Sequence[Durable], states: Sequence[str], live: Ledge
 
 @pytest.mark.spec("CALL-3", "EXE-8")
 @given(schedules("interrupt", "cancel", "discard", "drift", each=editing))
+@fewer(25)
 def test_every_prefix_of_a_journal_folds_to_what_the_ledger_was_then(schedule: Schedule) -> None:
     async def main() -> Play:
         played = Play(schedule, journal=(journal := SnapshotJournal()))

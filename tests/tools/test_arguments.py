@@ -333,11 +333,11 @@ def test_a_payload_that_was_cut_is_never_accepted(payload: Any, data: st.DataObj
 @rows(
     "raw",
     [
-        json.dumps({"list": ["x"] * 90_000}),
-        json.dumps({"list": json.dumps([{"id": 1}] * 30_000)}),
-        json.dumps({"list": [json.dumps({"id": "1", "n": "1"})] * 30_000, "more": 1}),
-        '{"list":[' + "[,]," * 30_000 + "1,]}",
-        json.dumps({"any": ["\0" * 100] * 10_000, "text": 1}),
+        json.dumps({"list": ["x"] * 30_000}),
+        json.dumps({"list": json.dumps([{"id": 1}] * 10_000)}),
+        json.dumps({"list": [json.dumps({"id": "1", "n": "1"})] * 10_000, "more": 1}),
+        '{"list":[' + "[,]," * 10_000 + "1,]}",
+        json.dumps({"any": ["\0" * 100] * 3_000, "text": 1}),
     ],
     ids=["wrong items", "wrong inner items", "inner objects", "commas", "escapes"],
 )
@@ -350,4 +350,4 @@ def test_many_faults_take_neither_memory_nor_long_answers(raw: str) -> None:
         tracemalloc.stop()
     assert isinstance(read, Rejected)
     assert len(read.errors) <= 21
-    assert peak < 200_000_000
+    assert peak < 60_000_000

@@ -336,10 +336,15 @@ def test_where_no_file_parses_nothing_is_staged(work: Workspace) -> None:
 
 
 CHOSEN = [sample for sample in SAMPLES if sample.matches]
+FEW = ("css-plain", "javascript-nested", "python-block", "python-lines", "rust-plain")
+"""The engine alone is compared for all samples in structural/test_parity.py."""
 
 
 @pytest.mark.spec("AST-5")
-@pytest.mark.parametrize("sample", CHOSEN, ids=[sample.id for sample in CHOSEN])
+@pytest.mark.parametrize(
+    "sample",
+    [pytest.param(each, id=each.id, marks=[] if each.id in FEW else [pytest.mark.slow]) for each in CHOSEN],
+)
 def test_what_is_applied_is_what_the_command_line_of_ast_grep_writes(work: Workspace, sample: Sample) -> None:
     work.write({f"a.{sample.ending}": sample.source, f"in/b.{sample.ending}": sample.source, "c.txt": sample.source})
     work.call({"pattern": sample.pattern, "rewrite": sample.rewrite})

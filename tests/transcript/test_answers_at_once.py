@@ -23,6 +23,7 @@ from callgate.transcript.masking import Masker
 from callgate.transcript.verify import verify
 from callgate.words.errors import SessionLocked
 from callgate.words.events import Durable, QuestionAnswered, QuestionAsked
+from tests.examples import fewer
 from tests.transcript.asking import AT, Program, keep, on_record, question, settled, waiting_on
 from tests.transcript.stepwise import Killed, play, stepwise
 
@@ -136,6 +137,7 @@ ORDER = st.lists(st.integers(0, 4), max_size=80)
     order=ORDER,
     kills=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), max_size=2),
 )
+@fewer(25)
 def test_whatever_the_order_and_whoever_dies_one_answer_is_accepted(
     tmp_path_factory: pytest.TempPathFactory,
     answerers: int,

@@ -152,11 +152,11 @@ def test_any_flipped_bit_of_an_index_changes_nothing_that_is_loaded(store: Store
     truth = store.read(SESSION)
     wrong: list[bytes] = []
     for at in range(len(index)):
-        for bit in (0x01, 0x04, 0x10):
-            index_of(store).write_bytes(index[:at] + bytes([index[at] ^ bit]) + index[at + 1 :])
-            loaded = store.read(SESSION)
-            if (loaded.events, loaded.n, loaded.about) != (truth.events, truth.n, truth.about):
-                wrong.append(index[max(0, at - 20) : at + 1])
+        bit = (0x01, 0x04, 0x10)[at % 3]
+        index_of(store).write_bytes(index[:at] + bytes([index[at] ^ bit]) + index[at + 1 :])
+        loaded = store.read(SESSION)
+        if (loaded.events, loaded.n, loaded.about) != (truth.events, truth.n, truth.about):
+            wrong.append(index[max(0, at - 20) : at + 1])
     assert wrong == []
 
 

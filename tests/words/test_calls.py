@@ -116,7 +116,7 @@ def codes_written(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
-            if ast.unparse(node.func) == "Result.failed":
+            if isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "Result.failed":
                 named += node.args[:1]
             if isinstance(node.func, ast.Name) and node.func.id == "Deny":
                 named += node.args[2:3]
@@ -143,9 +143,10 @@ def test_every_code_in_the_table_is_used_and_every_code_that_is_used_is_in_the_t
     source = ROOT / "src" / "callgate"
     unused, wrong = set[str](CODES), list[str]()
     for path in source.rglob("*.py"):
-        if path.name == "calls.py":
+        text = path.read_text(encoding="utf-8")
+        if path.name == "calls.py" or not re.search(r"\bcode\b|Code\b|Result\.failed|Deny\(", text):
             continue
-        for code in codes_written(ast.parse(path.read_text(encoding="utf-8"))):
+        for code in codes_written(ast.parse(text)):
             unused.discard(code)
             wrong += [f"{path.relative_to(source)}: {code}"] if code not in CODES else []
     assert not wrong
