@@ -15,9 +15,17 @@ from callgate.admin.answers import LockHolder
 from callgate.cli.terminal import width
 from callgate.transcript.answers import waiting_answers
 from callgate.transcript.lock import holder_of
-from callgate.words.asking import AskedField, AskedOption, FieldAnswer
 from callgate.words.changes import ChangeSet, FileChange
-from callgate.words.decisions import ApprovalPolicy, Confirmation, Origin, Pattern, Question
+from callgate.words.decisions import (
+    ApprovalPolicy,
+    AskedField,
+    AskedOption,
+    Confirmation,
+    FieldAnswer,
+    Origin,
+    Pattern,
+    Question,
+)
 from tests.cli.session_kit import BAD, Desk
 from tests.transcript.asking import AT, Program, on_record, question, waiting_on
 

@@ -8,8 +8,7 @@ from callgate import Answer, Continue, Prompt, Result, Run, Session, tool
 from callgate.core.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.builtin.ask_user_question import ask_user_question
-from callgate.words.asking import AskedField, AskedOption, FieldAnswer
-from callgate.words.decisions import Allow, Question
+from callgate.words.decisions import Allow, AskedField, AskedOption, FieldAnswer, Question
 from callgate.words.events import (
     CallArrived,
     CallDecided,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from callgate.core.ports import Host
-from callgate.words.asking import FieldAnswer
 from callgate.words.changes import ChangeSet
+from callgate.words.decisions import FieldAnswer
 
 
 @dataclass

@@ -9,7 +9,7 @@ from callgate import Result, Session, tool
 from callgate.staging.resolve import Resolution
 from callgate.testing import ScriptedModel
 from callgate.tools.builtin import BUILTIN, builtin_tools
-from callgate.tools.faces import face_of, title_from
+from callgate.tools.names import face_of, title_from
 from callgate.tools.wrappers import Named
 from callgate.words.errors import ToolDefinitionError, UsageError
 from callgate.words.traits import ICONS, Traits
@@ -26,6 +26,7 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "AskUserQuestion": ({"questions": [ASKED]}, "ask", "AskUserQuestion(Which colour?)"),
     "AstEdit": ({"ops": [{"pattern": "log($A)", "rewrite": "note($A)"}]}, "edit", "AstEdit(log($A))"),
     "AstGrep": ({"pattern": "print($A)", "language": "python"}, "search", "AstGrep(print($A))"),
+    "Bash": ({"command": "make test"}, "run", "Bash(make test)"),
     "Edit": ({"file_path": "a.py", "old_string": "a", "new_string": "b"}, "edit", "Edit(a.py)"),
     "EnterPlanMode": ({}, "think", "EnterPlanMode"),
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
@@ -34,6 +35,8 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
     "Skill": ({"skill": "release", "args": "1.0"}, "read", "Skill(release)"),
     "Sleep": ({"seconds": 2.5}, "think", "Sleep(2.5 s)"),
+    "TaskOutput": ({"id": "b1"}, "read", "TaskOutput(b1)"),
+    "TaskStop": ({"id": "b1"}, "run", "TaskStop(b1)"),
     "TodoWrite": ({"todos": [ENTRY]}, "think", "TodoWrite(Adding it)"),
     "WebFetch": ({"url": "https://example.com/a"}, "fetch", "WebFetch(https://example.com/a)"),
     "Write": ({"file_path": "a.py", "content": "a"}, "edit", "Write(a.py)"),

@@ -20,8 +20,7 @@ from callgate.transcript.answers import (
 )
 from callgate.transcript.lock import lock_path
 from callgate.transcript.verify import verify
-from callgate.words.asking import AskedField, FieldAnswer
-from callgate.words.decisions import ApprovalPolicy, Confirmation
+from callgate.words.decisions import ApprovalPolicy, AskedField, Confirmation, FieldAnswer
 from callgate.words.errors import CallgateError, JournalError, UsageError
 from tests.transcript.asking import (
     AT,

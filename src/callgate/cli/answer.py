@@ -14,8 +14,7 @@ from callgate.cli.questions import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, paragraph, signs_for
 from callgate.formats.jsonable import to_json
-from callgate.words.asking import FieldAnswer
-from callgate.words.decisions import Confirmation, Question
+from callgate.words.decisions import Confirmation, FieldAnswer, Question
 
 _DOOR = "callgate answer"
 _WIDE = 100

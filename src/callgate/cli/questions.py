@@ -11,9 +11,8 @@ from callgate.admin.sessions import moment
 from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.formats.display import excerpt
-from callgate.words.asking import AskedField
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
-from callgate.words.decisions import Question
+from callgate.words.decisions import AskedField, Question
 
 LINES = 40
 """Shown of one value, or of the change to one file, where several questions are shown."""

@@ -8,10 +8,9 @@ from typing import Any
 from callgate.core.board import Slot
 from callgate.core.locks import Claim
 from callgate.core.ports import Case, Host, Timer
-from callgate.words.asking import FieldAnswer
 from callgate.words.calls import ContextUpdate, Result, ToolCall
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Decision, Question
+from callgate.words.decisions import Decision, FieldAnswer, Question
 from callgate.words.declared import UNDECLARED, label_of
 
 Sink = Callable[[str, str, float | None, float | None], None]

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from callgate.core.locks import LockTable
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.asking import FieldAnswer
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
-from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny
+from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny, FieldAnswer
 from callgate.words.events import Durable, TurnEnded
 from callgate.words.messages import Message
 from callgate.words.model import Abilities, ModelEvent, Request, ToolChoice, ToolSpec

@@ -11,7 +11,6 @@ from callgate.core.call import Call
 from callgate.core.gate import choices_for, policy_fault
 from callgate.core.ports import Case, Gate
 from callgate.words.arguments import Rejected
-from callgate.words.asking import answers_fault
 from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
@@ -23,6 +22,7 @@ from callgate.words.decisions import (
     Origin,
     Pattern,
     Question,
+    answers_fault,
     arguments_hash,
 )
 from callgate.words.errors import in_words

@@ -21,7 +21,7 @@ from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
-from callgate.tools.faces import CallFace, face_of, unknown_face
+from callgate.tools.names import CallFace, face_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError, UsageError

@@ -11,9 +11,9 @@ from typing import Any
 from callgate.core.ports import Host, Run, Target, Tool, Unknown
 from callgate.testing.host import MemoryHost
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.asking import FieldAnswer
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
+from callgate.words.decisions import FieldAnswer
 from callgate.words.errors import ToolFailure
 from callgate.words.events import CallProgressed
 from callgate.words.messages import Text

@@ -1,15 +1,24 @@
-"""Valid names of tools, and the names that are close to an unknown one."""
+"""Names of tools: which are valid, which are close to an unknown one, and how a call is shown to people.
+
+Every door shows a call by its face: a title, a kind of icon, one line.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
+from callgate.core.ports import Tool
+from callgate.words.declared import UNDECLARED, label_of
 from callgate.words.errors import ToolDefinitionError
+from callgate.words.noun import noun
+from callgate.words.traits import Icon, Traits
 
 # What every provider accepts; a longer or dotted name would make one of them refuse the whole request.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # The model wrote it, so it may be of any length; comparing is quadratic.
 _LONGEST = 100
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
 def check_name(name: str) -> str:
@@ -50,3 +59,40 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
 
 def _squashed(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
+
+
+# ---- for people ----------------------------------------------------------------------------------------------------
+
+
+@noun
+class CallFace:
+    """``title`` names the tool, ``line`` the call: ``Read(src/app.py)``. Both hold text of tools and models: a door
+    makes it safe to show, see ``formats.display``."""
+
+    title: str
+    icon: Icon
+    line: str
+
+
+def title_from(name: str) -> str:
+    """``WebFetch`` and ``web_fetch`` are ``Web fetch``; of a tool of an MCP server the server comes first."""
+    server, _, rest = name.removeprefix("mcp__").partition("__") if name.startswith("mcp__") else ("", "", name)
+    words = _WORDS.findall(rest or name)
+    plain = " ".join(each if each.isupper() and len(each) > 1 else each.lower() for each in words) or name
+    title = plain[:1].upper() + plain[1:]
+    return f"{server}: {title}" if server and rest else title
+
+
+def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
+    """The face of one call; of a call whose arguments do not fit, that of the tool alone."""
+    try:
+        traits = tool.traits(arguments)
+        line = label_of(tool.spec.name, traits.declared, arguments)
+    except Exception:
+        traits, line = Traits(), label_of(tool.spec.name, UNDECLARED, arguments)
+    return CallFace(getattr(tool, "title", "") or title_from(tool.spec.name), traits.icon, line)
+
+
+def unknown_face(name: str, arguments: Mapping[str, Any]) -> CallFace:
+    """The face of a call of a tool that is not at hand."""
+    return CallFace(title_from(name), Traits().icon, label_of(name, UNDECLARED, arguments))

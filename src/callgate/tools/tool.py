@@ -16,8 +16,7 @@ from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.calling import caller
 from callgate.tools.docstring import read_docstring
-from callgate.tools.faces import title_from
-from callgate.tools.names import check_aliases, check_name
+from callgate.tools.names import check_aliases, check_name, title_from
 from callgate.tools.preview import Preview, read_preview, single
 from callgate.tools.schema import Parameters, WholeObject, read_parameters
 from callgate.tools.signature import caller_scope, inside_partials, read_signature

@@ -8,8 +8,7 @@ from inspect import iscoroutinefunction, signature
 from math import isfinite
 from typing import Any, TypedDict, cast
 
-from callgate.words.asking import AskedField
-from callgate.words.decisions import Choice
+from callgate.words.decisions import AskedField, Choice
 from callgate.words.declared import KINDS, UNDECLARED, Declaration, Given, Part
 from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.traits import ICONS, Effects, Icon, Locks, OnSteer, Traits, exclusive

@@ -23,8 +23,7 @@ from callgate.transcript.journal import append_to_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
 from callgate.transcript.repair import let_go, locked_log, repair
-from callgate.words.asking import answers_fault
-from callgate.words.decisions import Answered, Confirmation, Question, arguments_hash
+from callgate.words.decisions import Answered, Confirmation, Question, answers_fault, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
 from callgate.words.noun import noun

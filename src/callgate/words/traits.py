@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from callgate.words.asking import AskedField
-from callgate.words.decisions import Choice
+from callgate.words.decisions import AskedField, Choice
 from callgate.words.declared import UNDECLARED, Declared
 from callgate.words.noun import noun
 

@@ -9,7 +9,7 @@ from callgate import Answer, Continue, Session
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin.plan import ACCEPT_EDITS, plan_tools, slug_of
 from callgate.tools.session_state import plan_of
-from callgate.words.asking import FieldAnswer
+from callgate.words.decisions import FieldAnswer
 from callgate.words.events import CallSettled, ModeSet, QuestionAsked
 from callgate.words.inputs import Compact, Resolve, SetMode
 from callgate.words.modes import Mode

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
 from callgate.tools.tool import FunctionTool, tool
-from callgate.words.asking import AskedField, AskedOption, FieldAnswer
 from callgate.words.calls import Result
+from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 from callgate.words.traits import shared

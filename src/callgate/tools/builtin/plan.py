@@ -15,9 +15,9 @@ from callgate.tools.arguments import Arguments
 from callgate.tools.builtin import prompt_text
 from callgate.tools.session_state import PLAN
 from callgate.words.arguments import Accepted, Rejected
-from callgate.words.asking import AskedField, AskedOption, FieldAnswer
 from callgate.words.calls import Artifact, Display, Result
 from callgate.words.changes import ChangeSet
+from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 from callgate.words.model import ToolSpec
