@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "ExitPlanMode": ({"plan": "Fix it"}, "think", "ExitPlanMode(Fix it)"),
     "Glob": ({"pattern": "*.py", "path": "src"}, "search", "Glob(*.py)"),
     "Grep": ({"pattern": "def main", "path": "src"}, "search", "Grep(def main)"),
+    "NotebookEdit": ({"notebook_path": "n.ipynb", "cell_id": "a"}, "edit", "NotebookEdit(n.ipynb)"),
     "Read": ({"file_path": "a.py"}, "read", "Read(a.py)"),
     "Skill": ({"skill": "release", "args": "1.0"}, "read", "Skill(release)"),
     "Sleep": ({"seconds": 2.5}, "think", "Sleep(2.5 s)"),

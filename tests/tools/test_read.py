@@ -43,7 +43,9 @@ def test_two_thousand_lines_are_shown_and_the_rest_is_said(work: Workspace) -> N
     assert first[LINES - 1 :] == ["2000\tline 2000", "[Lines 1-2000 of 4,500 are shown. Read on with offset=2001.]"]
     last = work.text("Read", file_path="a.txt", offset=4499).split("\n")
     assert last == ["4499\tline 4499", "4500\tline 4500", "[Lines 4499-4500 of 4,500: this is the end of the file.]"]
-    assert work.refused("Read", file_path="a.txt", offset=4501) == "a.txt has 4,500 lines: there is no line 4501."
+    assert (
+        work.refused("Read", file_path="a.txt", offset=4501) == "a.txt has 4,500 lines: there is none with number 4501."
+    )
 
 
 def test_an_answer_is_cut_between_lines_before_it_is_too_long(work: Workspace) -> None:
@@ -59,7 +61,9 @@ def test_a_long_line_is_cut_and_shown_whole_when_asked_for_alone(work: Workspace
     shown = work.text("Read", file_path="a.js").split("\n")
     assert shown[1] == "2\t" + "x" * WIDTH + "… (3,000 more characters)"
     assert shown[3] == "[Cut after 2,000 characters: line 2. offset=2 with limit=1 shows one whole.]"
-    assert "read in part, line 2 of 3" in work.refused("Edit", file_path="a.js", old_string="b", new_string="c")
+    assert "read in part, not from number 2 of 3 on" in work.refused(
+        "Edit", file_path="a.js", old_string="b", new_string="c"
+    )
     assert work.text("Read", file_path="a.js", offset=2, limit=1).startswith("2\t" + "x" * 5000 + "\n")
     work.call("Edit", file_path="a.js", old_string="b", new_string="c")
     assert work.bytes_of("a.js").endswith(b"\nc\n")

@@ -28,6 +28,7 @@ BUILTIN: Mapping[str, str] = {
     "ExitPlanMode": "plan.ExitPlanMode",
     "Glob": "glob.glob",
     "Grep": "grep.grep",
+    "NotebookEdit": "notebook_edit.notebook_edit",
     "Read": "read.read",
     "Skill": "skill.skill",
     "Sleep": "sleep.sleep",

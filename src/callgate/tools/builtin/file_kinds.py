@@ -23,24 +23,19 @@ _OUTPUT = 5_000
 
 
 @noun
-class SpecialFile:
-    """``whole`` says that nothing of a notebook was left out."""
+class ShownCells:
+    """Cells of a notebook, the last of them by its number, counted from 1."""
 
-    result: Result
-    notebook: bool = False
-    whole: bool = False
+    parts: tuple[Content, ...]
+    last: int
 
 
-def special(path: str, data: bytes, pages: str | None) -> SpecialFile | None:
-    """The file in the form of its kind; None for plain text and for anything unknown."""
+def special(path: str, data: bytes, pages: str | None) -> Result | None:
+    """An image or a PDF file in the form of its kind; None for anything else."""
     media_type = image_type(data)
     if media_type is not None:
-        return SpecialFile(_image(path, data, media_type))
-    if data.startswith(b"%PDF-"):
-        return SpecialFile(_pdf(path, data, pages))
-    if path.endswith(".ipynb"):
-        return _notebook(path, data)
-    return None
+        return _image(path, data, media_type)
+    return _pdf(path, data, pages) if data.startswith(b"%PDF-") else None
 
 
 def image_type(data: bytes) -> str | None:
@@ -142,27 +137,29 @@ def joined_source(value: object) -> str:
     return "".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value or "")
 
 
-def _notebook(path: str, data: bytes) -> SpecialFile | None:
-    cells = cells_of(data)
-    if cells is None:
-        return None  # shown as the text it is, so that it can be repaired
+def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> ShownCells:
+    """Cells with their outputs from ``offset`` on, counted from 1, as many as have room; at least one, perhaps cut."""
     parts: list[Content] = []
     room = CHARACTERS
-    whole = True
-    for number, cell in enumerate(cells):
-        kind, source = cell.get("cell_type", "code"), joined_source(cell.get("source"))
-        text = f'<cell id="{cell_id(cell, number)}" type="{kind}">\n{source}\n</cell>\n'
+    last = offset - 1
+    for number, cell in enumerate(cells[offset - 1 : offset - 1 + limit], offset):
+        source = joined_source(cell.get("source"))
+        text = f'<cell id="{cell_id(cell, number - 1)}" type="{cell.get("cell_type", "code")}">\n{source}\n</cell>\n'
         if len(text) > room:
-            whole = False
-            parts.append(Text(f"[{len(cells) - number} more cells of {len(cells)} have no room here.]"))
             break
-        parts.append(Text(text))
         outputs = cell.get("outputs")
         found = list(_outputs(cast(list[Any], outputs))) if isinstance(outputs, list) else []
-        parts += found
+        parts += [Text(text), *found]
         room -= len(text) + sum(len(part.text) for part in found if isinstance(part, Text))
-    result = Result(tuple(parts) or (Text(f"[{path} is a notebook without cells.]"),), details={"cells": len(cells)})
-    return SpecialFile(result, notebook=True, whole=whole)
+        last = number
+    if last < offset:
+        cut = joined_source(cells[offset - 1].get("source"))[:CHARACTERS]
+        parts.append(Text(f"{cut}\n[Cell {offset} is too large to be shown whole.]\n"))
+    if last < len(cells):
+        following = max(last, offset) + 1
+        more = f" Read on with offset={following}." if following <= len(cells) else ""
+        parts.append(Text(f"[Cells {offset}-{last} of {len(cells)} are shown.{more}]"))
+    return ShownCells(tuple(parts), last)
 
 
 def _outputs(outputs: Sequence[Any]) -> Iterator[Content]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from callgate.changes.text import read_guessed
+from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
 from callgate.host.ports import Files, FileStatus, files_of
 from callgate.tools.builtin import prompt_text
@@ -40,8 +40,8 @@ def read() -> FunctionTool[..., Any]:
 
         Args:
             file_path: the file or folder; a relative path starts at the workspace
-            offset: the first line to show, counted from 1
-            limit: how many lines to show
+            offset: the first line to show, or the first cell of a notebook, counted from 1
+            limit: how many lines or cells to show
             pages: of a PDF, such as 3 or 1-5
         """
         files = files_of(run.host)
@@ -81,36 +81,63 @@ def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str
 
     special = file_kinds.special(path, data, pages)
     if special is not None:
-        if special.notebook:
-            known = ((1, 1),) if special.whole else ()
-            return replace(special.result, context_update=_noted(run, path, data, 1, known))
-        return special.result
-    found = read_guessed(data)
+        return special
+    cells = file_kinds.cells_of(data) if path.endswith(".ipynb") else None
+    if cells is not None:
+        return _cells(run, path, data, cells, offset, limit)
+    found = read_guessed(data)  # a notebook that is broken is shown as text too, so that it can be repaired
     if found is None:
         raise ToolFailure(f"{path} is a binary file of {len(data):,} bytes, which has no text to show.")
     return _text(run, path, data, found, offset, limit)
 
 
-def _text(run: Run, path: str, data: bytes, found: tuple[str, Any], offset: int, limit: int) -> Result:
+def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> Result:
+    from callgate.tools.builtin.file_kinds import shown_cells
+
+    if not cells:
+        return Result((Text(f"[{path} is a notebook without cells.]"),), context_update=_noted(run, path, data, 0, ()))
+    wanted = _span(path, offset, limit, len(cells), "cells")
+    repeated = _repeated(run, path, data, wanted, "cells")
+    if repeated is not None:
+        return repeated
+    made = shown_cells(cells, offset, limit)
+    known = ((offset, made.last),) if made.last >= offset else ()
+    update = _noted(run, path, data, len(cells), known)
+    return Result(made.parts, details={"cells": [offset, made.last], "of": len(cells)}, context_update=update)
+
+
+def _text(run: Run, path: str, data: bytes, found: tuple[str, TextForm], offset: int, limit: int) -> Result:
     from callgate.tools.builtin.file_text import encoding_note, lines_of, numbered
 
     text, form = found
     lines = lines_of(text, form)
-    if offset > len(lines):
-        raise ToolFailure(f"{path} has {len(lines):,} lines: there is no line {offset}.")
-    mark = marks_of(run.host).of(run, run.host.normal(path))
-    wanted = (offset, min(offset + limit - 1, len(lines)))
-    if mark is not None and mark.hash == digest(data) and holds(mark.shown, wanted):
-        # Only once: after a compaction the model may really need it again, and then asks a second time.
-        update = marks_of(run.host).note(run, run.host.normal(path), replace(mark, shown=()))
-        again = "If you cannot see that any more, call Read again."
-        told = f"[{path} is unchanged since you read it: lines {wanted[0]}-{wanted[1]} are above. {again}]"
-        return Result((Text(told),), context_update=update)
+    wanted = _span(path, offset, limit, len(lines), "lines")
+    repeated = _repeated(run, path, data, wanted, "lines")
+    if repeated is not None:
+        return repeated
     made = numbered(lines, offset, limit)
     note = encoding_note(form, text)
     update = _noted(run, path, data, made.total, made.known)
     details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(form)}
     return Result((Text(f"{made.text}\n{note}" if note else made.text),), details=details, context_update=update)
+
+
+def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:
+    if offset > total:
+        raise ToolFailure(f"{path} has {total:,} {what}: there is none with number {offset}.")
+    return offset, min(offset + limit - 1, total)
+
+
+def _repeated(run: Run, path: str, data: bytes, wanted: Span, what: str) -> Result | None:
+    """The short answer for what was shown already; None where it must be shown. Only once: after a compaction the
+    model may really need it again, and then asks a second time."""
+    marks, name = marks_of(run.host), run.host.normal(path)
+    mark = marks.of(run, name)
+    if mark is None or mark.hash != digest(data) or not holds(mark.shown, wanted):
+        return None
+    update = marks.note(run, name, replace(mark, shown=()))
+    told = f"[{path} is unchanged since you read it: {what} {wanted[0]}-{wanted[1]} are above."
+    return Result((Text(f"{told} If you cannot see that any more, call Read again.]"),), context_update=update)
 
 
 def _noted(run: Run, path: str, data: bytes, total: int, shown: Sequence[Span]) -> Mapping[str, str]:

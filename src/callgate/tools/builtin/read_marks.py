@@ -26,8 +26,8 @@ _MESSAGES = 16
 
 @noun
 class ReadMark:
-    """``known`` are the lines that were read or written by the session, ``shown`` those that a Read has shown as they
-    are now and was not asked for again since."""
+    """``known`` are the lines, or the cells of a notebook, that were read or written by the session, ``shown`` those
+    that a Read has shown as they are now and was not asked for again since."""
 
     hash: str
     total: int
@@ -110,7 +110,7 @@ class ReadMarks:
         if mark.hash != digest(data):
             raise ToolFailure(f"{path} has changed since it was read: Read it again, then try again.")
         if not mark.complete:
-            rest = f"line {mark.missing} of {mark.total} has not been read"
+            rest = f"not from number {mark.missing} of {mark.total} on"
             raise ToolFailure(f"{path} was read in part, {rest}: Read on with offset={mark.missing}, then try again.")
 
 

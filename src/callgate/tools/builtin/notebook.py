@@ -1,0 +1,111 @@
+"""A Jupyter notebook whose cells are changed, and whose JSON is written back in the layout it had."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+from callgate.changes.text import read_text
+from callgate.tools.builtin.file_kinds import cell_id, cells_of
+from callgate.words.errors import ToolFailure
+
+_INDENT = re.compile(r"[{\[]\n([ \t]+)")
+_MANY = 20
+
+
+class Notebook:
+    """ToolFailure for a file that is no notebook, and for a cell that is not there."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self._path = path
+        found, read = cells_of(data), read_text(data)
+        if found is None or read is None:
+            raise ToolFailure(f"{path} is no notebook of a form that is known: its JSON has no list of cells.")
+        text = data.decode()
+        self._document: dict[str, Any] = json.loads(text)
+        self._cells: list[dict[str, Any]] = self._document["cells"]
+        self._end = "\n" if text.endswith("\n") else ""
+        layouts = list(_layouts(text))
+        self._layout = next((each for each in layouts if self._dumped(each) == text), layouts[0])
+
+    @property
+    def ids(self) -> str:
+        """The ids of its cells, for an error."""
+        names = [cell_id(cell, number) for number, cell in enumerate(self._cells)]
+        more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
+        return f"it has {', '.join(names[:_MANY])}{more}" if names else "it has no cells"
+
+    def replace(self, name: str, source: str, kind: str | None) -> None:
+        cell = self._cells[self._index(name)]
+        kind = kind or str(cell.get("cell_type", "code"))
+        if kind == cell.get("cell_type") and self._source(source, cell) == cell.get("source"):
+            return
+        cell["source"] = self._source(source, cell)
+        cell["cell_type"] = kind
+        if kind == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+        else:
+            for name in ("outputs", "execution_count"):
+                cell.pop(name, None)
+
+    def insert(self, behind: str | None, source: str, kind: str) -> None:
+        at = 0 if behind is None else self._index(behind) + 1
+        cell: dict[str, Any] = {"cell_type": kind}
+        if kind == "code":
+            cell["execution_count"] = None
+        if self._has_ids:
+            cell["id"] = self._new_id(at, source)
+        cell["metadata"] = {}
+        if kind == "code":
+            cell["outputs"] = []
+        cell["source"] = self._source(source, self._cells[0] if self._cells else {})
+        self._cells.insert(at, cell)
+
+    def delete(self, name: str) -> None:
+        del self._cells[self._index(name)]
+
+    def written(self) -> bytes:
+        try:
+            return self._dumped(self._layout).encode()
+        except UnicodeEncodeError:  # half a character can be written as an escape alone
+            return self._dumped({**self._layout, "ensure_ascii": True}).encode()
+
+    def _dumped(self, layout: Mapping[str, Any]) -> str:
+        return json.dumps(self._document, **layout) + self._end
+
+    def _index(self, name: str) -> int:
+        names = [cell_id(cell, number) for number, cell in enumerate(self._cells)]
+        if name not in names:
+            raise ToolFailure(f"{self._path} has no cell {name!r}: {self.ids}.")
+        if names.count(name) > 1:
+            raise ToolFailure(f"{self._path} has several cells with the id {name!r}: give them ids of their own first.")
+        return names.index(name)
+
+    @property
+    def _has_ids(self) -> bool:
+        """Notebooks have ids from version 4.5 on."""
+        version = (self._document.get("nbformat", 4), self._document.get("nbformat_minor", 0))
+        return version >= (4, 5) or any("id" in cell for cell in self._cells)
+
+    def _new_id(self, at: int, source: str) -> str:
+        """The same for the same call, and of no other cell."""
+        taken = {cell.get("id") for cell in self._cells}
+        tries = (sha256(f"{at} {number} {source}".encode("utf-8", "replace")).hexdigest()[:8] for number in range(1000))
+        return next(each for each in tries if each not in taken)
+
+    @staticmethod
+    def _source(source: str, like: Mapping[str, Any]) -> str | list[str]:
+        """As other cells have it: a text, or a list of lines."""
+        return source if isinstance(like.get("source"), str) else source.splitlines(keepends=True)
+
+
+def _layouts(text: str) -> Iterator[dict[str, Any]]:
+    """The ways to write JSON that may be the one of this file, the likeliest first."""
+    found = _INDENT.search(text)
+    indent = None if found is None else found[1]
+    separators = [(",", ": ")] if indent else [(", ", ": "), (",", ":")]
+    for ensure_ascii in (True, False) if text.isascii() and "\\u" in text else (False,):
+        for pair in separators:
+            for ordered in (False, True):
+                yield {"indent": indent, "separators": pair, "ensure_ascii": ensure_ascii, "sort_keys": ordered}
