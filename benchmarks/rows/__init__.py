@@ -8,6 +8,7 @@ from benchmarks.rows import (
     applying,
     calls,
     decisions,
+    file_tools,
     gap,
     growth,
     imports,
@@ -31,5 +32,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "previews": previews.rows,
     "apply": applying.rows,
     "structural": structural.rows,
+    "files": file_tools.rows,
     **record.ROWS,
 }

@@ -34,6 +34,7 @@ LIMITED: dict[str, set[str]] = {
     "import": {"first_turn_cpu", "import_foreign", "import_names_foreign", "import_tool_foreign"},
     "memory": {"memory", "memory_session"},
     "apply": {"apply"},
+    "files": {"read_1mb", "read_parallel", "grep"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
@@ -45,7 +46,7 @@ LIMITED: dict[str, set[str]] = {
 }
 
 
-SLOW = ("import", "growth", "structural", "previews", "history")
+SLOW = ("import", "growth", "structural", "previews", "history", "files")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in ROWS])

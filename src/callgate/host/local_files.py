@@ -78,15 +78,18 @@ class LocalFiles:
 
 
 def _content(descriptor: int, path: str, most: int) -> bytes:
-    """Read to its end whatever its status says: files of /proc have no size."""
     size = os.fstat(descriptor).st_size
     if size > most:
         raise too_large(path, size, most)
-    pieces: list[bytes] = []
-    room = most + 1
-    while room > 0 and (piece := os.read(descriptor, min(room, max(size + 1, _CHUNK)))):
-        pieces.append(piece)
-        room -= len(piece)
+    first = os.read(descriptor, size + 1)
+    if 0 < len(first) <= size:
+        return first  # a regular file gives less than asked for at its end alone
+    # It has grown, or its status has no size, as that of files of /proc.
+    pieces = [first]
+    room = most + 1 - len(first)
+    while pieces[-1] and room > 0:
+        pieces.append(os.read(descriptor, min(room, _CHUNK)))
+        room -= len(pieces[-1])
     if room <= 0:
         raise too_large(path, most + 1, most)
     return b"".join(pieces)

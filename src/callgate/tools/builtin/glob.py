@@ -6,7 +6,6 @@ from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.searching import rest_note, searched_place
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
@@ -32,6 +31,7 @@ def glob() -> FunctionTool[..., Any]:
             head_limit: how many paths to show
             offset: how many to pass over first
         """
+        from callgate.tools.builtin.searching import rest_note, searched_place
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.request import SearchRequest
         from callgate.tools.ripgrep.running import search
@@ -41,12 +41,12 @@ def glob() -> FunctionTool[..., Any]:
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0
-        found = await search(run.host, place.folder, request, lambda each: names.fits(each[skip:]))
+        found = await search(run.host, place.engine, place.folder, request, lambda each: names.fits(each[skip:]))
         fitting = [f"{place.lead}{each.path}" for each in found.files]
         shown = fitting[offset : offset + head_limit]
         note = rest_note(offset, len(shown), len(fitting), "Files")
         text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
-        return Result((Text(text),), details={"files": len(fitting), "engine": found.engine})
+        return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
     return tool(
         glob,

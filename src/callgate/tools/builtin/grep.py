@@ -1,24 +1,18 @@
-"""Grep: the contents of files by a regular expression."""
+"""Grep: the contents of files by a regular expression. The text that the model reads is in ``grep_text``."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.searching import rest_note, searched_place
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
-if TYPE_CHECKING:
-    from callgate.tools.ripgrep.running import FoundFile
-
 MOST = 200
-WIDTH = 500
-CHARACTERS = 40_000
-"""Of the lines of one answer."""
+RESULT = 80_000
+"""Characters of a result; its own limits cut it before, and say so."""
 
 OutputMode = Literal["content", "files_with_matches", "count"]
 
@@ -57,6 +51,8 @@ def grep() -> FunctionTool[..., Any]:
             head_limit: how many lines or files to show
             offset: how many to pass over first
         """
+        from callgate.tools.builtin.grep_text import SHOWN
+        from callgate.tools.builtin.searching import searched_place
         from callgate.tools.ripgrep.globs import name_filter
         from callgate.tools.ripgrep.request import SearchRequest
         from callgate.tools.ripgrep.running import search
@@ -75,12 +71,16 @@ def grep() -> FunctionTool[..., Any]:
             in_repository=place.in_repository,
         )
         skip = len(place.path) + 1 if place.path else 0
-        found = await search(run.host, place.folder, request, lambda each: place.is_file or names.fits(each[skip:]))
+
+        def wanted(path: str) -> bool:
+            return place.is_file or names.fits(path[skip:])
+
+        found = await search(run.host, place.engine, place.folder, request, wanted)
         files = found.files
-        text = _SHOWN[output_mode](files, place.lead, offset, head_limit)
+        text = SHOWN[output_mode](files, place.lead, offset, head_limit)
         if found.cut:
             text += "\n[There is more than can be counted: narrow the search.]"
-        details = {"files": len(files), "matches": sum(each.count for each in files), "engine": found.engine}
+        details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)
 
     return tool(
@@ -93,70 +93,7 @@ def grep() -> FunctionTool[..., Any]:
         effects="none",
         reads="path",
         timeout=60,
-        max_result_chars=CHARACTERS * 2,
+        max_result_chars=RESULT,
         always_loaded=True,
         search_hint="search file contents by regular expression, ripgrep",
     )
-
-
-def _paths(files: "Sequence[FoundFile]", lead: str, offset: int, most: int) -> str:
-    shown = files[offset : offset + most]
-    lines = [f"{lead}{each.path}" for each in shown]
-    note = rest_note(offset, len(shown), len(files), "Files")
-    return "\n".join([*lines, *([note] if note else [])]) or "No matches."
-
-
-def _counts(files: "Sequence[FoundFile]", lead: str, offset: int, most: int) -> str:
-    shown = files[offset : offset + most]
-    lines = [f"{lead}{each.path}: {each.count}" for each in shown]
-    if not files:
-        return "No matches."
-    total = f"[{sum(each.count for each in files):,} matches in {len(files):,} files.]"
-    note = rest_note(offset, len(shown), len(files), "Files")
-    return "\n".join([*lines, *([note] if note else []), total])
-
-
-def _content(files: "Sequence[FoundFile]", lead: str, offset: int, most: int) -> str:
-    total = sum(len(each.lines) for each in files)
-    if not total:
-        return "No matches."
-    rows: list[str] = []
-    shown = 0
-    room = CHARACTERS
-    for path, line in _rows(files, lead, offset, most):
-        room -= len(line) + len(path) + 1
-        if room < 0:
-            break
-        rows += [path, line] if path else [line]
-        shown += 1
-    matches = f"[{sum(each.count for each in files):,} matches in {len(files):,} files.]"
-    note = rest_note(offset, shown, total, "Lines")
-    return "\n".join([*rows, *([note] if note else []), matches])
-
-
-def _rows(files: "Sequence[FoundFile]", lead: str, offset: int, most: int) -> Iterator[tuple[str, str]]:
-    """Each line with the path to show before it, where the file is another; a gap is marked by ``--``."""
-    passed = 0
-    for each in files:
-        if passed + len(each.lines) <= offset:
-            passed += len(each.lines)
-            continue
-        named, last = False, 0
-        for line in each.lines:
-            passed += 1
-            if passed <= offset:
-                continue
-            if passed > offset + most:
-                return
-            mark = ":" if line.matches else "-"
-            text = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]}… (+{len(line.text) - WIDTH:,})"
-            gap = "--\n" if named and line.number > last + 1 and _has_context(each) else ""
-            yield "" if named else f"{lead}{each.path}", f"{gap}{line.number}{mark}{text}"
-            named, last = True, line.number
-
-
-def _has_context(file: "FoundFile") -> bool:
-    return any(not line.matches for line in file.lines)
-
-
-_SHOWN = {"content": _content, "files_with_matches": _paths, "count": _counts}

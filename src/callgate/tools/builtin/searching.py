@@ -6,6 +6,7 @@ from posixpath import dirname
 from callgate.core.ports import Host
 from callgate.host.ports import FileStatus, files_of
 from callgate.host.threads import in_thread, threads_of
+from callgate.tools.ripgrep.engine import SearchEngine, search_engine
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -17,31 +18,32 @@ class SearchedPlace:
 
     folder: str
     path: str
+    engine: SearchEngine
     lead: str = ""
     is_file: bool = False
     in_repository: bool = True
 
 
 async def searched_place(host: Host, path: str) -> SearchedPlace:
-    """ToolFailure if the path is not there or leads out of the workspace over a link."""
+    """The place and the program that searches it. ToolFailure if the path is not there or leads out of the workspace
+    over a link, or if there is no such program."""
 
-    def look() -> tuple[FileStatus, bool]:
+    def look() -> tuple[FileStatus, bool, SearchEngine]:
         status = files_of(host).status(path)
-        return status, _in_repository(status.path)
+        return status, _in_repository(status.path), search_engine()
 
-    status, inside = await in_thread(look, threads=threads_of(host))
+    status, inside, engine = await in_thread(look, threads=threads_of(host))
     if status.kind not in ("file", "folder"):
         raise ToolFailure(f"{path} does not exist." if status.kind == "missing" else f"{path} cannot be searched.")
     is_file = status.kind == "file"
-    root = host.place(".").resolved
-    if status.path == root:
-        return SearchedPlace(root, "", in_repository=inside)
-    below = root.rstrip("/") + "/"
-    if status.path.startswith(below):
-        return SearchedPlace(root, status.path[len(below) :], is_file=is_file, in_repository=inside)
-    folder = dirname(status.path) if is_file else status.path
-    inner = status.path[len(folder) :].lstrip("/") if is_file else ""
-    return SearchedPlace(folder, inner, folder.rstrip("/") + "/", is_file, inside)
+    folder, lead = host.place(".").resolved.rstrip("/"), ""
+    if status.path != folder and not status.path.startswith(f"{folder}/"):
+        folder = dirname(status.path) if is_file else status.path
+        lead = folder.rstrip("/") + "/"
+    inner = status.path[len(folder) :].lstrip("/")
+    return SearchedPlace(
+        folder=folder or "/", path=inner, engine=engine, lead=lead, is_file=is_file, in_repository=inside
+    )
 
 
 def _in_repository(path: str) -> bool:

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
@@ -90,25 +89,23 @@ def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> t
     return lines, sorted(spanned), count
 
 
-def _rows(seen: WalkedFile, request: dict[str, Any], pattern: re.Pattern[str]) -> Iterator[bytes]:
+def _answer(file: WalkedFile, request: dict[str, Any], pattern: re.Pattern[str]) -> bytes:
+    """What ripgrep would write about a file; nothing if nothing in it matches."""
     try:
-        with open(seen.place, "rb") as file:
-            text = text_of(file.read())
+        with open(file.place, "rb") as opened:
+            text = text_of(opened.read())
     except OSError:
-        return
+        return b""
     if text is None:
-        return
+        return b""
     lines, found, count = matching_lines(pattern, text, multiline=request["multiline"])
-    name = os.fsencode(seen.shown)
-    if request["find"] == "counts":
-        if count:
-            yield b"%s\0%d\n" % (name, count)
-        return
+    name = os.fsencode(file.shown)
+    if not found or request["find"] == "counts":
+        return b"%s\0%d\n" % (name, count) if count else b""
     before, after, hits = request["before"], request["after"], set(found)
     wanted = {near for at in found for near in range(max(at - before, 0), min(at + after + 1, len(lines)))}
-    for at in sorted(wanted):
-        mark = b":" if at in hits else b"-"
-        yield b"%s\0%d%s%s\n" % (name, at + 1, mark, lines[at].encode("utf-8", "surrogateescape"))
+    rows = (f"{at + 1}{':' if at in hits else '-'}{lines[at]}\n" for at in sorted(wanted))
+    return b"%s\0%s\n" % (name, "".join(rows).encode("utf-8", "surrogateescape"))
 
 
 def main() -> None:
@@ -116,7 +113,7 @@ def main() -> None:
     out = sys.stdout.buffer
     files = walked(request["path"], request["names"], in_repository=request["in_repository"])
     if request["find"] == "files":
-        out.writelines(os.fsencode(seen.shown) + b"\0" for seen in files)
+        out.writelines(os.fsencode(file.shown) + b"\0" for file in files)
         return
     try:
         options = {"ignore_case": request["ignore_case"], "multiline": request["multiline"]}
@@ -124,5 +121,4 @@ def main() -> None:
     except BadPattern as bad:
         sys.stderr.write(f"{bad}\n")
         sys.exit(2)
-    for seen in files:
-        out.writelines(_rows(seen, request, pattern))
+    out.writelines(_answer(file, request, pattern) for file in files)

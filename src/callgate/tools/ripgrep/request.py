@@ -45,7 +45,7 @@ def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
     path = f"./{request.path}" if request.path else "."
     if request.find == "files":
         return (*engine.argv, *flags, "--files", "--", path)
-    flags += ["--no-heading", "--with-filename", "--no-mmap"]
+    flags += ["--heading", "--with-filename", "--no-mmap", "--no-context-separator"]
     flags += ["--ignore-case"] if request.ignore_case else ["--case-sensitive"]
     if request.multiline:
         flags += ["--multiline", "--multiline-dotall"]

@@ -4,18 +4,22 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from callgate.core.ports import Host
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command, Process, processes_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.engine import EngineMode, SearchEngine, search_engine
+from callgate.tools.ripgrep.engine import SearchEngine
 from callgate.tools.ripgrep.request import SearchRequest, argv
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 MOST_OUTPUT = 32_000_000
-_NUMBERED = re.compile(rb"(\d+)([:-])")
+_NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
+_MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
+_LITTLE = 50_000
+"""Bytes of output that are read at once, without a thread: about a millisecond."""
 
 
 @noun
@@ -29,11 +33,24 @@ class FoundLine:
 
 @noun
 class FoundFile:
-    """A file with its lines, or with the number of lines that match."""
+    """A file with the number of matching lines in it. Its lines are in ``written``, as the program wrote them: most
+    are never shown, and reading all would take longer than the search."""
 
     path: str
-    lines: tuple[FoundLine, ...] = ()
     count: int = 0
+    written: bytes = b""
+
+    @property
+    def line_count(self) -> int:
+        return self.written.count(b"\n") + 1 if self.written else 0
+
+    def lines(self, first: int, most: int) -> Iterator[FoundLine]:
+        """Lines from the one with this index on."""
+        for line in islice(self.written.split(b"\n"), first, first + most):
+            found = _NUMBERED.match(line)
+            if found is not None:
+                text = line[found.start(3) :].removesuffix(b"\r").decode("utf-8", "backslashreplace")
+                yield FoundLine(int(found[1]), text, found[2] == b":")
 
 
 @noun
@@ -41,25 +58,25 @@ class Found:
     """``files`` are in the order of their paths. ``cut``: there was more output than is kept."""
 
     files: tuple[FoundFile, ...]
-    engine: EngineMode
     cut: bool = False
 
 
-async def search(host: Host, folder: str, request: SearchRequest, wanted: Callable[[str], bool]) -> Found:
+async def search(
+    host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
+) -> Found:
     """The files whose paths are ``wanted``. ToolFailure says in the program's words what is wrong with the pattern."""
-    threads = threads_of(host)
-    engine = await in_thread(search_engine, threads=threads)
     output, cut = await _output(host, engine, folder, request)
     if cut:
         output, _ = await _output(host, engine, folder, replace(request, ordered=True))
 
     def read() -> tuple[FoundFile, ...]:
-        reader = {"lines": _with_lines, "counts": _with_counts, "files": _names}[request.find]
         whole = output[: output.rfind(b"\0" if request.find == "files" else b"\n") + 1]
-        found = [each for each in reader(whole) if wanted(each.path)]
+        found = [each for each in _READERS[request.find](whole) if wanted(each.path)]
+        if request.before or request.after:
+            found = [replace(each, count=len(_MATCHING.findall(each.written))) for each in found]
         return tuple(sorted(found, key=lambda each: each.path.split("/")))
 
-    return Found(await in_thread(read, threads=threads), engine.mode, cut)
+    return Found(read() if len(output) < _LITTLE else await in_thread(read, threads=threads_of(host)), cut)
 
 
 async def _output(host: Host, engine: SearchEngine, folder: str, request: SearchRequest) -> tuple[bytes, bool]:
@@ -111,23 +128,17 @@ def _with_counts(output: bytes) -> Iterator[FoundFile]:
 
 
 def _with_lines(output: bytes) -> Iterator[FoundFile]:
-    """A file for which the program says that it is binary is left out: its lines are no lines."""
-    files: dict[bytes, list[FoundLine]] = {}
-    binary: set[bytes] = set()
-    for line in output.split(b"\n"):
-        name, zero, rest = line.partition(b"\0")
-        if not zero:  # the mark between places that are apart
-            continue
-        found = _NUMBERED.match(rest)
-        if found is None:
-            binary.add(name)
-            continue
-        text = rest[found.end() :].removesuffix(b"\r").decode("utf-8", "backslashreplace")
-        files.setdefault(name, []).append(FoundLine(int(found[1]), text, found[2] == b":"))
-    for name, lines in files.items():
-        if name not in binary:
-            yield FoundFile(_path(name), tuple(lines), sum(line.matches for line in lines))
+    """Files are apart by an empty line. One about which the program says at its end that it is binary is left out: its
+    lines are no lines."""
+    for block in output.rstrip(b"\n").split(b"\n\n"):
+        name, zero, lines = block.partition(b"\0")
+        if zero and _NUMBERED.match(lines, lines.rfind(b"\n") + 1):
+            yield FoundFile(_path(name), lines.count(b"\n") + 1, lines)
 
 
 def _path(name: bytes) -> str:
-    return os.fsdecode(name).replace(os.sep, "/").removeprefix("./")
+    path = os.fsdecode(name)
+    return (path if os.sep == "/" else path.replace(os.sep, "/")).removeprefix("./")
+
+
+_READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
