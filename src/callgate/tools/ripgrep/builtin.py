@@ -90,7 +90,7 @@ def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> t
 
 
 def _answer(file: WalkedFile, request: dict[str, Any], pattern: re.Pattern[str]) -> bytes:
-    """What ripgrep would write about a file; nothing if nothing in it matches."""
+    """The output of ripgrep about a file; nothing if nothing in it matches."""
     try:
         with open(file.place, "rb") as opened:
             text = text_of(opened.read())
