@@ -116,7 +116,7 @@ class Record:
         folds: Mapping[type, Callable[[Any], None]] = MappingProxyType({}),
     ) -> None:
         self.ledger = ledger
-        self._folds = folds
+        self._routes = {cls: (FOLD.get(cls), folds.get(cls), cls in _FIRST) for cls in EVENTS}
         self._journal = journal
         self._append = journal.append
         self._number = journal.number  # of the last event written
@@ -151,16 +151,14 @@ class Record:
         ``first``: doors hear of it only once it is durable. ``then`` is called at that moment; what it makes moot
         (False) is not told to anybody.
         """
-        kind = event.__class__
         self._append(event)
         self._number = number = self._number + 1
-        fold = FOLD.get(kind)
+        fold, beside, may_wait = self._routes[event.__class__]
         if fold is not None:
             fold(self.ledger, event)
-        beside = self._folds.get(kind)
         if beside is not None:
             beside(event)
-        if first or (kind in _FIRST and self._is_first(event)):
+        if first or (may_wait and self._is_first(event)):
             return self._hold(number, event, self._journal.barrier(), then)
         if self._scheduled:
             self._pending.append((number, event))
@@ -200,17 +198,17 @@ class Record:
             return True
         self._delivering = True
         try:
-            pending = self._pending
+            pending, failed = self._pending, self._failed
             while pending:
                 first = pending[0]
-                if isinstance(first, _Held):
+                if type(first) is _Held:
                     if first.waits:
                         return False
                     number, event = first.number, first.event
                 else:
                     number, event = first
                 pending.popleft()
-                if number > self.position and not self._failed:  # a door that goes on from here must not miss them
+                if number > self.position and not failed:  # a door that goes on from here must not miss them
                     self.position = number
                 if event is not None:
                     for listener in self._listeners:
