@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from callgate.changes.edits import TextReplacement as Edit
 from callgate.changes.edits import from_edits
+from callgate.changes.tolerant import fits
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import ToolFailure
 from tests.rows import rows
@@ -220,3 +221,31 @@ def test_what_cannot_be_made_is_refused(before: bytes, edits: list[Edit], words:
 def test_large_content_is_not_edited() -> None:
     with pytest.raises(ToolFailure, match=r"f\.py: the file is too large to edit \(2000000 bytes\)"):
         from_edits("f.py", Stored("00" * 32, 2_000_000, "kept"), [Edit("a", "b")], "", "")
+
+
+LOOSE = st.lists(st.sampled_from(["a", "b", "“", "”", '"', "‘", "'", " ", "\t", "\n"]), max_size=24).map("".join)
+
+
+def normal(text: str) -> str:
+    """The text without what may differ, in the plainest way."""
+    for curly, straight in zip("“”‘’", "\"\"''", strict=True):
+        text = text.replace(curly, straight)
+    return "\n".join(line.rstrip(" \t") for line in text.split("\n"))
+
+
+@given(LOOSE, LOOSE, st.data())
+def test_what_fits_is_the_same_but_for_quotes_and_blanks_and_is_kept_where_nothing_changes(
+    text: str, other: str, data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, len(text)))
+    last = data.draw(st.integers(first, len(text)))
+    old = data.draw(st.sampled_from([other, normal(text[first:last]), text[first:last]]))
+    for fit in fits(text, old, old):
+        there = text[fit.start : fit.end]
+        assert normal(there) == normal(old)
+        assert fit.new == there, "nothing is changed, so nothing may be spelled in another way"
+        assert fit.differs or there == old
+    sought = normal(text[first:last])
+    whole_lines = (first == 0 or text[first - 1] == "\n") and (last == len(text) or text[last] == "\n")
+    if whole_lines and sought.strip():
+        assert fits(text, sought, "x"), "lines that differ in nothing else are found"

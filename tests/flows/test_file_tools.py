@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from callgate import Prompt, Session, Store
+from callgate import Prompt, Session, Store, tool
 from callgate.changes.diff import unified
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.words.events import QuestionAsked
-from callgate.words.inputs import Undo
+from callgate.words.inputs import Rewind, Undo
 from tests.flows.keep import results, run
 
 
@@ -84,3 +84,60 @@ def test_the_question_about_an_edit_shows_its_diff(desk: Desk) -> None:
             assert desk.text == "x = 1\n"
 
     run(main())
+
+
+@pytest.mark.spec("BLT-18")
+def test_a_file_below_the_limits_of_read_reaches_the_model_whole(desk: Desk) -> None:
+    async def main() -> None:
+        (desk.root / "b.txt").write_text(f"{'x' * 40}\n" * 2000)  # more than any other tool may answer
+        model = ScriptedModel(turn(call("Read", file_path="b.txt")), turn(say("read")))
+        async with desk.session(model, await desk.store.create()) as session:
+            await session.send(Prompt("read it"))
+            (said,) = results(session.messages).values()
+        assert said.endswith("2000\t" + "x" * 40)
+        assert len(said) > 80_000
+
+    run(main())
+
+
+@pytest.mark.spec("BLT-19")
+def test_a_rewind_takes_back_that_a_file_was_read(desk: Desk) -> None:
+    async def main() -> None:
+        model = ScriptedModel(
+            turn(call("Read", file_path="a.py")), turn(say("read")), turn(edit("1", "2")), turn(say("no"))
+        )
+        async with desk.session(model, await desk.store.create()) as session:
+            await session.send(Prompt("read it"))
+            first = session.messages[0].id
+            await session.send(Rewind(first))
+            await session.send(Prompt("edit it"))
+            (said,) = results(session.messages).values()
+        assert said.startswith("a.py exists and has not been read")
+
+    run(main())
+
+
+@pytest.mark.spec("BLT-19")
+def test_a_nested_session_has_to_read_for_itself(desk: Desk) -> None:
+    said: list[str] = []
+
+    @tool(effects="none")
+    async def delegate() -> str:
+        """Let another do it."""
+        model = ScriptedModel(turn(edit("1", "2")), turn(say("no")))
+        async with Session(model, builtin_tools("Edit"), parent=outer[0], mode="bypass") as child:
+            await child.run("edit it")
+            said.extend(results(child.messages).values())
+        return "done"
+
+    outer: list[Session] = []
+
+    async def main() -> None:
+        model = ScriptedModel(turn(call("Read", file_path="a.py")), turn(call("delegate")), turn(say("done")))
+        tools = [*builtin_tools("Read"), delegate]
+        async with Session(model, tools, journal=await desk.store.create(), root=desk.root, mode="bypass") as session:
+            outer.append(session)
+            await session.send(Prompt("go"))
+
+    run(main())
+    assert said == ["a.py exists and has not been read: Read all of it first, then try again."]

@@ -69,6 +69,13 @@ def test_a_long_line_is_cut_and_shown_whole_when_asked_for_alone(work: Workspace
     assert work.bytes_of("a.js").endswith(b"\nc\n")
 
 
+def test_a_line_that_is_too_long_even_alone_does_not_lock_its_file(work: Workspace) -> None:
+    work.write({"a.js": "x" * 150_000 + "y\n"})
+    assert "Cut after 100,000 characters" in work.text("Read", file_path="a.js", limit=1)
+    work.call("Edit", file_path="a.js", old_string="xy", new_string="xz")
+    assert work.bytes_of("a.js").endswith(b"xz\n")
+
+
 @rows(
     ("data", "text", "note"),
     [

@@ -104,10 +104,11 @@ def test_write_keeps_encoding_and_line_ends(work: Workspace, before: bytes, cont
 
 
 def test_what_cannot_be_written_is_said(work: Workspace) -> None:
-    work.write({"a.txt": b"caf\xe9\n", "same.txt": "a\n", "folder/x": ""})
+    work.write({"a.txt": b"caf\xe9\n", "same.txt": "a\n", "folder/x": "", "a.bin": b"\0\1"})
     work.call("Read", file_path="a.txt")
     work.call("Read", file_path="same.txt")
     assert "→ cannot be written as latin-1" in work.refused("Write", file_path="a.txt", content="→")
+    assert "a.bin is a binary file" in work.refused("Write", file_path="a.bin", content="a")
     assert "just this content already" in work.refused("Write", file_path="same.txt", content="a\n")
     assert work.refused("Write", file_path="folder", content="a") == "folder is a folder, not a file."
     assert "outside the workspace" in work.refused("Write", file_path="../x", content="a")

@@ -18,7 +18,7 @@ _FEW = 5
 
 @noun
 class NumberedText:
-    """``known`` are the lines that are shown whole."""
+    """``known`` are the lines that are shown as far as they can be."""
 
     text: str
     first: int
@@ -48,7 +48,8 @@ def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
         text = "\n".join(rows)
     last = offset + len(rows) - 1
     long = [number for number in long if number <= last]
-    edges = [offset - 1, *long, last + 1]
+    # A line that is too long even alone counts as known: there is no way to see more of it.
+    edges = [offset - 1, *(long if limit > 1 else ()), last + 1]
     known = joined([(low + 1, high - 1) for low, high in pairwise(edges) if low + 1 <= high - 1])
     notes = list(_notes(lines, offset, last, long, width))
     return NumberedText(

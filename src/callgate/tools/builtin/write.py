@@ -22,9 +22,11 @@ def write() -> FunctionTool[..., Any]:
         if not before:
             form = TextForm(newline="")
         else:
-            marks_of(run.host).require(run, file_path, before)
             read = read_guessed(before)
-            form = TextForm(newline="") if read is None else read[1]
+            if read is None:
+                raise ToolFailure(f"{file_path} is a binary file, which Write does not replace: choose another name.")
+            marks_of(run.host).require(run, file_path, before)
+            form = read[1]
         after = encoded(content, form, path)
         if after == before:
             raise ToolFailure(f"{file_path} has just this content already, so there is nothing to write.")
