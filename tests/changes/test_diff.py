@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from callgate.changes.diff import quoted, unified
 from callgate.changes.hunks import file_diff, lines_of
 from callgate.words.changes import ChangeSet, FileChange, Stored
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.rows import rows
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

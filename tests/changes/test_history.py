@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callgate.changes.history import LARGE, ChangeHistory
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from callgate.words.errors import JournalError
-from tests.examples import fewer
+from tests.profiles import fewer
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from callgate.words.events import CallDecided, Event
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Text
 from callgate.words.traits import Locks, Traits, exclusive, reads, shared, writes
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.oracle import conflict
 from tests.properties.stage import VirtualClock
 from tests.properties.strategies import passing

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.test_invariants import Schedule, check_everything, play, schedules
 
 HEARD = (

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.words.traits import writes
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.stage import Edit, Plan
 from tests.properties.test_invariants import Play, Schedule, check_everything, play, schedules
 from tests.properties.test_previews import check_changes, editing

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from callgate.testing import run_virtual
 from callgate.transcript.asked import QuestionFold
 from callgate.words.events import Durable, QuestionAnswered
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.gated_stage import FORBIDDEN, GUARDED, Called, Deed, Life, Spoken
 
 times = st.sampled_from((0.0, 0.0, 0.5, 1.0, 3.0))

@@ -12,7 +12,7 @@ from callgate.core.ledger import Ledger
 from callgate.transcript.store import Store
 from callgate.words.inputs import Answer, Close, Input, Prompt
 from callgate.words.messages import Image, Message, Text
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.transcript.kit import session_on
 
 plain = (

@@ -27,7 +27,7 @@ from callgate.words.events import (
     StrayFound,
 )
 from callgate.words.limits import ExecutorSettings
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.stage import EPOCH, Plan, Reply, SlowJournal, Stage, Verdicted, about
 from tests.properties.strategies import locks
 

@@ -49,7 +49,7 @@ from callgate.words.inputs import (
 from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import Abilities, ModelEvent, PartEnded, Request
 from callgate.words.traits import Traits, shared, writes
-from tests.examples import fewer
+from tests.profiles import fewer
 
 GIVEN = {"given": True}
 EFFECTS: Mapping[str, Any] = {"look": "none", "put": "idempotent", "do": "mutating"}

@@ -14,7 +14,7 @@ from callgate.core.view import faults
 from callgate.transcript.codec import read_line
 from callgate.words.event_table import LineKind
 from callgate.words.events import LinesQuarantined
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.transcript.kit import (
     SESSION,
     Known,

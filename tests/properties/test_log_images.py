@@ -14,7 +14,7 @@ from callgate.transcript.codec import read_line
 from callgate.transcript.journal import DiskJournal
 from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.words.events import Durable, LinesQuarantined
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.transcript.kit import (
     SESSION,
     broken,

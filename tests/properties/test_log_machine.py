@@ -42,7 +42,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import CallPart, Message, ResultPart, Text
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.transcript.kit import AT, SESSION, check_chain, check_same_by_index, drop_index, put_log, store_in
 
 MODES = ("default", "plan", "accept_edits", "bypass")

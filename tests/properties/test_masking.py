@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callgate.transcript.masking import RULES, Masker, SecretRule
 from callgate.words.messages import CallPart, Image, Message, Text
-from tests.examples import fewer
+from tests.profiles import fewer
 
 WORDS = (
     *("sk-", "sk-ant-", "AKIA", "ghp_", "eyJ", ".eyJ", "://", ":", "@", "u:p@h", "Bearer ", "Authorization: ", ":AA"),

@@ -32,8 +32,8 @@ from callgate.words.events import (
 from callgate.words.inputs import Continue, Prompt
 from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
-from tests.examples import fewer
 from tests.flows.pending.kit import every_change
+from tests.profiles import fewer
 from tests.properties.pending_kit import FILES, Deed, Image, Setting, Spoken, World, rests, settings, spoken, steps
 
 # ---- what must hold -------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callgate.words.calls import ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.traits import writes
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.oracle import conflict
 from tests.properties.stage import Edit, Plan, Stage
 from tests.properties.test_invariants import Play, Schedule, check_everything, plans, play, schedules, some

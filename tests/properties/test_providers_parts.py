@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from callgate import Prompt, Session, Store, tool
 from callgate.testing import ScriptedModel, raw_call, say, think, turn
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking
-from tests.examples import fewer
+from tests.profiles import fewer
 
 SECRETS = ("sk-ant-api03-" + "a1B2" * 20, "AKIAIOSFODNN7EXAMPLE", "ghp_" + "A1b2" * 9, "password=hunter2hunter2")
 texts = st.one_of(st.text(max_size=12), st.sampled_from(SECRETS))

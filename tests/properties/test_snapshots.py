@@ -10,7 +10,7 @@ from callgate.core.ledger import Ledger
 from callgate.core.record import MemoryJournal
 from callgate.testing import run_virtual
 from callgate.words.events import Durable
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.properties.test_invariants import Play, Schedule, schedules
 from tests.properties.test_previews import editing
 

@@ -23,7 +23,7 @@ from callgate.transcript.masking import Masker
 from callgate.transcript.verify import verify
 from callgate.words.errors import SessionLocked
 from callgate.words.events import Durable, QuestionAnswered, QuestionAsked
-from tests.examples import fewer
+from tests.profiles import fewer
 from tests.transcript.asking import AT, Program, keep, on_record, question, settled, waiting_on
 from tests.transcript.stepwise import Killed, play, stepwise
 
