@@ -16,6 +16,7 @@ from benchmarks.rows import (
     memory,
     previews,
     record,
+    sandbox,
     structural,
     turns,
 )
@@ -33,5 +34,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "apply": applying.rows,
     "structural": structural.rows,
     "files": file_tools.rows,
+    "sandbox": sandbox.rows,
     **record.ROWS,
 }

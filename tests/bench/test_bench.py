@@ -35,6 +35,7 @@ LIMITED: dict[str, set[str]] = {
     "memory": {"memory", "memory_session"},
     "apply": {"apply"},
     "files": {"read_1mb", "read_parallel", "grep"},
+    "sandbox": {"sandbox_start"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from callgate.host.sandbox.attacks import load
+from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.policy import sandboxing
 from tests.cli.policy_kit import Person
+from tests.host.sandbox.kit import best
 
 
 @pytest.fixture
@@ -29,6 +32,18 @@ def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
     ran = person.run("sandbox", "run", "--", "true")
     assert ran.code == 1
     assert "lies in the workspace, where a command could write the proof itself" in ran.err
+
+
+@pytest.mark.spec("GATE-13")
+def test_explain_judges_a_command_as_a_session_does(person: Person) -> None:
+    assert "ask" in person.run("policy", "explain", "Bash", "npm test").out
+    held = Proof(best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
+    kept = sandboxing.KeptProofs(1, sandboxing._key(), (held,))  # pyright: ignore[reportPrivateUsage]
+    sandboxing.write_record(person.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
+    said = person.run("policy", "explain", "Bash", "npm test").out
+    assert "it runs inside the sandbox" in said
+    person.user("[sandbox]\nauto_allow = false")
+    assert "it runs inside the sandbox" not in person.run("policy", "explain", "Bash", "npm test").out
 
 
 @pytest.mark.slow

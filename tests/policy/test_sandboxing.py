@@ -31,7 +31,7 @@ def test_settings_and_records_of_repositories_are_read_only_and_secrets_out_of_s
     profile = profile_for(root, home)
     assert profile.root == root
     kept = {path.removeprefix(f"{root}/") for path in profile.read_only}
-    assert kept == {".github/workflows", ".npmrc", "Jenkinsfile", "vendor/lib/.git"}
+    assert kept == {".github", ".npmrc", "Jenkinsfile", "vendor/lib/.git"}
     assert {f"{root}/{name}" for name in RESERVED} == {*profile.reserved}
     assert {f"{home}/.ssh", f"{home}/.netrc", f"{root}/id_rsa"} <= {*profile.unreadable}
     assert not any(path.startswith(f"{root}/src") for path in (*profile.read_only, *profile.unreadable))

@@ -8,7 +8,7 @@ from callgate.config import Config, load_config
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command
 from callgate.host.sandbox.proof import Proof
-from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
+from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused, private_folder
 from callgate.policy.sandboxing import Proofs, profile_for
 
 __all__ = ["BACKENDS", "Proof", "prove_again", "run_inside"]
@@ -29,7 +29,7 @@ def run_inside(argv: tuple[str, ...]) -> int:
         sandbox = proofs.sandbox()
     if sandbox is None:
         raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {proofs.why_none()}")
-    with tempfile.TemporaryDirectory(prefix="callgate-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=private_folder(config.data)) as scratch:
         profile = profile_for(str(config.root), str(config.home), scratch=os.path.realpath(scratch))
         inside = sandbox.wrap(Command(argv, str(config.root), scrubbed(os.environ)), profile)
         ended = subprocess.run(inside.argv, cwd=inside.cwd, env=dict(inside.env), check=False).returncode

@@ -60,12 +60,13 @@ def profile_for(root: str, home: str, *, scratch: str = "", writable: tuple[str,
 
 
 def _present(folder: str) -> Iterator[str]:
-    """The protected places in a folder, in whichever case their names are written."""
+    """The protected places in a folder, in whichever case their names are written. Of one deeper in it the folder at
+    the top counts as a whole: otherwise that could be renamed, and another one put in its place."""
     spelled = {name.lower(): name for name in _listed(folder)}
     for entry in names_in_a_row(secret=False):
         first, slash, rest = entry.partition("/")
-        if first in spelled and os.path.lexists(path := f"{folder}/{spelled[first]}{slash}{rest}"):
-            yield path
+        if first in spelled and os.path.lexists(f"{folder}/{spelled[first]}{slash}{rest}"):
+            yield f"{folder}/{spelled[first]}"
 
 
 def _secrets_in(root: str) -> list[str]:
@@ -170,19 +171,20 @@ def sandbox_in_force(data: Path, root: Path, home: Path) -> ProvenSandbox | str:
     sandbox = proofs.sandbox()
     if sandbox is None:
         return proofs.why_none()
-    scratch = _Scratch()
+    scratch = _Scratch(private_folder(data))
     return ProvenSandbox(sandbox, lambda: profile_for(str(root), str(home), scratch=scratch.folder()))
 
 
 class _Scratch:
     """A temporary folder that is made when it is first needed and removed with this object, or with the program."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Path) -> None:
+        self._parent = parent  # not in a place that commands can write to
         self._made = ""
 
     def folder(self) -> str:
         if not self._made:
-            self._made = os.path.realpath(tempfile.mkdtemp(prefix="callgate-"))
+            self._made = os.path.realpath(tempfile.mkdtemp(prefix="tmp-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
         return self._made
 

@@ -205,12 +205,13 @@ def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
 
 
 class StandIn:
-    """A Tool that can be judged and never run."""
+    """A Tool that can be judged and never run. ``sandbox`` is the one that the real tool would have."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, sandbox: object = None) -> None:
         self.spec = ToolSpec(name, "A stand-in for judging.", {"type": "object"})
         self.aliases: Sequence[str] = ()
         self.previews = known(name).previews
+        self.sandbox = sandbox
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         try:

@@ -98,7 +98,7 @@ def workspace_in(folder: Path) -> Profile:
     (root.parent / "secret").write_text("hunter2\n")
     return Profile(
         root=str(root),
-        read_only=(f"{root}/.git", f"{root}/.github/workflows"),
+        read_only=(f"{root}/.git", f"{root}/.github"),
         reserved=(f"{root}/.vscode", f"{root}/.mcp.json"),
         unreadable=(str(root.parent / "secret"),),
     )

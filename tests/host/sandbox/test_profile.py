@@ -18,30 +18,27 @@ def make(tmp_path: Path, *names: str) -> str:
     return root
 
 
-def test_folders_above_a_protected_place_are_bound_so_that_they_cannot_be_renamed(tmp_path: Path) -> None:
-    root = make(tmp_path, ".github/workflows/ci.yml", "src/")
-    profile = Profile(root=root, read_only=(f"{root}/.github/workflows", f"{root}/.git"))
+def test_nothing_is_writable_but_the_places_that_say_so(tmp_path: Path) -> None:
+    """A folder below is never bound for writing: a command beside may have put a link in its place by then."""
+    root = make(tmp_path, "sub/.git/config", ".github/workflows/ci.yml", "src/")
+    profile = Profile(root=root, read_only=(f"{root}/.github", f"{root}/sub/.git", f"{root}/.npmrc"))
     assert bindings(profile) == (
         Binding(root, "write"),
-        Binding(f"{root}/.github", "write"),
-        Binding(f"{root}/.github/workflows", "read"),
+        Binding(f"{root}/.github", "read"),
+        Binding(f"{root}/sub/.git", "read"),
     )
 
 
 def test_a_reserved_place_is_held_where_nothing_is_and_read_only_where_something_is(tmp_path: Path) -> None:
     root = make(tmp_path, "empty/", "file", "full/settings")
-    names = ("empty", "file", "full", "missing", "deep/missing")
-    kinds = {
-        each.path: each.kind
-        for each in bindings(Profile(root=root, reserved=tuple(f"{root}/{name}" for name in names)))
-    }
+    reserved = tuple(f"{root}/{name}" for name in ("empty", "file", "full", "missing"))
+    kinds = {each.path: each.kind for each in bindings(Profile(root=root, reserved=reserved))}
     assert kinds == {
         root: "write",
         f"{root}/empty": "hold",
         f"{root}/file": "read",
         f"{root}/full": "read",
         f"{root}/missing": "hold",
-        f"{root}/deep": "hold",
     }
 
 
@@ -69,6 +66,11 @@ def test_a_profile_that_cannot_be_enforced_says_why(tmp_path: Path) -> None:
     os.symlink(workspace, f"{root}/link")
     assert flaw(Profile(root=workspace, reserved=(f"{workspace}/.vscode",))) is None
     assert flaw(Profile(root=workspace, reserved=(f"{workspace}/.claude",))) is not None
-    assert flaw(Profile(root=workspace, read_only=(f"{workspace}/.claude/hooks",))) is not None
+    assert "cannot be held" in (flaw(Profile(root=workspace, reserved=(f"{workspace}/.github/workflows",))) or "")
+    for inside in (
+        Profile(root=workspace, writable=(f"{workspace}/real",)),
+        Profile(root=workspace, scratch=f"{workspace}/real"),
+    ):
+        assert "could put something else in its place" in (flaw(inside) or "")
     assert "leads over a link" in (flaw(Profile(root=f"{root}/link")) or "")
     assert "as a whole" in (flaw(Profile(root="/")) or "")

@@ -9,6 +9,7 @@ import pytest
 from callgate.host.ports import Command
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
+from callgate.policy.sandboxing import profile_for
 from tests.host.sandbox.kit import LINUX, best, in_shell, inside, sandbox_of, visible_folder, workspace_in
 
 REFUSED = {
@@ -94,6 +95,46 @@ def test_held_places_stay_held_while_another_command_needs_them(backend: Backend
             out, err = running.communicate(b"\n", timeout=60)
         assert running.returncode != 0, (out, err)
         assert not place.exists()
+
+
+FLIP = """
+mkdir -p sub/.git .github/workflows
+echo up
+while :; do
+    mv sub real 2>/dev/null && ln -s ../outside sub && rm sub && mv real sub
+    mv .github other 2>/dev/null && ln -s ../outside .github && rm .github && mv other .github
+done
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_a_command_beside_that_swaps_folders_for_links_makes_nothing_else_writable(backend: Backend) -> None:
+    with visible_folder() as folder:
+        root, outside, home = (Path(os.path.realpath(folder)) / name for name in ("workspace", "outside", "home"))
+        for each in (root, outside, outside / ".git", home):
+            each.mkdir()
+        sandbox = sandbox_of(backend, folder / "own")
+        env = {"PATH": "/usr/bin:/bin"}
+        # The one that swaps began when there was nothing to protect; "landlock" lets it make nothing at the top.
+        began = Profile(root=str(root))
+        flip = sandbox.wrap(Command(("/bin/sh", "-c", FLIP), str(root), env), began)
+        with subprocess.Popen(flip.argv, cwd=root, env=dict(flip.env), stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"up\n"
+            ran = 0
+            for _ in range(60):
+                try:
+                    ran += (
+                        in_shell(sandbox, profile_for(str(root), str(home)), "echo x > ../outside/pwned").returncode
+                        != 0
+                    )
+                except SandboxRefused:  # a link, just then
+                    continue
+            running.kill()
+        assert ran > 5
+        assert os.listdir(outside) == [".git"]
 
 
 @pytest.mark.slow

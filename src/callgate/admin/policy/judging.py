@@ -98,9 +98,10 @@ def case_of(
     *,
     mode: Mode = "default",
     policies: Sequence[ApprovalPolicy] = (),
+    sandbox: object = None,
 ) -> Case:
     """The call of a tool that is known by its name alone. UsageError for what no call can be."""
-    stand = StandIn(tool)
+    stand = StandIn(tool, sandbox)
     try:
         hashed, traits = arguments_hash(tool, arguments), stand.traits(arguments)
     except (ValueError, RecursionError) as error:

@@ -7,11 +7,12 @@ from time import time
 from typing import Any
 
 from callgate.admin.policy.judging import Ruling, case_of, ruling
-from callgate.config import AnyPath, load_config
+from callgate.config import AnyPath, Config, load_config
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
+from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
 from callgate.policy.checks import Judge, standard_checks
 from callgate.policy.contents import UnreadableContent
@@ -22,7 +23,9 @@ from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.hooks.protocol import UNTOLD
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rules import Rulebook, make_rule, parse_rule
+from callgate.policy.sandboxing import sandbox_in_force
 from callgate.policy.trust import Trust
+from callgate.policy.well_known import COMMANDS
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
@@ -40,6 +43,14 @@ class KeptAnswer:
     covers: str
     expired: bool = False
     problem: str = ""
+
+
+def sandbox_of(config: Config) -> ProvenSandbox | None:
+    """The sandbox in force for commands of the workspace."""
+    if not config.own_data:
+        return None
+    found = sandbox_in_force(config.data, config.root, config.home)
+    return None if isinstance(found, str) else found
 
 
 class WorkspacePolicy:
@@ -96,12 +107,16 @@ class WorkspacePolicy:
     # ---- a call -------------------------------------------------------------------------------------------------
 
     def explain(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Ruling, Explanation]:
-        """The decision about a call if the hooks say nothing."""
-        memory = self.config.memory()
+        """The decision about a call if the hooks say nothing. Commands of Bash are judged as a session judges them: in
+        the sandbox, if one is in force."""
+        config, memory = self.config, self.config.memory()
         policies = () if memory is None else memory.in_force()
-        case = case_of(tool, arguments, Resolver(self._root), mode=self.config.mode, policies=policies)
-        hooks = self._hooks.before if self.config.hooks else None
-        gate = CheckGate(standard_checks(self.rulebook, hooks=hooks))
+        sandbox = sandbox_of(config) if tool == COMMANDS else None
+        resolver = Resolver(self._root)
+        case = case_of(tool, arguments, resolver, mode=config.mode, policies=policies, sandbox=sandbox)
+        hooks = self._hooks.before if config.hooks else None
+        free = None if sandbox is None else config.frees_commands
+        gate = CheckGate(standard_checks(self.rulebook, hooks=hooks, free=free))
         found = explain(gate.explain, case, self.rulebook)
         return ruling(found.decision, self.rulebook), found
 

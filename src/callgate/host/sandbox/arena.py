@@ -67,13 +67,13 @@ class Arena:
         self._start_victim(stack)
 
     def _furnish(self, name: str) -> None:
-        outside, inside = self.outside / name, self.workspace / name
-        (inside / "free").mkdir(parents=True)
+        outside, kept = self.outside / name, self.workspace / f"{name}.kept"
+        (self.workspace / name / "free").mkdir(parents=True)
         outside.mkdir(parents=True)
         files = {outside / "target": _BEFORE}
         if "kept" in name:
-            (inside / "kept" / "hooks").mkdir(parents=True)
-            files[inside / "kept" / "config"] = _BEFORE
+            (kept / "hooks").mkdir(parents=True)
+            files[kept / "config"] = _BEFORE
         if "secret" in name:
             (outside / "secrets").mkdir()
             files |= dict.fromkeys((outside / "secret", outside / "secrets" / "key"), self._token)
@@ -162,8 +162,8 @@ class Arena:
     def profile(self) -> Profile:
         return Profile(
             root=str(self.workspace),
-            read_only=tuple(str(self.workspace / name / "kept") for name in ATTACKS if "kept" in name),
-            reserved=tuple(str(self.workspace / name / "new") for name in ATTACKS if "new" in name),
+            read_only=tuple(str(self.workspace / f"{name}.kept") for name in ATTACKS if "kept" in name),
+            reserved=tuple(str(self.workspace / f"{name}.new") for name in ATTACKS if "new" in name),
             unreadable=tuple(
                 str(self.outside / name / place)
                 for name in ATTACKS
@@ -207,14 +207,13 @@ class Arena:
         )
 
     def _changed(self, name: str) -> bool:
-        outside, inside = self.outside / name, self.workspace / name
-        kept = inside / "kept"
+        outside, kept = self.outside / name, self.workspace / f"{name}.kept"
         return (
             [*_listed(outside)] != (["secret", "secrets", "target"] if "secret" in name else ["target"])
             or not _is_untouched(outside / "target")
             or ("kept" in name and [*_listed(kept), *_listed(kept / "hooks")] != ["config", "hooks"])
             or ("kept" in name and not _is_untouched(kept / "config"))
-            or ("new" in name and _is_there(inside / "new"))
+            or ("new" in name and _is_there(self.workspace / f"{name}.new"))
         )
 
     def _heard(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -43,6 +44,7 @@ _MOUNT_SETATTR = 442
 _RDONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
 _BIND, _REC, _PRIVATE = 1 << 12, 1 << 14, 1 << 18
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_OPENAT2, _NO_LINKS = 437, 4
 
 _SET_PDEATHSIG, _SET_SECCOMP, _CAPBSET_DROP, _SET_NO_NEW_PRIVS, _CAP_AMBIENT = 1, 22, 24, 38, 47
 _SECCOMP_FILTER, _CLEAR_ALL = 2, 4
@@ -199,7 +201,7 @@ def _mount_all(plan: Plan) -> None:
         if kind == "write":
             _cover(path, opened[path])
         elif kind == "read":
-            _cover(path, opened[path])
+            _bind(path, opened[path])
             _attributes(path, set_=_RDONLY | _NOSUID | _NODEV)
         elif kind != "hold" and not os.path.lexists(path):
             continue  # it is in a folder that is covered by now
@@ -335,11 +337,13 @@ def open_places(top: str, closed: Iterable[str]) -> list[str]:
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return  # gone, or not to be seen by this user
-    if not os.path.isdir(path):
+    """A link anywhere on the path is not followed: a command that runs beside this one may just have put it there."""
+    how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, 0 if path.startswith("/dev/") else _NO_LINKS)
+    size = ctypes.c_size_t(ctypes.sizeof(how))
+    place = _libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), size)
+    if place < 0:
+        return  # gone, a link, or not to be seen by this user
+    if not stat.S_ISDIR(os.fstat(place).st_mode):
         rights &= _ON_FILES
     rule = _PathBeneath(rights, place)
     added = _libc.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from typing import Literal
 
 from callgate.words.noun import noun
@@ -13,9 +12,10 @@ class Profile:
     """The places that a command in a sandbox may touch; all are absolute and resolved.
 
     ``root`` is the workspace and, with all below it, writable, as are the places in ``writable``. Everything else can
-    be read and not written. ``read_only`` are places inside writable ones that are not written. ``reserved`` are such
-    places that cannot be created either where they do not exist. ``unreadable`` places cannot be read. The deeper
-    place counts. ``scratch`` is a folder that serves as ``/tmp``; without one it is empty for each command.
+    be read and not written. ``read_only`` are places inside writable ones that are not written; one that is not
+    directly in a writable place can be moved together with the folder it is in. ``reserved`` are places directly in a
+    writable one that cannot be created either where they do not exist. ``unreadable`` places cannot be read. The
+    deeper place counts. ``scratch`` is a folder that serves as ``/tmp``; without one it is empty for each command.
     """
 
     root: str
@@ -24,6 +24,12 @@ class Profile:
     reserved: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     scratch: str = ""
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The writable places. No other place is ever made writable: a command that runs beside this one might put a
+        link to somewhere else in its place."""
+        return (self.root, *self.writable)
 
 
 BindingKind = Literal["write", "read", "hide folder", "hide file", "hold"]
@@ -40,37 +46,30 @@ class Binding:
 
 def flaw(profile: Profile) -> str | None:
     """The reason why a profile cannot be enforced here, in words; None if it can be."""
-    for top in (profile.root, *profile.writable):
+    for top in (*profile.tops, *((profile.scratch,) if profile.scratch else ())):
         if not os.path.isabs(top) or os.path.normpath(top) == "/":
             return f"{top} cannot be writable as a whole: choose a folder in it"
-        if os.path.realpath(top) != top or not os.path.exists(top):
-            return f"{top} is not there, or leads over a link"
+        if os.path.realpath(top) != top or not os.path.isdir(top):
+            return f"{top} is not a folder, or leads over a link"
+        if _top_of(profile, top) is not None:
+            return f"{top} is in a writable folder, where a command could put something else in its place"
+    for place in profile.reserved:
+        if os.path.dirname(place) not in profile.tops:
+            return f"{place} is not directly in a writable folder, so it cannot be held"
     for place in (*profile.read_only, *profile.reserved):
-        link = next((each for each in (*_between(profile, place), place) if os.path.islink(each)), None)
-        if link is not None and _top_of(profile, place) is not None:
-            return f"{link} is a link, and a link can be replaced by a command that may write in its folder"
+        if os.path.islink(place) and _top_of(profile, place) is not None:
+            return f"{place} is a link, and a link can be replaced by a command that may write in its folder"
     return None
 
 
 def bindings(profile: Profile) -> tuple[Binding, ...]:
-    """In the order in which they are laid over each other: parents first.
-
-    A folder between a writable place and a protected one in it is bound to itself: otherwise it could be renamed, and
-    another one put in its place.
-    """
-    found: dict[str, BindingKind] = {}
-    for place in (profile.root, *profile.writable):
-        found[place] = "write"
-    for place in (*profile.read_only, *profile.reserved, *profile.unreadable):
-        between = [each for each in _between(profile, place) if os.path.isdir(each)]
-        if place in profile.reserved or os.path.lexists(place):
-            found.update((each, "write") for each in between if each not in found)
+    """In the order in which they are laid over each other: parents first."""
+    found: dict[str, BindingKind] = dict.fromkeys(profile.tops, "write")
     for place in profile.read_only:
         if os.path.lexists(place):
             found[place] = "read"
     for place in profile.reserved:
-        missing = next((each for each in reversed([*_between(profile, place)]) if not os.path.lexists(each)), place)
-        found[missing] = "hold" if _is_vacant(missing) else "read"
+        found[place] = "hold" if _is_vacant(place) else "read"
     for place in profile.unreadable:
         if (kind := _hidden(place)) is not None:
             found[place] = kind
@@ -101,14 +100,4 @@ def _is_vacant(place: str) -> bool:
 
 def _top_of(profile: Profile, place: str) -> str | None:
     """The writable place that this one is in."""
-    tops = [top for top in (profile.root, *profile.writable) if place.startswith(f"{top}/")]
-    return max(tops, key=len, default=None)
-
-
-def _between(profile: Profile, place: str) -> Iterator[str]:
-    """The folders between a place and the writable place that it is in."""
-    top = _top_of(profile, place)
-    parent = os.path.dirname(place)
-    while top is not None and parent != top:
-        yield parent
-        parent = os.path.dirname(parent)
+    return max((top for top in profile.tops if place.startswith(f"{top}/")), key=len, default=None)

@@ -24,7 +24,7 @@ class NothingToAttack(Exception):
 
 class Spot:
     """The folders of one attack: ``target`` and ``secret`` are files outside; ``free`` is a writable folder; ``kept`` a
-    read-only folder in a writable one; ``new`` a reserved place that does not exist. Each of the last three and
+    read-only folder in the workspace; ``new`` a reserved place there that does not exist. Each of the last three and
     ``secret`` are there for attacks with that word in their name."""
 
     def __init__(self, arena: Arena, name: str) -> None:
@@ -34,8 +34,8 @@ class Spot:
         self.secret = os.path.join(self.outside, "secret")
         self.inside = os.path.join(arena["workspace"], name)
         self.free = os.path.join(self.inside, "free")
-        self.kept = os.path.join(self.inside, "kept")
-        self.new = os.path.join(self.inside, "new")
+        self.kept = f"{self.inside}.kept"
+        self.new = f"{self.inside}.new"
 
 
 Attack = Callable[[Arena, Spot], object]

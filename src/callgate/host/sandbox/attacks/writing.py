@@ -132,16 +132,21 @@ def create_in_kept(arena: Arena, at: Spot) -> None:
 
 @attack
 def replace_kept(arena: Arena, at: Spot) -> None:
-    os.rename(at.kept, os.path.join(at.inside, "old"))
+    os.rename(at.kept, os.path.join(at.free, "old"))
     os.mkdir(at.kept)
     write(os.path.join(at.kept, "config"))
 
 
 @attack
-def replace_folder_of_kept(arena: Arena, at: Spot) -> None:
-    os.rename(at.inside, at.inside + "-old")
-    os.makedirs(at.kept)
-    write(os.path.join(at.kept, "config"))
+def replace_workspace_of_kept(arena: Arena, at: Spot) -> None:
+    old = arena["workspace"] + "-old"
+    os.rename(arena["workspace"], old)
+    try:
+        os.makedirs(at.kept)
+        write(os.path.join(at.kept, "config"))
+        os.rename(arena["workspace"], os.path.join(at.outside, "created"))
+    finally:
+        os.rename(old, arena["workspace"])
 
 
 @attack
