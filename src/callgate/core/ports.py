@@ -327,7 +327,8 @@ class Staging(Protocol):
         ...
 
     async def after_turn(self, ended: TurnEnded) -> None:
-        """Called after a turn without an interrupt: discards an action that was asked about too often."""
+        """Called after a turn without an interrupt: discards an action that was asked about too often, and begins
+        afresh from a plan where the person who approved it said so."""
         ...
 
 

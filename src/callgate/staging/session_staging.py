@@ -53,7 +53,7 @@ class SessionStaging:
         self._now = host.clock.now
         self._works: set[_Work] = set()
         given = tuple(handlers)
-        planning = PlanMode(record, host)
+        self._planning = planning = PlanMode(record, host)
         standing = [Standing(each, self._stands) for each in (*given, plan_approval(planning))]
         self.stack = Stack(host, state, record, grace=equipment.settings.grace)
         self.toolbox = StagingToolbox(
@@ -95,6 +95,7 @@ class SessionStaging:
         self.stack.message_over(message_id, whole=whole)
 
     async def after_turn(self, ended: TurnEnded) -> None:
+        self._planning.turn_over(self.untold)
         state = self._state
         asked_for = state.actions.get(state.faced or "")
         if asked_for is None or ended.reason not in WHOLE_TURN or state.forced < MOST_FORCED:

@@ -9,14 +9,16 @@ from callgate.core.ports import Host, Run
 from callgate.core.record import Record
 from callgate.staging.resolve import NOTHING, CallbackResolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
+from callgate.tools.session_state import carried_over
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure, UsageError
-from callgate.words.events import ModeSet
+from callgate.words.events import Compacted, ModeSet
 from callgate.words.modes import PLANNING, Mode
 from callgate.words.noun import noun
 from callgate.words.pending import Ended, ResolveAction, Staged
+from callgate.words.plain import plain_json
 from callgate.words.traits import Traits, shared
 
 PREFIX = "standing:"
@@ -107,6 +109,7 @@ class PlanMode:
         self._record = record
         self._host = host
         self._now = host.clock.now
+        self._beginning: tuple[int, str] | None = None  # with the turn in which it was asked for
 
     @property
     def on(self) -> bool:
@@ -121,6 +124,30 @@ class PlanMode:
 
     def leave(self, mode: Mode | None = None) -> None:
         self._record.write(ModeSet(self._now(), mode or self._record.ledger.mode_before))
+
+    def start_afresh(self, text: str) -> None:
+        self._beginning = self._record.ledger.turn, text
+
+    def turn_over(self, untold: tuple[str, ...]) -> None:
+        """Puts the fresh start on record that the turn asked for: a boundary like that of a compaction. If the program
+        ends before that, the session goes on with all it has."""
+        asked, self._beginning = self._beginning, None
+        ledger = self._record.ledger
+        if asked is None or asked[0] != ledger.turn:  # that turn was interrupted, and others came after it
+            return
+        beginning = asked[1]
+        left = carried_over(ledger.context)
+        self._record.write(
+            Compacted(
+                at=self._now(),
+                summary=f"{beginning}\n\n{left}" if left else beginning,
+                running=ledger.running,
+                context=plain_json(dict(ledger.context)),
+                counted=ledger.counted,
+                paused=ledger.paused,
+                untold=untold,
+            )
+        )
 
     async def keep(self, name: str, text: str) -> str:
         return await self._host.keep(name, text.encode("utf-8", "replace"))

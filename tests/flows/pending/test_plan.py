@@ -7,11 +7,12 @@ import pytest
 
 from callgate import Answer, Continue, Session
 from callgate.testing import ScriptedModel, call, turn
-from callgate.tools.builtin.plan import ACCEPT_EDITS, plan_tools, slug_of
+from callgate.tools.builtin.plan import ACCEPT_EDITS, AFRESH, plan_tools, slug_of
+from callgate.tools.builtin.sleep import sleep
 from callgate.tools.session_state import plan_of
 from callgate.words.decisions import FieldAnswer
 from callgate.words.events import CallSettled, ModeSet, QuestionAsked
-from callgate.words.inputs import Compact, Resolve, SetMode
+from callgate.words.inputs import Compact, Interrupt, Resolve, SetMode
 from callgate.words.modes import Mode
 from tests.flows.gated import of
 from tests.flows.pending.kit import (
@@ -305,6 +306,57 @@ async def test_a_resumed_and_a_compacted_session_find_the_plan(bench: Bench) -> 
         assert plan_of(again.context) == path
         await sent(again, "go on")
     assert model.requests[0].messages[0].text == f"Summed up.\n\nThe plan is in the file {path}."
+
+
+@pytest.mark.spec("BLT-11")
+@pytest.mark.parametrize("restarted", [False, True], ids=["at once", "after a restart"])
+@really
+async def test_a_fresh_context_begins_with_the_plan_and_nothing_else(bench: Bench, restarted: bool) -> None:
+    model = model_of(turn(call("Look")), EXITS, turn(call("Touch", at="a")), DONE)
+    session = session_of(bench, model, "bypass", journal=await bench.store.create())
+    session.post(SetMode("plan"))
+    await sent(session, "the first words")
+    (question,) = session.questions
+    if restarted:
+        await session.aclose()
+        model = model_of(turn(call("Touch", at="a")), DONE)
+        session = session_of(bench, model, None, journal=await bench.store.open())
+        await sent(session, Continue())
+    seen = len(model.requests)
+    yes = question.answered(FieldAnswer((AFRESH,), "mind the gap"), arguments={"plan": TITLED})
+    await sent(session, Answer(yes))
+    path = plan_of(session.context)
+    assert session.mode == "bypass"
+    assert session.status == "idle"
+    await session.aclose()
+    told = "The person has approved this plan. Carry it out.\nThe person adds: mind the gap"
+    beginning = f"{told}\n\n{TITLED}\n\nThe plan is in the file {path}."
+    assert [message.text for message in model.requests[seen].messages] == [beginning]
+    assert [message.role for message in model.requests[seen + 1].messages] == ["user", "assistant", "tool"]
+    assert bench.done[-1] == "touch a"
+    after = model_of(DONE)
+    async with session_of(bench, after, None, journal=await bench.store.open()) as again:
+        assert again.status == "idle"
+        await sent(again, "go on")
+    texts_after = [message.text for message in after.requests[0].messages]
+    assert (texts_after[0], texts_after[-1], len(texts_after)) == (beginning, "go on", 5)
+
+
+@pytest.mark.spec("BLT-11")
+@really
+async def test_a_fresh_context_whose_turn_was_interrupted_is_not_begun_later(bench: Bench) -> None:
+    model = model_of(turn(call("ExitPlanMode", plan=PLAN), call("Sleep", seconds=3600)), turn(call("Look")), DONE)
+    async with bench.session(model, more=[*plan_tools(), sleep()], mode="plan") as session:
+        reply = session.send("go", until="idle")
+        async for event in reply:
+            if isinstance(event, QuestionAsked):
+                session.post(Answer(event.question.answered(FieldAnswer((AFRESH,)))))
+            if isinstance(event, CallSettled) and "approved" in event.result.text:
+                session.post(Interrupt())
+        assert session.mode == "default"
+        await sent(session, "and now")
+        assert session.messages[0].text == "go"
+        assert session.messages[-1].role == "assistant"
 
 
 def test_a_slug_is_made_of_the_first_words() -> None:

@@ -25,7 +25,7 @@ from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
-AS_BEFORE, ACCEPT_EDITS = "As before", "Accept edits"
+AS_BEFORE, ACCEPT_EDITS, AFRESH = "As before", "Accept edits", "Fresh context"
 _LONGEST_SLUG = 48
 _GOES_ON = AskedField(
     "Then",
@@ -33,6 +33,7 @@ _GOES_ON = AskedField(
     (
         AskedOption(AS_BEFORE, "in the mode before plan mode"),
         AskedOption(ACCEPT_EDITS, "changes to files of the workspace need no question"),
+        AskedOption(AFRESH, "in the mode before; the model sees the plan and nothing of what was said until here"),
     ),
     required=False,
 )
@@ -53,6 +54,10 @@ class Planning(Protocol):
 
     def leave(self, mode: Mode | None = None) -> None:
         """Goes to this mode, or returns to the one before plan mode."""
+        ...
+
+    def start_afresh(self, text: str) -> None:
+        """After this turn the model sees this text, and nothing of what was said before."""
         ...
 
     async def keep(self, name: str, text: str) -> str:
@@ -136,7 +141,10 @@ class ExitPlanMode(_PlanTool):
             raise ToolFailure(_OFF)
         answer = run.answers[0] if run.answers else FieldAnswer()
         mode: Mode | None = "accept_edits" if ACCEPT_EDITS in answer.chosen else None
-        return await approved(self._planning, str(arguments["plan"]), mode, answer.text)
+        result = await approved(self._planning, str(arguments["plan"]), mode, answer.text)
+        if AFRESH in answer.chosen:
+            self._planning.start_afresh(_begin_with(str(arguments["plan"]), answer.text))
+        return result
 
 
 def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
@@ -151,11 +159,18 @@ async def approved(planning: Planning, plan: str, mode: Mode | None = None, note
         planning.leave(mode)
     again = "" if mode else " again"
     text = f"The plan is approved. Plan mode is off, the mode is {planning.mode}{again}: go ahead."
-    said = f"\nThe person adds: {note.strip()}" if note.strip() else ""
-    told = Text(f"{text}\nThe plan is kept in {path}.{said}")
+    told = Text(f"{text}\nThe plan is kept in {path}.{_added(note)}")
     kept = Artifact(path, len(plan.encode("utf-8", "replace")), "text/markdown")
     shown = Display("text", plan, "Plan approved")
     return Result((told,), (shown,), artifacts=(kept,), context_update={PLAN: path})
+
+
+def _begin_with(plan: str, note: str) -> str:
+    return f"The person has approved this plan. Carry it out.{_added(note)}\n\n{plan}"
+
+
+def _added(note: str) -> str:
+    return f"\nThe person adds: {note.strip()}" if note.strip() else ""
 
 
 def slug_of(plan: str) -> str:
