@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from callgate.core.chain import live_events
 from callgate.core.ledger import FOLD, Ledger
@@ -87,6 +87,7 @@ Listener = Callable[[Event], None]
 on what it hears. Must not block. One that raises is heard of and not called again."""
 
 
+@final
 class _Held:
     """An event that doors hear of once it is durable; None when it has become moot. Later events wait behind it."""
 

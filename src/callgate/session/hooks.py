@@ -52,7 +52,7 @@ class SessionHooks:
         *,
         root: str,
         clock: Clock,
-        report: Callable[[Noted], None],
+        report: Callable[[Noted], object],
         notify: str | None = None,
         agent: Agent | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class SessionHooks:
         self._tasks = TaskSet()
         self._given_up: asyncio.Future[None] | None = None
 
-    def for_agent(self, agent: Agent, report: Callable[[Noted], None]) -> "SessionHooks":
+    def for_agent(self, agent: Agent, report: Callable[[Noted], object]) -> "SessionHooks":
         """The same hooks for a nested session that has none of its own."""
         borrowed = replace(agent, borrowed=True)
         return SessionHooks(self._hooks, root=self._root, clock=self._clock, report=report, agent=borrowed)

@@ -15,7 +15,7 @@ class RememberedAnswers:
     """Keeps a copy of the answers in ``memory`` (None: there is no place for any), so that deciding reads no file.
     ``warn`` tells a person that an answer could not be written."""
 
-    def __init__(self, memory: Memory | None, warn: Callable[[str], None]) -> None:
+    def __init__(self, memory: Memory | None, warn: Callable[[str], object]) -> None:
         self._memory = memory
         self._warn = warn
         self._writing = TaskSet()

@@ -67,7 +67,7 @@ class Hooks:
         root: str | Path,
         covers: Callable[[str, Case], bool],
         clock: Clock,
-        report: Callable[[Noted], None],
+        report: Callable[[Noted], object],
         session: str = "",
         transcript: str = "",
         environ: Mapping[str, str] | None = None,
