@@ -70,7 +70,7 @@ def test_a_person_moves_a_running_command_to_the_background(tmp_path: Path) -> N
 def test_the_working_folder_is_there_again_after_a_restart(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "sub").mkdir(parents=True)
-    store = Store(tmp_path / "kept")
+    store = Store(work, tmp_path / "kept")
 
     async def main() -> None:
         journal = await store.create()

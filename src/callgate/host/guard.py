@@ -44,7 +44,7 @@ _IDLE = 30.0  # seconds after which a guard without a command ends
 _GRACE = 1.0  # seconds between the two signals when Callgate is gone
 _CHUNK = 65536
 _MOST_FDS = 250
-_HIGH = 200  # descriptors on their way to their numbers are moved above this one
+_HIGH = 100  # descriptors on their way to their numbers are moved above this one
 _PS = "/bin/ps"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform.startswith("linux")
@@ -177,12 +177,16 @@ class _Waiting:
                 os.close(number)
         if isinstance(started, OSError):
             fault = (started.errno or 0) + (0 if started.filename else FOLDER)
-            control.sendall(_record(FAILED, fault))
+            with suppress(OSError):  # Callgate has gone meanwhile
+                control.sendall(_record(FAILED, fault))
             whole = True
         else:
-            control.sendall(_record(STARTED, started) + _record(GUARDED, os.getpid()))
             guard = _Guard(started, control, self._callgate, self._wake, output)
-            guard.watch()
+            try:
+                guard.watch()
+            except BaseException:
+                guard.kill()
+                raise
             whole, output = guard.whole, guard.output
         if output is not None:
             os.close(output)
@@ -215,7 +219,8 @@ def _start(request: Request, descriptors: list[int]) -> int | OSError:
         os.chdir(folder)
     except OSError as error:
         return OSError(error.errno, "")
-    pairs = [(_above(each), wanted) for each, wanted in zip(descriptors, numbers, strict=True) if wanted >= 0]
+    high = max(_HIGH, *numbers) + 1
+    pairs = [(_above(each, high), wanted) for each, wanted in zip(descriptors, numbers, strict=True) if wanted >= 0]
     actions = [(os.POSIX_SPAWN_DUP2, each, wanted) for each, wanted in pairs]
     reset = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
     fault: OSError = FileNotFoundError(errno.ENOENT, "", argv[0])
@@ -239,9 +244,9 @@ def _candidates(program: bytes, env: dict[bytes, bytes]) -> list[bytes]:
     return [os.path.join(folder or b".", program) for folder in env.get(b"PATH", b"/usr/bin:/bin").split(b":")]
 
 
-def _above(number: int) -> int:
-    """A copy with a high number that is closed by exec."""
-    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+def _above(number: int, least: int) -> int:
+    """A copy with a number above those that the command gets; closed by exec."""
+    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, least)
 
 
 class _Guard:
@@ -271,6 +276,7 @@ class _Guard:
             if number is not None:
                 poll.register(number, select.POLLIN)
         self._poll = poll
+        self._report(_record(STARTED, self._leader) + _record(GUARDED, os.getpid()))
         while True:
             for number, _ in poll.poll(self._pause()):
                 if number == self._wake:
@@ -294,7 +300,7 @@ class _Guard:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._killing = True
             if self._killing:
-                empty = self._kill()
+                empty = self.kill()
             elif self._ending:
                 self._end()
         if empty:
@@ -428,7 +434,7 @@ class _Guard:
                 self._told.add((pid, began))
                 _signal(pid, signal.SIGTERM)
 
-    def _kill(self) -> bool:
+    def kill(self) -> bool:
         """Stops all, so that none can start others, then kills all; True once none is left."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:

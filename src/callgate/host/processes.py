@@ -95,6 +95,8 @@ class LocalProcesses:
             await process.started()
         except CancelledError:
             process.kill()
+            with suppress(OSError):
+                await process.gone()
             raise
         return process
 
