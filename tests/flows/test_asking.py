@@ -1,10 +1,13 @@
 """AskUserQuestion in whole sessions: the answer is data on the call, on record, through restarts."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callgate import Answer, Continue, Prompt, Result, Run, Session, tool
+from callgate import Answer, Continue, Prompt, Result, Run, Session, Store, tool
+from callgate.core.ports import Journal
 from callgate.core.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.builtin.ask_user_question import ask_user_question
@@ -37,7 +40,7 @@ RED, TWO = FieldAnswer(("Red",)), FieldAnswer(("API", "Docs"), "and the tests")
 TOLD = "Which colour?\nChosen: Red\n\nWhich parts?\nChosen: API; Docs\nIn their own words: and the tests"
 
 
-def session(journal: MemoryJournal, *more: Any, **options: Any) -> Session:
+def session(journal: Journal, *more: Any, **options: Any) -> Session:
     model = ScriptedModel(*more, turn(say("Done.")))
     return Session(model, [ask_user_question()], host=MemoryHost(), journal=journal, **options)
 
@@ -116,6 +119,26 @@ async def test_the_answer_survives_a_restart_wherever_the_program_ended(last: ty
     assert resumed.status == "idle"
     await resumed.aclose()
     assert result_of(kept.events).text == TOLD
+
+
+@pytest.mark.spec("BLT-10")
+def test_an_answer_of_another_program_reaches_the_call_when_the_session_is_resumed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "root", tmp_path / "data")
+
+    async def main() -> None:
+        first = session(await store.create(), ASKS)
+        await first.send(Prompt("go"))
+        (question,) = first.questions
+        await first.aclose()
+        taken = store.answer(store.find(), question.answered(RED, TWO, by="Ada", door="web"))
+        assert (taken.how, taken.confirmation.answers) == ("recorded", (RED, TWO))
+        again = session(await store.open())
+        await again.send(Continue())
+        assert not again.questions
+        assert TOLD in str(again.messages[2].parts[0].content[0].text)  # pyright: ignore
+        await again.aclose()
+
+    asyncio.run(main())
 
 
 REFUSED: list[tuple[tuple[FieldAnswer, ...], str]] = [

@@ -22,10 +22,13 @@ from callgate.words.decisions import (
     Allow,
     ApprovalPolicy,
     Ask,
+    AskedField,
+    AskedOption,
     Choice,
     Confirmation,
     Decision,
     Deny,
+    FieldAnswer,
     Pattern,
     Question,
 )
@@ -69,6 +72,7 @@ CONFIRMATION = Confirmation(
     stop=True,
     arguments={"command": "ls"},
     note="note",
+    answers=(FieldAnswer(("Red", "Blue"), "own words"), FieldAnswer()),
 )
 QUESTION = Question(
     call_id="c1",
@@ -82,6 +86,7 @@ QUESTION = Question(
     preview=CHANGES,
     risk="high",
     path=("agent",),
+    asks=(AskedField("Colour", "Which?", (AskedOption("Red", "warm", "`r`"),), several=True, required=False),),
 )
 RESULT = Result(
     content=(

@@ -113,7 +113,7 @@ class QuestionPage:
                 yield from self._words(f"{number}  {choice.label}", indent=4)
         required = [field for field in question.asks if field.required]
         if question.asks and found.exact:
-            picks = " --pick …" * len(question.asks) if required else "[ --pick …]"
+            picks = " --pick …" * len(question.asks) if required else " [--pick …]"
             yield from self._words(f"callgate answer {self._named} {sign_of(question)} yes{picks}", "dim")
         can = "no" if not found.exact or required else "yes|no|always" if question.choices else "yes|no"
         yield from self._words(f"callgate answer {self._named} {sign_of(question)} {can}", "dim")
