@@ -18,6 +18,8 @@ _CHUNK = 1 << 20
 class LocalFiles:
     """See ``host.ports.Files``."""
 
+    on_disk = True
+
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
 

@@ -47,6 +47,11 @@ class Files(Protocol):
     in words what is wrong with a path; nothing else is raised.
     """
 
+    @property
+    def on_disk(self) -> bool:
+        """True if the programs that the host starts see the same files."""
+        ...
+
     def status(self, path: str) -> FileStatus: ...
 
     def read(self, path: str, most: int) -> bytes:

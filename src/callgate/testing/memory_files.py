@@ -10,6 +10,8 @@ from callgate.words.places import Place
 class MemoryFiles(dict[str, bytes]):
     """See ``host.ports.Files``. A folder is there as long as a file is in it; there are no links and no times."""
 
+    on_disk = False
+
     def __init__(self, place: Callable[[str], Place]) -> None:
         super().__init__()
         self._place = place

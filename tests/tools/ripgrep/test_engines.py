@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from callgate.host.local import LocalHost
+from callgate.testing import MemoryHost
 from callgate.tools.builtin.glob import glob as glob_tool
 from callgate.tools.builtin.grep import grep as grep_tool
 from callgate.tools.ripgrep import engine as engines
@@ -42,8 +43,10 @@ def forget() -> None:
 
 
 class Tree:
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, *, alone: bool = True) -> None:
+        """``alone``: nothing above the root says what is ignored in it, so that a host in memory knows all."""
         self.root = root
+        self.alone = alone
         self._set = monkeypatch.setenv
 
     def write(self, files: dict[str, str | bytes]) -> None:
@@ -59,9 +62,17 @@ class Tree:
         assert isinstance(read, Accepted), read
         return asyncio.run(tool.run(read.arguments, FakeRun(host=LocalHost(self.root))))
 
+    def in_memory(self, name: str, **arguments: Any) -> str:
+        """On a host that keeps the same files in memory."""
+        files = {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()}
+        host = MemoryHost({str(path.relative_to(self.root)): data for path, data in files.items()})
+        return asyncio.run(TOOLS[name].run(arguments, FakeRun(host=host))).text
+
     def all(self, name: str, **arguments: Any) -> str:
         """The answer, the same from each engine."""
-        answers = {mode: self.one(mode, name, **arguments).text for mode in AVAILABLE}
+        answers: dict[str, str] = {mode: self.one(mode, name, **arguments).text for mode in AVAILABLE}
+        if self.alone and str(self.root.parent) not in str(arguments) and ".." not in str(arguments):
+            answers["memory"] = self.in_memory(name, **arguments)
         for mode, answer in answers.items():
             assert answer.split("\n") == answers["builtin"].split("\n"), mode
         return answers["builtin"]
@@ -318,12 +329,31 @@ def rg(root: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.spec("BLT-20")
+def test_types_of_files_are_a_table_of_our_own(tree: Tree) -> None:
+    names = ["a.ts", "b.tsx", "c.h", "d.cpp", "Makefile", "Dockerfile", "x.toml", "README.md"]
+    tree.write(dict.fromkeys(names, "main\n"))
+    found = {
+        kind: tree.all("Grep", pattern="main", type=kind) for kind in ("ts", "cpp", "make", "docker", "toml", ".md")
+    }
+    assert found == {
+        "ts": "a.ts\nb.tsx",
+        "cpp": "c.h\nd.cpp",
+        "make": "Makefile",
+        "docker": "Dockerfile",
+        "toml": "x.toml",
+        ".md": "README.md",
+    }
+    assert all("is no type of file" in said for said in tree.refusals("Grep", pattern="main", type="*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-20")
 @pytest.mark.skipif(RG is None, reason="rg is not on PATH")
 @pytest.mark.parametrize("part", ["src", "tests/tools", "docs"])
 def test_grep_and_glob_find_what_rg_finds_in_this_repository(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The patterns are words of the files themselves, picked at random from a seed."""
     root = ROOT / part
-    tree = Tree(root, monkeypatch)
+    tree = Tree(root, monkeypatch, alone=False)
     everything = rg(root, "--files")
     texts = [(root / name).read_text("utf-8", "replace") for name in everything]
     chance = Random(part)
@@ -371,6 +401,7 @@ def planted(root: Path, chance: Random) -> None:
                 (folder / name).write_text("".join(f"{line}\n" for line in lines))
             if chance.random() < 0.08:
                 (folder / ".git").mkdir(exist_ok=True)
+                (folder / ".git/HEAD").touch()
 
 
 @pytest.mark.slow
@@ -382,6 +413,7 @@ def test_all_engines_agree_on_trees_with_ignore_files_at_random(seed: int, tree:
         shutil.rmtree(tree.root)
         tree.root.mkdir()
         (tree.root / ".git").mkdir()
+        (tree.root / ".git/HEAD").touch()
         planted(tree.root, chance)
         found = tree.all("Glob", pattern="*", head_limit=5000)
         assert found, (seed, number)

@@ -1,12 +1,12 @@
 """The common parts of Glob and Grep: the folder that is searched, and the end of a cut list."""
 
-import os
 from posixpath import dirname
 
 from callgate.core.ports import Host
 from callgate.host.ports import FileStatus, files_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.engine import SearchEngine, search_engine
+from callgate.tools.ripgrep.engine import VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.walking import DiskTree, PortTree, Tree
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -28,9 +28,14 @@ async def searched_place(host: Host, path: str) -> SearchedPlace:
     """The place and the program that searches it. ToolFailure if the path is not there or leads out of the workspace
     over a link, or if there is no such program."""
 
+    files = files_of(host)
+
     def look() -> tuple[FileStatus, bool, SearchEngine]:
-        status = files_of(host).status(path)
-        return status, _in_repository(status.path), search_engine()
+        status = files.status(path)
+        if files.on_disk:
+            return status, _in_repository(DiskTree(), status.path), search_engine()
+        # A program would not see these files: they are searched in this one.
+        return status, _in_repository(PortTree(files), status.path), search_engine({VARIABLE: "builtin"})
 
     status, inside, engine = await in_thread(look, threads=threads_of(host))
     if status.kind not in ("file", "folder"):
@@ -46,8 +51,8 @@ async def searched_place(host: Host, path: str) -> SearchedPlace:
     )
 
 
-def _in_repository(path: str) -> bool:
-    while not os.path.lexists(f"{path.rstrip('/')}/.git"):
+def _in_repository(tree: Tree, path: str) -> bool:
+    while not tree.is_there(f"{path.rstrip('/')}/.git"):
         if path == dirname(path):
             return False
         path = dirname(path)

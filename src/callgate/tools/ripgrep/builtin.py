@@ -9,10 +9,12 @@ import os
 import re
 import sys
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
 
-from callgate.tools.ripgrep.walking import WalkedFile, walked
+from callgate.tools.ripgrep.request import SearchRequest
+from callgate.tools.ripgrep.walking import DiskTree, Tree, WalkedFile, walked
+from callgate.words.errors import ToolFailure
 
 _UNLIKE = (
     (re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:[=!>]|<[=!])"), "look-around"),
@@ -38,7 +40,7 @@ _POSIX = re.compile(r"\[:([a-z]+):\]")
 _IN_LINES = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
-class BadPattern(Exception):
+class BadPattern(ToolFailure):
     """Said to the model in these words."""
 
 
@@ -89,36 +91,35 @@ def matching_lines(pattern: re.Pattern[str], text: str, *, multiline: bool) -> t
     return lines, sorted(spanned), count
 
 
-def _answer(file: WalkedFile, request: dict[str, Any], pattern: re.Pattern[str]) -> bytes:
-    """The output of ripgrep about a file; nothing if nothing in it matches."""
-    try:
-        with open(file.place, "rb") as opened:
-            text = text_of(opened.read())
-    except OSError:
-        return b""
+def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
+    """The output of ripgrep that runs in this folder, file by file. BadPattern before the first."""
+    files = walked(tree, folder, request.path, request.names, in_repository=request.in_repository)
+    if request.find == "files":
+        return (os.fsencode(file.shown) + b"\0" for file in files)
+    pattern = compiled(request.pattern, ignore_case=request.ignore_case, multiline=request.multiline)
+    return (_answer(tree, file, request, pattern) for file in files)
+
+
+def _answer(tree: Tree, file: WalkedFile, request: SearchRequest, pattern: re.Pattern[str]) -> bytes:
+    """The output about one file; nothing if nothing in it matches."""
+    data = tree.read(file.place)
+    text = None if data is None else text_of(data)
     if text is None:
         return b""
-    lines, found, count = matching_lines(pattern, text, multiline=request["multiline"])
+    lines, found, count = matching_lines(pattern, text, multiline=request.multiline)
     name = os.fsencode(file.shown)
-    if not found or request["find"] == "counts":
+    if not found or request.find == "counts":
         return b"%s\0%d\n" % (name, count) if count else b""
-    before, after, hits = request["before"], request["after"], set(found)
+    before, after, hits = request.before, request.after, set(found)
     wanted = {near for at in found for near in range(max(at - before, 0), min(at + after + 1, len(lines)))}
     rows = (f"{at + 1}{':' if at in hits else '-'}{lines[at]}\n" for at in sorted(wanted))
     return b"%s\0%s\n" % (name, "".join(rows).encode("utf-8", "surrogateescape"))
 
 
 def main() -> None:
-    request: dict[str, Any] = json.loads(sys.argv[1])
-    out = sys.stdout.buffer
-    files = walked(request["path"], request["names"], in_repository=request["in_repository"])
-    if request["find"] == "files":
-        out.writelines(os.fsencode(file.shown) + b"\0" for file in files)
-        return
     try:
-        options = {"ignore_case": request["ignore_case"], "multiline": request["multiline"]}
-        pattern = compiled(request["pattern"], **options)
+        found = answers(DiskTree(), os.getcwd(), SearchRequest(**json.loads(sys.argv[1])))
     except BadPattern as bad:
         sys.stderr.write(f"{bad}\n")
         sys.exit(2)
-    out.writelines(_answer(file, request, pattern) for file in files)
+    sys.stdout.buffer.writelines(found)

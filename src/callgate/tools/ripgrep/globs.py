@@ -16,7 +16,14 @@ _SPECIAL = re.compile(r"[*?\[\]{}!\\]")
 _MOST = 200
 """Patterns that braces may stand for."""
 
-_ENDINGS = {name: each.endings for each in LANGUAGES for name in (each.name, *each.aliases)}
+_TYPES = {
+    name: tuple(f"*.{ending}" for ending in each.endings) for each in LANGUAGES for name in (each.name, *each.aliases)
+}
+_TYPES["ts"] = _TYPES["typescript"] = (*_TYPES["ts"], *_TYPES["tsx"])
+_TYPES["cpp"] = _TYPES["c++"] = (*_TYPES["cpp"], "*.h")
+_TYPES["make"] = ("Makefile", "makefile", "GNUmakefile", "*.mk")
+_TYPES["docker"] = ("Dockerfile", "Dockerfile.*", "*.dockerfile")
+_TYPES["cmake"] = ("CMakeLists.txt", "*.cmake")
 
 
 @noun
@@ -42,7 +49,7 @@ def _left_out(globs: Iterable[Glob], path: str) -> bool:
 
 def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
     """``kind`` is a type of file, such as ``py`` or ``rust``; one that is not known is taken for an ending."""
-    names = tuple(f"*.{ending}" for ending in _endings(kind)) if kind is not None else ()
+    names = _type(kind) if kind is not None else ()
     wanted: list[Glob] = []
     unwanted: list[Glob] = []
     last: list[str] = []
@@ -57,11 +64,11 @@ def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
     return NameFilter(names or (tuple(dict.fromkeys(last)) if told else ()), tuple(wanted), tuple(unwanted))
 
 
-def _endings(kind: str) -> tuple[str, ...]:
+def _type(kind: str) -> tuple[str, ...]:
     kind = kind.strip().lower().removeprefix(".")
     if not re.fullmatch(r"[\w+#-]+", kind):
         raise ToolFailure(f"{kind!r} is no type of file: write one like py, ts or rust.")
-    return _ENDINGS.get(kind, (kind,))
+    return _TYPES.get(kind, (f"*.{kind}",))
 
 
 def split_base(pattern: str, path: str = ".") -> tuple[str, str]:

@@ -8,10 +8,12 @@ from itertools import islice
 
 from callgate.core.ports import Host
 from callgate.host.environment import scrubbed
-from callgate.host.ports import Command, Process, processes_of
+from callgate.host.ports import Command, Process, files_of, processes_of
 from callgate.host.threads import in_thread, threads_of
+from callgate.tools.ripgrep.builtin import answers
 from callgate.tools.ripgrep.engine import SearchEngine
 from callgate.tools.ripgrep.request import SearchRequest, argv
+from callgate.tools.ripgrep.walking import PortTree
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -65,7 +67,11 @@ async def search(
     host: Host, engine: SearchEngine, folder: str, request: SearchRequest, wanted: Callable[[str], bool]
 ) -> Found:
     """The files whose paths are ``wanted``. ToolFailure says in the program's words what is wrong with the pattern."""
-    output, cut = await _output(host, engine, folder, request)
+    files = files_of(host)
+    if files.on_disk:
+        output, cut = await _output(host, engine, folder, request)
+    else:
+        output, cut = await in_thread(lambda: b"".join(answers(PortTree(files), folder, request))), False
     if cut:
         output, _ = await _output(host, engine, folder, replace(request, ordered=True))
 
