@@ -1,6 +1,10 @@
 """Hooks inherit the environment, but not what looks like a secret in it."""
 
-from callgate.host.environment import scrubbed
+import shutil
+from functools import partial
+from pathlib import Path
+
+from callgate.host.environment import find_program, scrubbed
 from tests.rows import rows
 
 
@@ -42,3 +46,18 @@ def test_other_variables_stay(name: str) -> None:
 )
 def test_an_address_with_a_password_is_left_out_whatever_it_is_called(value: str, stays: bool) -> None:
     assert bool(scrubbed({"DATABASE": value})) == stays
+
+
+def test_a_program_that_runs_outside_the_sandbox_is_not_taken_from_the_workspace(tmp_path: Path) -> None:
+    for folder in ("workspace/bin", "elsewhere"):
+        program = tmp_path / folder / "callgate-test-program"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    (tmp_path / "link").symlink_to("workspace/bin")
+    inside, outside = f"{tmp_path}/workspace/bin:{tmp_path}/link:bin", f"{tmp_path}/elsewhere"
+    find = partial(find_program, "callgate-test-program", avoid=f"{tmp_path}/workspace")
+    assert find(inside) is None
+    assert find(f"{inside}:{outside}") == f"{outside}/callgate-test-program"
+    assert find() is None
+    assert find_program("sh") == shutil.which("sh", path="/usr/bin:/bin")

@@ -44,6 +44,18 @@ def test_a_secret_behind_a_link_is_hidden_where_it_really_is(places: tuple[str, 
     assert f"{home}/dotfiles/aws" in profile_for(root, home).unreadable
 
 
+def test_the_python_that_runs_callgate_and_the_sandbox_s_own_folder_are_out_of_reach(
+    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, home = places
+    for name in (f"{root}/.venv/bin", f"{home}/data/sandbox"):
+        os.makedirs(name)
+    monkeypatch.setattr("sys.prefix", f"{root}/.venv")
+    profile = profile_for(root, home, private=f"{home}/data/sandbox")
+    assert f"{root}/.venv" in profile.read_only
+    assert f"{home}/data/sandbox" in profile.unreadable
+
+
 def test_a_workspace_that_holds_the_home_folder_is_refused(places: tuple[str, str]) -> None:
     _, home = places
     for root in (home, os.path.dirname(home)):

@@ -30,7 +30,8 @@ def run_inside(argv: tuple[str, ...]) -> int:
     if sandbox is None:
         raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {proofs.why_none()}")
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=private_folder(config.data)) as scratch:
-        profile = profile_for(str(config.root), str(config.home), scratch=os.path.realpath(scratch))
+        private = str(private_folder(config.data))
+        profile = profile_for(str(config.root), str(config.home), private=private, scratch=os.path.realpath(scratch))
         inside = sandbox.wrap(Command(argv, str(config.root), scrubbed(os.environ)), profile)
         ended = subprocess.run(inside.argv, cwd=inside.cwd, env=dict(inside.env), check=False).returncode
     return ended if ended >= 0 else 128 - ended

@@ -1,6 +1,8 @@
 """The environment: settings that a session without a Config obeys too, and what programs may get of it."""
 
+import os
 import re
+import shutil
 from collections.abc import Mapping
 
 from callgate.words.errors import UsageError
@@ -41,3 +43,19 @@ def secret(name: str, value: str) -> bool:
     words = re.split(r"[^a-z0-9]+", low)
     sounds = any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
     return sounds or _WITH_PASSWORD.search(value) is not None
+
+
+_SYSTEM = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
+
+
+def find_program(name: str, path: str = _SYSTEM, *, avoid: str = "") -> str | None:
+    """The whole path of a program that runs outside the sandbox: in a folder of the system, or of ``path`` but for what
+    is in the folder ``avoid``, where commands can put programs of their own."""
+    folders = [each for each in path.split(os.pathsep) if os.path.isabs(each) and not _beneath(each, avoid)]
+    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    return None if found is None or _beneath(found, avoid) else found
+
+
+def _beneath(path: str, folder: str) -> bool:
+    real = os.path.realpath(folder) if folder else ""
+    return bool(real) and f"{os.path.realpath(path)}/".startswith(f"{real.rstrip('/')}/")

@@ -40,15 +40,19 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # ---- the profile ----------------------------------------------------------------------------------------------------
 
 
-def profile_for(root: str, home: str, *, scratch: str = "", writable: tuple[str, ...] = ()) -> Profile:
-    """The profile of commands in a workspace, as the file system is now. All paths are absolute. SandboxRefused for a
-    workspace that holds the home folder: there would be little left to protect."""
+def profile_for(
+    root: str, home: str, *, private: str = "", scratch: str = "", writable: tuple[str, ...] = ()
+) -> Profile:
+    """The profile of commands in a workspace, as the file system is now. All paths are absolute. ``private`` is the
+    sandbox's own folder, which commands do not see. SandboxRefused for a workspace that holds the home folder: there
+    would be little left to protect."""
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
     reserved = {f"{root}/{name}" for name in RESERVED}
-    kept = {*_present(root), *_repositories(root)}
-    unreadable = {os.path.realpath(place) for place in (*secrets_of(home), *_secrets_in(root)) if os.path.exists(place)}
+    kept = {*_present(root), *_repositories(root), *_own_code(root)}
+    hidden = (*secrets_of(home), *_secrets_in(root), *((private,) if private else ()))
+    unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,
         writable=writable,
@@ -67,6 +71,14 @@ def _present(folder: str) -> Iterator[str]:
         first, slash, rest = entry.partition("/")
         if first in spelled and os.path.lexists(f"{folder}/{spelled[first]}{slash}{rest}"):
             yield f"{folder}/{spelled[first]}"
+
+
+def _own_code(root: str) -> Iterator[str]:
+    """The folder of the workspace that holds the Python which runs Callgate, such as ``.venv``: a command that could
+    change it would run outside with the next start."""
+    for place in (sys.prefix, os.path.dirname(sys.executable)):
+        if place.startswith(f"{root}/"):
+            yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
 
 
 def _secrets_in(root: str) -> list[str]:
@@ -171,8 +183,13 @@ def sandbox_in_force(data: Path, root: Path, home: Path) -> ProvenSandbox | str:
     sandbox = proofs.sandbox()
     if sandbox is None:
         return proofs.why_none()
-    scratch = _Scratch(private_folder(data))
-    return ProvenSandbox(sandbox, lambda: profile_for(str(root), str(home), scratch=scratch.folder()))
+    private = private_folder(data)
+    scratch = _Scratch(private)
+
+    def profile() -> Profile:
+        return profile_for(str(root), str(home), private=str(private), scratch=scratch.folder())
+
+    return ProvenSandbox(sandbox, profile)
 
 
 class _Scratch:

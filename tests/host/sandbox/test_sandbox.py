@@ -97,6 +97,38 @@ def test_held_places_stay_held_while_another_command_needs_them(backend: Backend
         assert not place.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_nothing_of_the_workspace_is_run_or_loaded_outside(backend: Backend) -> None:
+    """Programs on PATH and variables of the loader count for the command, and for nothing that makes its sandbox."""
+    with visible_folder() as folder:
+        profile = workspace_in(folder)
+        programs = Path(profile.root) / "bin"
+        programs.mkdir()
+        for name in ("flock", "rmdir", "bwrap", "sh", "env", "python3", "id"):
+            (programs / name).write_text(f"#!/bin/sh\necho {name} >> {folder}/ran\n")
+            (programs / name).chmod(0o755)
+        env = {"PATH": f"{programs}:/usr/bin:/bin", "LD_LIBRARY_PATH": str(programs), "PYTHONPATH": str(programs)}
+        script = "id >/dev/null; echo $LD_LIBRARY_PATH $PYTHONPATH; ls /proc/self/fd"
+        command = sandbox_of(backend, folder / "own").wrap(
+            Command(("/bin/sh", "-c", script), profile.root, env), profile
+        )
+        assert not {"LD_LIBRARY_PATH", "PYTHONPATH"} & command.env.keys()
+        ran = subprocess.run(
+            command.argv,
+            cwd=command.cwd,
+            env=dict(command.env),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.stdout.split() == [str(programs), str(programs), "0", "1", "2", "3"]  # the last one is of ls
+        assert not (folder / "ran").exists()
+        assert not (Path(profile.root) / ".vscode").exists()
+
+
 FLIP = """
 mkdir -p sub/.git .github/workflows
 echo up

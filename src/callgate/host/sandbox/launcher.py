@@ -2,7 +2,8 @@
 ours.
 
     launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE] [--scratch FOLDER] [--empty FOLDER]…
-                [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]… -- COMMAND…
+                [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
+                [--setenv NAME VALUE]… -- COMMAND…
 
 Landlock says where the command may write and read, and the seccomp filter refuses what goes around that. With
 ``--namespaces`` the command also has users, mounts, processes and a network of its own, and the places are treated by
@@ -87,6 +88,7 @@ class Plan:
         self.places: list[tuple[str, str]] = []
         self.emptied: list[str] = []
         self.kept: list[int] = []
+        self.variables: dict[str, str] = {}
         options = iter(words[:cut])
         for option in options:
             if option == "--namespaces":
@@ -95,6 +97,9 @@ class Plan:
                 setattr(self, option[2:], next(options))
             elif option == "--empty":
                 self.emptied.append(next(options))
+            elif option == "--setenv":
+                name = next(options)
+                self.variables[name] = next(options)
             elif option == "--keep":
                 self.kept.append(int(next(options)))
             else:
@@ -110,7 +115,7 @@ def main() -> int:
         instructions = file.read()
     if not plan.namespaces:
         _restrict(plan, instructions)
-        _execute(plan.argv)
+        _execute(plan)
     held = plan.paths("hold")
     lock = os.open(plan.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_SH)  # the places are not removed while another command needs them
@@ -179,7 +184,7 @@ def _inside(plan: Plan, instructions: bytes) -> int:
     _restrict(plan, instructions)
     child = os.fork()
     if child == 0:
-        _execute(plan.argv)
+        _execute(plan)
     return _status_of(child)
 
 
@@ -352,11 +357,12 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     os.close(place)
 
 
-def _execute(argv: list[str]) -> NoReturn:
+def _execute(plan: Plan) -> NoReturn:
+    os.environ.update(plan.variables)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # Python ignores them, and an ignored signal stays so in the command
     try:
-        os.execvp(argv[0], argv)
+        os.execvp(plan.argv[0], plan.argv)
     except OSError as error:
         _say(error)
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)

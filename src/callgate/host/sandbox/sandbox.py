@@ -3,13 +3,14 @@
 import hashlib
 import os
 import platform
-import shutil
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from callgate.host.environment import find_program
 from callgate.host.files import make_folders, write_new
 from callgate.host.ports import Command
 from callgate.host.sandbox import bubblewrap, seatbelt
@@ -27,8 +28,12 @@ BACKENDS: Mapping[Backend, str] = {
 """The ways to make a sandbox, the best first."""
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
-# Programs are never taken from PATH: the workspace may be on it.
-_TRUSTED = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
+# Variables that change what a program loads when it starts: those that the loader itself drops for a program with more
+# rights than its caller. What makes the sandbox runs outside of it and must not load anything from the workspace.
+_LOADING = re.compile(
+    r"LD_.*|GCONV_PATH|GETCONF_DIR|GLIBC_TUNABLES|HOSTALIASES|LOCALDOMAIN|LOCPATH|MALLOC_.*|NIS_PATH|NLSPATH"
+    r"|RESOLV_HOST_CONF|RES_OPTIONS|TZDIR|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|IFS|BASH_FUNC_.*|PYTHON.*|DYLD_.*"
+)
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
@@ -55,22 +60,28 @@ class Sandbox:
         why = flaw(profile)
         if why is not None:
             raise SandboxRefused(f"the sandbox cannot be made: {why}")
+        whole = self._environment(command.env, profile)
+        loading = {name: value for name, value in whole.items() if _LOADING.fullmatch(name)}
+        outer = {name: value for name, value in whole.items() if name not in loading}
         if self.backend == "bubblewrap":
             argv = bubblewrap.wrapped(
                 command.argv,
                 command.cwd,
                 profile,
-                program=bubblewrap_program() or bubblewrap.NAME,
                 filter_file=self._filter,
                 lock=self._lock(profile),
+                variables=loading,
             )
         elif self.backend == "seatbelt":
             argv = seatbelt.wrapped(command.argv, profile)
         else:
-            argv = self._launched(command, profile)
-        return replace(command, argv=argv, env=self._environment(command.env, profile))
+            argv = self._launched(command, profile, loading)
+        return replace(command, argv=argv, env=outer)
 
-    def _launched(self, command: Command, profile: Profile) -> tuple[str, ...]:
+    def _launched(self, command: Command, profile: Profile, variables: Mapping[str, str]) -> tuple[str, ...]:
+        place = str(LAUNCHER)
+        if any(place.startswith(f"{top}/") for top in profile.tops) and not _is_kept(place, profile):
+            raise SandboxRefused(f"the sandbox cannot be made: its program {place} lies where commands can write")
         words = [sys.executable, "-I", "-S", str(LAUNCHER), "--filter", self._filter, "--chdir", command.cwd]
         if self.backend == "namespaces":
             words += ["--namespaces", "--lock", self._lock(profile)]
@@ -80,6 +91,8 @@ class Sandbox:
             words += [f"--{each.kind.replace(' ', '-')}", each.path]
         for folder in bubblewrap.EMPTIED:
             words += ["--empty", folder]
+        for name, value in variables.items():
+            words += ["--setenv", name, value]
         for number in command.pass_fds:
             words += ["--keep", str(number)]
         return (*words, "--", *command.argv)
@@ -121,7 +134,11 @@ def missing(backend: Backend) -> str | None:
 
 
 def bubblewrap_program() -> str | None:
-    return shutil.which(bubblewrap.NAME, path=_TRUSTED)
+    return find_program(bubblewrap.NAME)
+
+
+def _is_kept(path: str, profile: Profile) -> bool:
+    return any(path.startswith(f"{place}/") for place in profile.read_only)
 
 
 def _digest(data: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from callgate import shell
 from callgate.core.ports import Run
-from callgate.host.environment import scrubbed
+from callgate.host.environment import find_program, scrubbed
 from callgate.host.ports import Command, Confinement, Process, processes_of
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
@@ -228,7 +228,7 @@ def _environment() -> dict[str, str]:
 
 
 def _shell() -> str:
-    return shutil.which("bash") or "/bin/sh"
+    return find_program("bash") or shutil.which("bash") or "/bin/sh"
 
 
 def _new_pipe_file() -> int:

@@ -1,7 +1,6 @@
 """Finds the program that searches: ripgrep from a package, then ``rg`` on PATH, then our own."""
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -9,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, get_args
 
+from callgate.host.environment import find_program
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -60,8 +60,13 @@ def _find(mode: EngineMode) -> SearchEngine | None:
     if mode == "builtin":
         root = str(Path(__file__).resolve().parents[3])
         return SearchEngine(mode, (sys.executable, "-I", "-c", _OWN.format(root=root)))
-    path = _packaged() if mode == "packaged" else shutil.which("rg")
+    path = _packaged() if mode == "packaged" else _on_path()
     return None if path is None else SearchEngine(mode, (path,), path)
+
+
+def _on_path() -> str | None:
+    """Not from the folder in which commands of a sandbox may put programs: this one runs outside."""
+    return find_program("rg", os.environ.get("PATH", ""), avoid=os.getcwd())
 
 
 def _packaged() -> str | None:
