@@ -111,6 +111,7 @@ def test_what_cannot_be_written_is_said(work: Workspace) -> None:
     assert "a.bin is a binary file" in work.refused("Write", file_path="a.bin", content="a")
     assert "just this content already" in work.refused("Write", file_path="same.txt", content="a\n")
     assert work.refused("Write", file_path="folder", content="a") == "folder is a folder, not a file."
+    assert work.refused("Write", file_path="new/", content="a") == "new/ names a folder, not a file."
     assert "outside the workspace" in work.refused("Write", file_path="../x", content="a")
     (work.root / "link").symlink_to("../x")
     assert "outside the workspace" in work.refused("Write", file_path="link", content="a")

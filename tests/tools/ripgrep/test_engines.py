@@ -329,6 +329,22 @@ def rg(root: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.spec("BLT-20")
+def test_strange_names_and_patterns_do_no_harm(tree: Tree) -> None:
+    tree.alone = False  # the port of files refuses names that are not what they look like
+    tree.write({"-dash.py": "main\n", "a\nb.py": "main -x\n", "ä.py": "main\n"})
+    (Path(os.fsdecode(os.fsencode(tree.root) + b"/\xff.py"))).write_text("main\n")
+    strange = '-dash.py\n"a\\nb.py"\nä.py\n"\\377.py"'
+    assert tree.all("Glob", pattern="*.py") == tree.all("Grep", pattern="main") == strange
+    assert tree.all("Grep", pattern="main", output_mode="count").split("\n")[1] == '"a\\nb.py": 1'
+    assert tree.all("Grep", pattern="-x", output_mode="content").split("\n")[0] == '"a\\nb.py"'
+    assert tree.all("Grep", pattern="main", path="-dash.py") == "-dash.py"
+    for arguments in ({"pattern": "a\0b"}, {"pattern": "\ud800"}, {"pattern": "a", "glob": "\0.py"}):
+        for said in tree.refusals("Grep", **arguments):
+            assert "NUL" in said or "half a character" in said
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-20")
 def test_types_of_files_are_a_table_of_our_own(tree: Tree) -> None:
     names = ["a.ts", "b.tsx", "c.h", "d.cpp", "Makefile", "Dockerfile", "x.toml", "README.md"]
     tree.write(dict.fromkeys(names, "main\n"))

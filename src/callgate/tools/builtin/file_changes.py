@@ -27,6 +27,8 @@ def workspace_path(host: Host, path: str) -> str:
 def content_before(host: Host, path: str) -> bytes | None:
     """The bytes of a file that is to be changed; None if there is none."""
     place = host.place(path)
+    if path.endswith("/"):
+        raise ToolFailure(f"{path} names a folder, not a file.")
     if place.fault is None and not place.inside:
         raise ToolFailure(f"{path} is outside the workspace {host.place('.').resolved}, where files are not changed.")
     files = files_of(host)

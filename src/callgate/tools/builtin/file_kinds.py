@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any, cast
 
+from callgate.changes.diff import quoted
 from callgate.host.ports import FolderEntry
 from callgate.tools.builtin.file_text import CHARACTERS
 from callgate.words.calls import Display, Result
@@ -60,7 +61,7 @@ def folder_text(entries: Sequence[FolderEntry], path: str) -> str:
         return f"[{path} is an empty folder.]"
     marks = {"folder": "/", "other": "@", "device": "|"}
     lines = [
-        f"{each.name}{marks.get(each.kind, '')}" + (f"  {each.size:,}" if each.kind == "file" else "")
+        f"{quoted(each.name)}{marks.get(each.kind, '')}" + (f"  {each.size:,}" if each.kind == "file" else "")
         for each in entries[:_ENTRIES]
     ]
     more = f"[{len(entries) - _ENTRIES:,} more are not shown: use Glob.]" if len(entries) > _ENTRIES else ""

@@ -31,6 +31,7 @@ def glob() -> FunctionTool[..., Any]:
             head_limit: how many paths to show
             offset: how many to pass over first
         """
+        from callgate.changes.diff import quoted
         from callgate.tools.builtin.searching import rest_note, searched_place
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.request import SearchRequest
@@ -42,8 +43,8 @@ def glob() -> FunctionTool[..., Any]:
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0
         found = await search(run.host, place.engine, place.folder, request, lambda each: names.fits(each[skip:]))
-        fitting = [f"{place.lead}{each.path}" for each in found.files]
-        shown = fitting[offset : offset + head_limit]
+        fitting = found.files
+        shown = [quoted(place.lead + each.path) for each in fitting[offset : offset + head_limit]]
         note = rest_note(offset, len(shown), len(fitting), "Files")
         text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from callgate.changes.diff import quoted
 from callgate.tools.builtin.searching import rest_note
 from callgate.tools.ripgrep.running import FoundFile
 
@@ -12,14 +13,14 @@ CHARACTERS = 40_000
 
 def _paths(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
     shown = files[offset : offset + most]
-    lines = [f"{lead}{each.path}" for each in shown]
+    lines = [quoted(lead + each.path) for each in shown]
     note = rest_note(offset, len(shown), len(files), "Files")
     return "\n".join([*lines, *([note] if note else [])]) or "No matches."
 
 
 def _counts(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
     shown = files[offset : offset + most]
-    lines = [f"{lead}{each.path}: {each.count}" for each in shown]
+    lines = [f"{quoted(lead + each.path)}: {each.count}" for each in shown]
     if not files:
         return "No matches."
     total = f"[{sum(each.count for each in files):,} matches in {len(files):,} files.]"
@@ -56,7 +57,7 @@ def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iter
             mark = ":" if line.matches else "-"
             text = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]}… (+{len(line.text) - WIDTH:,})"
             gap = "--\n" if last and line.number > last + 1 and each.count < each.line_count else ""
-            yield "" if last else f"{lead}{each.path}", f"{gap}{line.number}{mark}{text}"
+            yield "" if last else quoted(lead + each.path), f"{gap}{line.number}{mark}{text}"
             last = line.number
             most -= 1
         offset = 0

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from callgate.changes.diff import quoted
 from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
 from callgate.host.ports import Files, FileStatus, files_of
@@ -163,4 +164,4 @@ def _missing(files: Files, path: str, status: FileStatus) -> str:
     except ToolFailure:
         return told
     close = get_close_matches(name.lower(), names, n=3, cutoff=0.6)
-    return f"{told} Did you mean {', '.join(names[each] for each in close)} in {folder}?" if close else told
+    return f"{told} Did you mean {', '.join(quoted(names[each]) for each in close)} in {folder}?" if close else told

@@ -20,6 +20,7 @@ from callgate.words.noun import noun
 MOST_OUTPUT = 32_000_000
 _NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
 _MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
+_COUNTED = re.compile(rb"([^\0]+)\0(\d+)\n")
 _LITTLE = 50_000
 """Bytes of output that are read at once, without a thread: about a millisecond."""
 
@@ -127,10 +128,7 @@ def _names(output: bytes) -> Iterator[FoundFile]:
 
 
 def _with_counts(output: bytes) -> Iterator[FoundFile]:
-    for line in output.split(b"\n"):
-        name, zero, count = line.rpartition(b"\0")
-        if zero and count.isdigit():
-            yield FoundFile(_path(name), count=int(count))
+    return (FoundFile(_path(found[1]), int(found[2])) for found in _COUNTED.finditer(output))
 
 
 def _with_lines(output: bytes) -> Iterator[FoundFile]:
