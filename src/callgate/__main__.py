@@ -1,8 +1,12 @@
 """``python -m callgate``."""
 
+import os
 import sys
 
-from callgate.cli import main
-
 if __name__ == "__main__":
+    # Python puts the current folder first on its path, and that is the workspace: a module in it, which any command may
+    # have written, would be loaded in place of one of ours.
+    sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd())]
+    from callgate.cli import main
+
     sys.exit(main())

@@ -42,6 +42,24 @@ def test_the_version_is_that_of_the_package() -> None:
     assert (ran.returncode, ran.stdout) == (0, f"callgate {callgate.__version__}\n")
 
 
+def test_a_module_in_the_workspace_is_not_loaded_in_place_of_one_of_ours(tmp_path: Path) -> None:
+    for name in ("argparse", "tomllib", "pydantic", "difflib"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('loaded from the workspace')")
+    ran = subprocess.run(
+        [sys.executable, "-m", "callgate", "policy", "explain", "Bash", "ls"],
+        cwd=tmp_path,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path / "home"),
+            "CALLGATE_DATA_DIR": str(tmp_path.parent / "data"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "loaded from the workspace" in ran.stderr) == (0, False), ran.stderr
+
+
 def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     ran = run("--help")
     assert ran.returncode == 0

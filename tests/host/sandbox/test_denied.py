@@ -69,3 +69,15 @@ def test_the_words_for_a_person() -> None:
     assert str(DeniedAccess("write", "/etc/motd")) == "it wanted to write /etc/motd"
     assert str(DeniedAccess("network", "example.com")) == "it wanted to reach example.com"
     assert str(DeniedAccess("network")) == "it wanted to reach the network"
+
+
+def test_a_sandbox_that_could_not_be_made_counts_as_a_refusal() -> None:
+    found = denied_access("bwrap: Can't bind mount /x: No such device\n", 1, PROFILE)
+    assert str(found) == "the sandbox could not be made (Can't bind mount /x: No such device)"
+    assert denied_access("building\nbwrap: not at the beginning", 1, PROFILE) is None
+
+
+def test_what_a_command_says_is_cut() -> None:
+    found = denied_access(f"cat: /{'x' * 5_000}: Read-only file system", 1, PROFILE)
+    assert found is not None
+    assert len(found.place) == 200

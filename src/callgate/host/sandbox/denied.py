@@ -11,12 +11,13 @@ from typing import Literal
 from callgate.host.sandbox.profile import Profile
 from callgate.words.noun import noun
 
-Wanted = Literal["write", "read", "network", "kernel"]
+Wanted = Literal["write", "read", "network", "kernel", "sandbox"]
 
 
 @noun
 class DeniedAccess:
-    """An access that the sandbox refused. ``place`` is a path or a host, empty where the text names none."""
+    """An access that the sandbox refused. ``place`` is a path or a host, empty where the text names none; for a sandbox
+    that could not be made it is the reason. All of it is in the words of the command, which may say anything."""
 
     wanted: Wanted
     place: str = ""
@@ -30,6 +31,8 @@ class DeniedAccess:
                 return f"it wanted to read {place}"
             case "network":
                 return f"it wanted to reach {self.place or 'the network'}"
+            case "sandbox":
+                return f"the sandbox could not be made ({place})"
             case "kernel":
                 return "it wanted something of the kernel that the sandbox refuses, such as tracing or a namespace"
 
@@ -67,7 +70,9 @@ _KERNEL = re.compile(
     r"|could not trace|io_uring[^\n]{0,40}(?:not permitted|EPERM)",
     re.IGNORECASE,
 )
+_NOT_MADE = re.compile(r"^(?:bwrap|sandbox): (?P<why>[^\n]+)", re.MULTILINE)
 _LONGEST = 20_000
+_LONGEST_PLACE = 200
 
 
 def denied_access(error: str, returncode: int, profile: Profile) -> DeniedAccess | None:
@@ -75,6 +80,8 @@ def denied_access(error: str, returncode: int, profile: Profile) -> DeniedAccess
     if returncode == 0:
         return None
     text = error[-_LONGEST:]
+    if (made := _NOT_MADE.match(text)) is not None:
+        return DeniedAccess("sandbox", made["why"][:_LONGEST_PLACE])
     for pattern in _WRITES:
         if (found := pattern.search(text)) is not None:
             return DeniedAccess("write", _named(found))
@@ -85,13 +92,14 @@ def denied_access(error: str, returncode: int, profile: Profile) -> DeniedAccess
                 return DeniedAccess(wanted, _named(found))
     for pattern in _NETWORK:
         if (found := pattern.search(text)) is not None:
-            return DeniedAccess("network", found.groupdict().get("host") or "")
+            return DeniedAccess("network", (found.groupdict().get("host") or "")[:_LONGEST_PLACE])
     return DeniedAccess("kernel") if _KERNEL.search(text) else None
 
 
 def _named(found: re.Match[str]) -> str:
-    groups = found.groupdict()
-    return next((groups[name] for name in ("quoted", "double", "curly", "bare") if groups.get(name)), "")
+    groups: dict[str, str | None] = found.groupdict()
+    named = next((text for name in ("quoted", "double", "curly", "bare") if (text := groups.get(name))), "")
+    return named[:_LONGEST_PLACE]
 
 
 def _explained(path: str, profile: Profile) -> Wanted | None:
