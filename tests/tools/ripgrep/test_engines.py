@@ -338,9 +338,8 @@ def test_strange_names_and_patterns_do_no_harm(tree: Tree) -> None:
     assert tree.all("Grep", pattern="main", output_mode="count").split("\n")[1] == '"a\\nb.py": 1'
     assert tree.all("Grep", pattern="-x", output_mode="content").split("\n")[0] == '"a\\nb.py"'
     assert tree.all("Grep", pattern="main", path="-dash.py") == "-dash.py"
-    for arguments in ({"pattern": "a\0b"}, {"pattern": "\ud800"}, {"pattern": "a", "glob": "\0.py"}):
-        for said in tree.refusals("Grep", **arguments):
-            assert "NUL" in said or "half a character" in said
+    for arguments in ({"pattern": "a\0b"}, {"pattern": "a", "glob": "\0.py"}):
+        assert all("NUL" in said for said in tree.refusals("Grep", **arguments))
 
 
 @pytest.mark.slow
