@@ -15,6 +15,7 @@ from benchmarks.rows import (
     latency,
     memory,
     previews,
+    processes,
     record,
     sandbox,
     structural,
@@ -34,6 +35,7 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "apply": applying.rows,
     "structural": structural.rows,
     "files": file_tools.rows,
+    "processes": processes.rows,
     "sandbox": sandbox.rows,
     **record.ROWS,
 }

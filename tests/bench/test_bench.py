@@ -35,6 +35,7 @@ LIMITED: dict[str, set[str]] = {
     "memory": {"memory", "memory_session"},
     "apply": {"apply"},
     "files": {"read_1mb", "read_parallel", "grep"},
+    "processes": {"bash_start"},
     "sandbox": {"sandbox_start"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},

@@ -388,13 +388,9 @@ class _Guard:
             os.close(self.output)
             self.output = None
             return False
-        with memoryview(data) as view:
-            done = 0
-            while done < len(view):
-                try:
-                    done += os.write(self._file, view[done:])
-                except OSError:  # a full disk: the command goes on without a record
-                    break
+        with suppress(OSError):  # a full disk: the command goes on without a record
+            while data:
+                data = data[os.write(self._file, data) :]
         return True
 
     def _write_status(self, where: dict[str, str]) -> None:
@@ -417,13 +413,10 @@ class _Guard:
             if pid != root
             and (parent == root or self._leader in (pid, group, session) or self._known.get(pid) == began)
         }
-        more = True
-        while more:
-            new = {
-                pid: began for pid, (parent, _, _, began) in processes.items() if parent in found and pid not in found
-            }
-            more = bool(new)
-            found.update(new)
+        while below := {
+            pid: each[3] for pid, each in processes.items() if each[0] in found and pid not in found and pid != root
+        }:
+            found.update(below)
         self._known = found
         return found
 

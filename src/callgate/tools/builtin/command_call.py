@@ -4,8 +4,9 @@ import asyncio
 import os
 import shutil
 from asyncio import CancelledError
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from callgate import shell
@@ -15,7 +16,7 @@ from callgate.host.ports import Command, Confinement, Process, processes_of
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.builtin.command_output import CommandOutput
+from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput
 from callgate.tools.builtin.exit_codes import meaning_of
 from callgate.words.calls import Code, Result
 from callgate.words.errors import CallgateError, ToolFailure, in_words
@@ -182,7 +183,10 @@ class CommandCall:
         return task
 
     async def _result(self, returncode: int, note: str, code: Code = "ok") -> Result:
-        text, artifact = await in_thread(self._output.text, threads=threads_of(self._run.host))
+        if self._output.size <= MOST_CHARACTERS:  # in memory, and short
+            text, artifact = self._output.text()
+        else:
+            text, artifact = await in_thread(self._output.text, threads=threads_of(self._run.host))
         meaning = meaning_of(self._text, returncode) if code == "ok" else None
         lines = [text.rstrip("\n")] if text else []
         if code == "ok" and returncode:
@@ -219,14 +223,18 @@ def _reading(task: BackgroundTask) -> str:
     return f"Its output goes to {task.record.output}: read it with TaskOutput, end it with TaskStop."
 
 
-def _environment() -> dict[str, str]:
+def _environment() -> Mapping[str, str]:
     """The environment of the program without secrets, and without what would change a shell or wait for a person."""
-    kept = scrubbed(os.environ)
-    return {
-        name: value for name, value in kept.items() if name not in _DROPPED and not name.startswith("BASH_FUNC_")
-    } | _SET
+    return _cleaned(tuple(os.environ.items()))
 
 
+@lru_cache(maxsize=2)
+def _cleaned(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    kept = {name: value for name, value in scrubbed(dict(variables)).items() if name not in _DROPPED}
+    return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
+
+
+@cache
 def _shell() -> str:
     return find_program("bash") or shutil.which("bash") or "/bin/sh"
 
