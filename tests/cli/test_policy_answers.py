@@ -341,9 +341,9 @@ def test_what_is_not_narrower_is_refused(person: Person, before: str, after: str
 
 
 def test_answers_given_in_a_session_are_narrowed_too(person: Person) -> None:
-    prefix = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "git log", "command"), "project"))
-    person.good("policy", "narrow", prefix, "Bash(git log --oneline:*)")
-    assert (decision(person, "git log --oneline -1"), decision(person, "git log -p x")) == ("allow", "ask")
+    prefix = remembered(person, ApprovalPolicy("allow", "Bash", Pattern("prefix", "git commit", "command"), "project"))
+    person.good("policy", "narrow", prefix, "Bash(git commit -m:*)")
+    assert (decision(person, "git commit -m x"), decision(person, "git commit --amend")) == ("allow", "ask")
     exact = remembered(person, ApprovalPolicy("allow", "Edit", Pattern("exact", "ab" * 32), "project"))
     assert "it covers one call alone now" in person.bad(1, "policy", "narrow", exact, "Edit(src/**)")
     glob = remembered(person, ApprovalPolicy("allow", "Edit", Pattern("glob", "src/*.py", "file_path"), "project"))
