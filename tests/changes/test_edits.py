@@ -96,6 +96,11 @@ def test_a_text_that_fits_two_places_but_for_quotes_is_not_replaced() -> None:
     assert "not found. " in refusal(b"x = 10\n", Edit("x = 1  ", "c"))  # its blanks would have to end a line
 
 
+def test_long_rows_of_blanks_are_gone_through_once() -> None:
+    text = " " * 1_000_000 + "x\ny  \nz\n"
+    assert len(fits(text, "y\nz", "Y\nz")) == 1
+
+
 def test_an_exact_place_goes_before_one_that_only_fits() -> None:
     assert after("‘a’ 'a'\n".encode(), Edit("'a'", "c")) == "‘a’ c\n".encode()
 

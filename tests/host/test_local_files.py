@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from callgate.host.beneath import OpenFolder
 from callgate.host.local import LocalHost
 from callgate.host.ports import Files, files_of
 from callgate.words.errors import ToolFailure
@@ -68,6 +69,15 @@ def test_what_could_hang_is_refused(root: Path) -> None:
     assert files.status("pipe").kind == "device"
     refused(lambda: files.read("pipe", MOST), "pipe", "not a regular file")
     refused(lambda: files.read("/dev/zero", MOST), "not a regular file")
+
+
+def test_a_file_is_open_so_that_reading_it_never_waits(root: Path) -> None:
+    """Files of the kernel such as /proc/kmsg are regular files and wait for more at their end."""
+    (root / "a.txt").write_text("a")
+    with OpenFolder.held(str(root)) as folder:
+        descriptor = folder.opened("a.txt")
+        assert not os.get_blocking(descriptor)
+        os.close(descriptor)
 
 
 def test_a_file_that_has_no_size_is_read_to_its_end_and_no_further_than_asked(root: Path) -> None:

@@ -15,7 +15,7 @@ from callgate.host.ports import Command
 from callgate.host.tasks import BackgroundTask
 from callgate.testing import ManualClock, MemoryHost, ScriptedCommand
 from callgate.tools.builtin.bash import BashTool, bash
-from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput
+from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput, readable
 from callgate.tools.builtin.exit_codes import meaning_of
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
@@ -270,6 +270,24 @@ def test_secrets_and_settings_of_shells_are_not_in_the_environment(
     monkeypatch.setenv("HARMLESS", "seen")
     result = shell('echo "[$OPENAI_API_KEY$BASH_ENV]$HARMLESS $TERM"; ls /dev/null')
     assert result.text == "[]seen dumb\n/dev/null"
+
+
+def test_the_environment_neither_runs_a_start_up_file_nor_says_where_a_folder_is(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    (home / ".bashrc").write_text("echo from .bashrc\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SSH_CLIENT", "192.0.2.1 1 22")  # with it a top-level bash of Debian reads ~/.bashrc
+    monkeypatch.setenv("SHLVL", "0")
+    monkeypatch.setenv("CDPATH", str(home))
+    assert shell("cd sub && pwd").text.startswith(f"{tmp_path / 'work' / 'sub'}\n"), "where the gate judged it to be"
+
+
+def test_a_line_shows_what_was_written_last_however_long_it_is() -> None:
+    assert readable(b"10 %\r50 %\r100 %\r\nnext\r\nkept\r\r\nopen\r") == "100 %\r\nnext\r\nkept\r\r\nopen\r"
+    assert readable(b"a\r" + b"b" * 1_000_000) == "b" * 1_000_000
 
 
 class Boxed:

@@ -30,6 +30,13 @@ def test_a_new_file_is_written_with_its_folders_and_undone(work: Workspace) -> N
     assert not (work.root / "src").exists()
 
 
+def test_a_mark_of_the_encoding_is_not_written_twice(work: Workspace) -> None:
+    work.write({"a.txt": b"\xef\xbb\xbfone\r\n"})
+    work.call("Read", file_path="a.txt")
+    work.call("Write", file_path="a.txt", content="\ufefftwo\n")
+    assert work.bytes_of("a.txt") == b"\xef\xbb\xbftwo\r\n"
+
+
 @pytest.mark.spec("BLT-19")
 def test_an_existing_file_needs_a_complete_and_current_read(work: Workspace) -> None:
     lines = "".join(f"{number}\n" for number in range(3000))

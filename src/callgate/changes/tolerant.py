@@ -8,7 +8,8 @@ from callgate.changes.matching import matches
 from callgate.words.noun import noun
 
 _QUOTES = str.maketrans("“”„‟‘’‚‛", "\"\"\"\"''''")
-_TRAILING = re.compile(r"[ \t]+(?=\n|\Z)")
+# Begins only where blanks begin: else a long row of them that ends no line would be gone through from each of them.
+_TRAILING = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
 
 
 @noun

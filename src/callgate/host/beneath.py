@@ -81,13 +81,12 @@ class OpenFolder:
             os.close(descriptor)
 
     def opened(self, name: str) -> int:
-        """A regular file in it, for reading. Never waits for a pipe. OSError says why not."""
+        """A regular file in it, for reading. Never waits, neither for a pipe nor, when it is read, for
+        a file of the kernel such as /proc/kmsg that has no end. OSError says why not."""
         descriptor = _opened(self.of(name), os.O_RDONLY | _NO_WAIT, self.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(errno.EINVAL, "is not a regular file", name)
-        if hasattr(os, "set_blocking"):
-            os.set_blocking(descriptor, True)
         return descriptor
 
 

@@ -27,8 +27,10 @@ CONTEXT = "working_folder"
 """The working folder in the context of a session, unless it is the workspace."""
 _GRACE = 2.0
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
-# Read by a shell before the command, or by programs instead of a terminal.
-_DROPPED = ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND")
+# Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
+_DROPPED = frozenset(
+    ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SSH_CLIENT", "SSH2_CLIENT")
+)
 _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 

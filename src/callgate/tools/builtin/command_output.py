@@ -14,9 +14,8 @@ _WIDEST = 4  # bytes of a character
 _IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
 _MOST_PROGRESS = 4_000  # bytes of one piece
 
-# Colours, cursor moves and titles of terminals; then the parts of a line that a progress bar wrote over.
+# Colours, cursor moves and titles of terminals.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
 
 
 class CommandOutput:
@@ -88,4 +87,10 @@ def readable(data: bytes) -> str:
     text = data.decode(errors="replace")
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
-    return _OVERWRITTEN.sub("", text) if "\r" in text else text
+    return "\n".join(map(_last_written, text.split("\n"))) if "\r" in text else text
+
+
+def _last_written(line: str) -> str:
+    """The line without what a progress bar wrote over."""
+    end = len(line.rstrip("\r"))
+    return line[line.rfind("\r", 0, end) + 1 :]

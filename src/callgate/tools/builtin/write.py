@@ -27,7 +27,7 @@ def write() -> FunctionTool[..., Any]:
                 raise ToolFailure(f"{file_path} is a binary file, which Write does not replace: choose another name.")
             marks_of(run.host).require(run, file_path, before)
             form = read[1]
-        after = encoded(content, form, path)
+        after = encoded(content.removeprefix("\ufeff") if form.bom else content, form, path)
         if after == before:
             raise ToolFailure(f"{file_path} has just this content already, so there is nothing to write.")
         verb = "create" if before is None else "replace"
