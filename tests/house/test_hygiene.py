@@ -100,6 +100,14 @@ def test_no_test_sleeps() -> None:
     assert not gone, f"need no exception any more: {', '.join(gone)}"
 
 
+def test_no_property_test_fixes_its_number_of_examples() -> None:
+    """The profile has it; what is costly takes ``fewer`` in the fast one alone."""
+    has_it = ("tests/conftest.py", "tests/profiles.py")
+    files = [path for path in python_files("tests") if shown(path) not in has_it and path != THIS]
+    found = [shown(path) for path in files if "max_examples=" in path.read_text(encoding="utf-8")]
+    assert not found, "use tests/profiles.py instead of max_examples:\n" + "\n".join(found)
+
+
 def test_every_source_file_says_what_it_is() -> None:
     found = [shown(path) for path in python_files("src") if not ast.get_docstring(parsed(path))]
     assert not found, "no module docstring:\n" + "\n".join(found)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.testing import MemoryHost
 from callgate.tools.builtin.notebook import Notebook
+from tests.profiles import fewer
 from tests.rows import rows
 from tests.tools.file_kit import Workspace
 
@@ -133,7 +134,7 @@ SOURCES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
 @given(SOURCES, st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@fewer(25)
 def test_any_edit_is_that_of_a_list(sources: list[str], data: st.DataObject) -> None:
     """The reference: the same change of a plain list of sources."""
     cells = [code(f"c{number}", source) for number, source in enumerate(sources)]

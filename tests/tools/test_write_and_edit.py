@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from callgate.testing import MemoryHost
 from tests.changes.patch_kit import unified
+from tests.profiles import fewer
 from tests.rows import rows
 from tests.tools.file_kit import Workspace
 
@@ -183,7 +184,7 @@ SMALL = st.text("ab\n", min_size=1, max_size=4)
 @given(
     st.text("ab\n", min_size=1, max_size=30), st.lists(st.tuples(SMALL, SMALL, st.booleans()), min_size=1, max_size=4)
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@fewer(25)
 def test_edit_makes_what_the_plain_function_makes(text: str, edits: list[tuple[str, str, bool]]) -> None:
     # Blanks and quotes are not in the alphabet, so that nothing fits but exactly.
     host = MemoryHost({"a.txt": text})
@@ -234,7 +235,7 @@ def test_a_patch_over_several_files_is_applied_whole_or_not_at_all(work: Workspa
 @pytest.mark.spec("BLT-3")
 @pytest.mark.slow
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_patch_does_what_git_apply_does(tmp_path: Path, before: list[str], after: list[str]) -> None:
     old, new = "".join(f"{line}\n" for line in before), "".join(f"{line}\n" for line in after)
     if old == new or not old or not new:
