@@ -25,6 +25,7 @@ SAID = [
     ("cat: /home/u/.ssh/id_rsa: Permission denied", "read", "/home/u/.ssh/id_rsa"),
     ("PermissionError: [Errno 13] Permission denied: '/home/u/.ssh/config'", "read", "/home/u/.ssh/config"),
     ("sh: 1: cannot create /var/x: Permission denied", "write", "/var/x"),
+    ("bash: line 1: ../outside: Permission denied", "write", "../outside"),
     ("touch: cannot touch '.git/hooks/x': Permission denied", "write", ".git/hooks/x"),
     ("curl: (6) Could not resolve host: example.com", "network", "example.com"),
     ("ssh: Could not resolve hostname github.com: Temporary failure in name resolution", "network", "github.com"),

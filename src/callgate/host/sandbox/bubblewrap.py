@@ -50,6 +50,7 @@ exec {_LOCK_FD}>>{shlex.quote(lock)}
 {_path("flock")} -s {_LOCK_FD} || exit 125
 {inner} {opened}
 status=$?
+trap '' TERM INT HUP
 {_path("flock")} -n -x {_LOCK_FD} && {_path("rmdir")} {shlex.join(held)} 2>/dev/null
 exit $status"""
     return (_SHELL, "-c", script)

@@ -43,17 +43,17 @@ class ProvenSandbox:
             why = str(error)
         return why and f"it cannot run inside the sandbox: {why}"
 
-    def takes(self, call_id: str, command: str) -> bool:
+    def takes(self, call_id: str, text: str) -> bool:
         """True if the command of this call runs inside; so does one that no gate has judged."""
-        return self._settled.pop((call_id, command), None) is None
+        return self._settled.pop((call_id, text), None) is None
 
     def wrap(self, command: Command) -> Command:
         """SandboxRefused, with the reason, where that cannot be done."""
         return self._sandbox.wrap(command, self._profile())
 
-    def denied(self, command: str, output: str, returncode: int) -> DeniedAccess | None:
+    def denied(self, text: str, output: str, returncode: int) -> DeniedAccess | None:
         """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
         found = denied_access(output, returncode, self._profile())
         if found is not None:
-            self._refused[command] = found
+            self._refused[text] = found
         return found

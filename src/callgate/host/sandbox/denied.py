@@ -5,6 +5,7 @@ say "read-only file system" or name an unreachable host are the sandbox's own do
 where the profile explains it.
 """
 
+import posixpath
 import re
 from typing import Literal
 
@@ -103,9 +104,8 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _explained(path: str, profile: Profile) -> Wanted | None:
-    """The access that the profile refuses at this path. Relative ones are in the workspace, and so are seldom."""
-    if not path.startswith("/"):
-        path = f"{profile.root}/{path}"
+    """The access that the profile refuses at this path. A relative one is taken from the workspace."""
+    path = posixpath.normpath(posixpath.join(profile.root, path))
     if any(_beneath(path, place) for place in profile.unreadable):
         return "read"
     writable = any(_beneath(path, place) for place in (profile.root, *profile.writable, profile.scratch) if place)
