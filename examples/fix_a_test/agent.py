@@ -2,9 +2,8 @@
 
 import sys
 
-from callgate import Session, load_config
+from callgate import Session, builtin_tools, load_config
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.builtin import builtin_tools
 
 TESTS = "python3 -B -m unittest test_prices"
 FAULT, FIXED = "PRICES[name] for name in basket", "PRICES[name] * count for name, count in basket.items()"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callgate.assembly import DecisionGate, Session, ToolCallRunner, run_sync
     from callgate.config import load_config
     from callgate.core.ports import Case, Check, Model, Run
+    from callgate.tools.builtin import builtin_tools
     from callgate.tools.foreign import from_langchain
     from callgate.tools.tool import schema_tool, tool
     from callgate.tools.toolbox import Toolbox
@@ -35,6 +36,7 @@ _HOMES = {
     "callgate.config": ("load_config",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
     "callgate.assembly": ("DecisionGate", "Session", "ToolCallRunner", "run_sync"),
+    "callgate.tools.builtin": ("builtin_tools",),
     "callgate.tools.foreign": ("from_langchain",),
     "callgate.tools.tool": ("schema_tool", "tool"),
     "callgate.tools.toolbox": ("Toolbox",),
@@ -76,6 +78,7 @@ __all__ = [
     "ToolFailure",
     "Toolbox",
     "__version__",
+    "builtin_tools",
     "exclusive",
     "from_langchain",
     "load_config",

@@ -32,6 +32,7 @@ NAMES = [
     "ToolFailure",
     "Toolbox",
     "__version__",
+    "builtin_tools",
     "exclusive",
     "from_langchain",
     "load_config",
