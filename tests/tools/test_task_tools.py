@@ -135,6 +135,7 @@ def test_a_task_that_is_stopped_is_killed_and_one_that_has_ended_stays_as_it_is(
 def test_reading_is_free_and_may_be_repeated_and_stopping_needs_no_question() -> None:
     reading, stopping = task_output().traits({}), task_stop().traits({"id": "bg-1"})
     assert (reading.effects, reading.locks.scope, reading.repeats) == ("none", "shared", True)
+    assert reading.interrupt == "cancel"  # a person's word ends the wait
     assert (stopping.effects, stopping.locks.scope, stopping.needs_no_question) == ("idempotent", "shared", True)
     assert isinstance(task_output().read({"wait": -1}), Rejected)
 

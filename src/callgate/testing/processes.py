@@ -23,8 +23,9 @@ class ScriptedCommand:
 
 
 class MemoryProcesses:
-    """``scripts`` has a ScriptedCommand for the last argument of a command, which is the text that a shell is given;
-    one without a script writes nothing and ends with 0. ``started`` are the commands so far, ``running`` what waits."""
+    """``scripts`` has a ScriptedCommand for the last argument of a command, which is the text that a shell is given, or
+    for the end of it: Bash sets a trap before the text. One without a script writes nothing and ends with 0.
+    ``started`` are the commands so far, ``running`` what waits."""
 
     def __init__(self) -> None:
         self.scripts: dict[str, ScriptedCommand] = {}
@@ -32,7 +33,9 @@ class MemoryProcesses:
         self.running: list[MemoryProcess] = []
 
     async def start(self, command: Command, out: Sink, err: Sink | None = None) -> "MemoryProcess":
-        script = self.scripts.get(command.argv[-1], ScriptedCommand())
+        text = command.argv[-1]
+        keys = (key for key in self.scripts if text == key or text.endswith(f" EXIT; {key}"))
+        script = self.scripts.get(next(keys, text), ScriptedCommand())
         if script.fault is not None:
             raise script.fault
         self.started.append(command)

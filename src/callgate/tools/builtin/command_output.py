@@ -1,6 +1,7 @@
 """The output of a command while it runs: bounded in memory, whole in a file, as text for a model."""
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from threading import Lock
 
@@ -12,7 +13,7 @@ MOST_CHARACTERS = 30_000
 _HEAD, _TAIL = MOST_CHARACTERS * 2 // 3, MOST_CHARACTERS // 3
 _WIDEST = 4  # bytes of a character
 _IN_MEMORY = (_HEAD + _TAIL) * _WIDEST
-_MOST_PROGRESS = 4_000  # bytes of one piece
+_MOST_PROGRESS = 4_000  # characters of one piece
 
 # Colours, cursor moves and titles of terminals.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -26,6 +27,7 @@ class CommandOutput:
         self._host = host
         self._name = name
         self._progress = progress
+        self._decoder = getincrementaldecoder("utf-8")("replace")
         self._lock = Lock()
         self._head = bytearray()  # all of it while there is no file
         self._tail = bytearray()
@@ -46,7 +48,7 @@ class CommandOutput:
             else:
                 self._file.append(data)
                 self._keep_tail(data)
-        self._progress(data[-_MOST_PROGRESS:].decode(errors="replace"))
+        self._progress(self._decoder.decode(data)[-_MOST_PROGRESS:])
 
     def to_file(self, name: str | None = None) -> OutputFile:
         """The file that holds all of it, from now on if there was none. Blocking."""

@@ -64,6 +64,7 @@ def task_output() -> FunctionTool[..., Any]:
         locks=shared,
         timeout=lambda a: min(a.wait, MOST_SECONDS) + 30,
         max_timeout=MOST_SECONDS + 30,
+        interrupt="cancel",
         repeats=True,
         always_loaded=True,
         search_hint="output and status of a background task or command, list of background tasks",
