@@ -36,16 +36,13 @@ class FoundLine:
 
 @noun
 class FoundFile:
-    """A file with the number of matching lines in it. Its lines are in ``written``, as the program wrote them: most
-    are never shown, and reading all would take longer than the search."""
+    """A file with the number of matching lines in it, and of all lines with those around them. They are in ``written``,
+    as the program wrote them: most are never shown, and reading all would take longer than the search."""
 
     path: str
     count: int = 0
+    line_count: int = 0
     written: bytes = b""
-
-    @property
-    def line_count(self) -> int:
-        return self.written.count(b"\n") + 1 if self.written else 0
 
     def lines(self, first: int, most: int) -> Iterator[FoundLine]:
         """Lines from the one with this index on."""
@@ -137,7 +134,8 @@ def _with_lines(output: bytes) -> Iterator[FoundFile]:
     for block in output.rstrip(b"\n").split(b"\n\n"):
         name, zero, lines = block.partition(b"\0")
         if zero and _NUMBERED.match(lines, lines.rfind(b"\n") + 1):
-            yield FoundFile(_path(name), lines.count(b"\n") + 1, lines)
+            count = lines.count(b"\n") + 1  # without context every line matches
+            yield FoundFile(_path(name), count, count, lines)
 
 
 def _path(name: bytes) -> str:
