@@ -9,7 +9,11 @@ import pytest
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.sandbox import SandboxRefused, missing
 from callgate.policy import sandboxing
+from callgate.policy.contents import PathContent
+from callgate.policy.entries import RuleLine
+from callgate.policy.rules import Rulebook
 from callgate.policy.sandboxing import RESERVED, KeptProofs, Proofs, profile_for
+from callgate.words.decisions import Origin
 
 HELD = Proof("bubblewrap", tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
 
@@ -54,6 +58,25 @@ def test_the_python_that_runs_callgate_and_the_sandbox_s_own_folder_are_out_of_r
     profile = profile_for(root, home, private=f"{home}/data/sandbox")
     assert f"{root}/.venv" in profile.read_only
     assert f"{home}/data/sandbox" in profile.unreadable
+
+
+@pytest.mark.spec("BLT-2")
+def test_what_a_rule_denies_by_its_path_is_denied_to_commands_too(places: tuple[str, str]) -> None:
+    root, home = places
+    for name in ("secrets/deep", "gen", "src/sub"):
+        os.makedirs(f"{root}/{name}", exist_ok=True)
+    for name in (".env", "src/.env", "src/sub/.env", "secrets/deep/key.txt", "gen/out.py"):
+        Path(root, name).write_text("x")
+    texts = ("Read(.env)", "Read(/secrets/**)", "Edit(/gen/**)", "Bash(rm:*)", "Write(path=x)")
+    lines = [RuleLine("deny", text, Origin("user")) for text in texts]
+    book = Rulebook.of(lines, root=root, home=home)
+    denies = [rule.content for rule in book.denies if isinstance(rule.content, PathContent)]
+    profile = profile_for(root, home, denies=denies)
+    hidden = {path.removeprefix(f"{root}/") for path in profile.unreadable if path.startswith(f"{root}/")}
+    assert {".env", "src/.env", "src/sub/.env", "secrets"} <= hidden
+    assert not hidden & {"src", "gen", "src/main.py", "src/sub"}
+    assert f"{root}/gen" in profile.read_only
+    assert f"{root}/src" not in profile.read_only
 
 
 def test_a_workspace_that_holds_the_home_folder_is_refused(places: tuple[str, str]) -> None:

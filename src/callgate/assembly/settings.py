@@ -86,7 +86,7 @@ def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tu
         return False, ()
     from callgate.policy.sandboxing import sandbox_in_force  # brings the attacks along; for commands alone
 
-    found = sandbox_in_force(config.data, config.root, config.home) if config.own_data else _NO_PLACE
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules) if config.own_data else _NO_PLACE
     if isinstance(found, str):
         return False, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
     for take in taking:

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from callgate.formats.jsonable import to_json
@@ -22,10 +22,15 @@ from callgate.host.sandbox.sandbox import (
     missing,
     private_folder,
 )
+from callgate.policy.contents import PathContent
+from callgate.policy.entries import RuleLine
 from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
 from callgate.policy.protected import names_in_a_row, secrets_of
+from callgate.policy.rules import Rulebook
+from callgate.policy.subjects import Way
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
+from callgate.words.places import Place
 
 RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
 """Places that a command must not create where they do not exist: programs run what is written there without being
@@ -41,17 +46,27 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def profile_for(
-    root: str, home: str, *, private: str = "", scratch: str = "", writable: tuple[str, ...] = ()
+    root: str,
+    home: str,
+    *,
+    private: str = "",
+    scratch: str = "",
+    writable: tuple[str, ...] = (),
+    denies: Sequence[PathContent] = (),
 ) -> Profile:
     """The profile of commands in a workspace, as the file system is now. All paths are absolute. ``private`` is the
-    sandbox's own folder, which commands do not see. SandboxRefused for a workspace that holds the home folder: there
+    sandbox's own folder, which commands do not see; ``denies`` are deny rules on paths, which count for what is in the
+    workspace as far as it is looked through. SandboxRefused for a workspace that holds the home folder: there
     would be little left to protect."""
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
     reserved = {f"{root}/{name}" for name in RESERVED}
-    kept = {*_present(root), *_repositories(root), *_own_code(root)}
-    hidden = (*secrets_of(home), *_secrets_in(root), *((private,) if private else ()))
+    looked = [*_looked_through(root)]
+    kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
+    kept |= {path for path in looked if _is_denied(path, "write", denies)}
+    denied = [path for path in looked if _is_denied(path, "read", denies)]
+    hidden = (*secrets_of(home), *_secrets_in(root), *((private,) if private else ()), *denied)
     unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,
@@ -85,8 +100,8 @@ def _secrets_in(root: str) -> list[str]:
     return [f"{root}/{name}" for name in names_in_a_row(secret=True)]
 
 
-def _repositories(root: str) -> Iterator[str]:
-    """The records of repositories below the workspace: its submodules, and others in it."""
+def _looked_through(root: str) -> Iterator[str]:
+    """The files and folders of a workspace, not too deep and not too many, without those of installed packages."""
     todo, looked = [(root, 0)], 0
     for folder, depth in todo:
         if looked > _MOST_LISTED:
@@ -98,10 +113,15 @@ def _repositories(root: str) -> Iterator[str]:
             continue
         looked += len(entries)
         for entry in entries:
-            if entry.name == ".git":
-                yield entry.path
-            elif depth < _DEEPEST and entry.name not in _NOT_LOOKED_INTO and entry.is_dir(follow_symlinks=False):
+            yield entry.path
+            if depth < _DEEPEST and entry.name not in _NOT_LOOKED_INTO and entry.is_dir(follow_symlinks=False):
                 todo.append((entry.path, depth + 1))
+
+
+def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
+    """True for a place that a rule denies, and for a folder in which everything is."""
+    places = [Place(each, (each,), each, inside=True) for each in (path, f"{path}/anything")] if denies else []
+    return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
 
 
 def _listed(folder: str) -> list[str]:
@@ -177,17 +197,21 @@ class Proofs:
         return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
 
 
-def sandbox_in_force(data: Path, root: Path, home: Path) -> ProvenSandbox | str:
-    """The sandbox for commands of a workspace, or the reason why none is in force."""
+def sandbox_in_force(data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = ()) -> ProvenSandbox | str:
+    """The sandbox for commands of a workspace, or the reason why none is in force. ``rules`` are those of the settings:
+    what they deny by its path is denied to commands too."""
     proofs = Proofs(data)
     sandbox = proofs.sandbox()
     if sandbox is None:
         return proofs.why_none()
+    book = Rulebook.of(rules, root=str(root), home=str(home))
+    contents = [rule.content for rule in book.denies if isinstance(rule.content, PathContent)]
+    denies = [each for each in contents if not each.field]
     private = private_folder(data)
     scratch = _Scratch(private)
 
     def profile() -> Profile:
-        return profile_for(str(root), str(home), private=str(private), scratch=scratch.folder())
+        return profile_for(str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies)
 
     return ProvenSandbox(sandbox, profile)
 

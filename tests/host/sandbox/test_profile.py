@@ -53,6 +53,13 @@ def test_what_cannot_be_read_is_hidden_by_its_kind_and_a_missing_place_is_left_a
     }
 
 
+def test_what_is_in_a_hidden_folder_is_not_hidden_again(tmp_path: Path) -> None:
+    root = make(tmp_path, "secrets/deep/key", "app/.env")
+    places = tuple(f"{root}/{name}" for name in ("secrets", "secrets/deep", "secrets/deep/key", "app/.env"))
+    found = bindings(Profile(root=root, unreadable=places, read_only=(f"{root}/secrets/deep",)))
+    assert [each.path.removeprefix(root) for each in found] == ["", "/secrets", "/app/.env"]
+
+
 def test_a_workspace_in_a_hidden_folder_comes_after_it(tmp_path: Path) -> None:
     root = make(tmp_path, "secrets/workspace/")
     found = bindings(Profile(root=f"{root}/secrets/workspace", unreadable=(f"{root}/secrets",)))

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,23 @@ def test_a_command_works_in_the_workspace_and_nowhere_else() -> None:
 def test_every_sandbox_lets_commands_work_in_the_workspace_alone(backend: Backend) -> None:
     with visible_folder() as folder:
         check(sandbox_of(backend, folder / "own"), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_places_in_the_workspace_can_be_hidden(backend: Backend) -> None:
+    with visible_folder() as folder:
+        profile = workspace_in(folder)
+        for name in ("secrets/deep/key", "src/.env", "free/file"):
+            path = Path(profile.root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("hunter2")
+        places = tuple(f"{profile.root}/{name}" for name in ("secrets", "secrets/deep", "src/.env"))
+        hidden = replace(profile, unreadable=places)
+        script = "cat src/.env secrets/deep/key; echo x > free/new && echo ok"
+        ran = in_shell(sandbox_of(backend, folder / "own"), hidden, script)
+        assert ran.stdout == "ok\n", ran.stderr
 
 
 @pytest.mark.slow

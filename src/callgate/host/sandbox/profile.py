@@ -73,6 +73,8 @@ def bindings(profile: Profile) -> tuple[Binding, ...]:
     for place in profile.unreadable:
         if (kind := _hidden(place)) is not None:
             found[place] = kind
+    hidden = [place for place, kind in found.items() if kind == "hide folder"]
+    found = {path: kind for path, kind in found.items() if not any(_is_gone(path, each, profile) for each in hidden)}
     return tuple(Binding(path, found[path]) for path in sorted(found, key=lambda path: (path.count("/"), path)))
 
 
@@ -96,6 +98,12 @@ def _is_vacant(place: str) -> bool:
         return True
     except OSError:
         return False
+
+
+def _is_gone(path: str, hidden: str, profile: Profile) -> bool:
+    """True for a place in a hidden folder, unless it is in a writable place that is there again."""
+    top = path if path in profile.tops else _top_of(profile, path) or ""
+    return path.startswith(f"{hidden}/") and not top.startswith(f"{hidden}/")
 
 
 def _top_of(profile: Profile, place: str) -> str | None:
