@@ -12,7 +12,7 @@ from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import builtin_tools
 from callgate.transcript.store import Store
 from callgate.words.events import CallProgressed, CallSettled, InputRefused, MessageAdded, Noted
-from callgate.words.inputs import MoveToBackground
+from callgate.words.inputs import Interrupt, MoveToBackground, Rewind
 
 TOOLS = ("Bash", "TaskOutput", "TaskStop")
 GATE = "mkfifo never; exec 8<>never; "
@@ -125,5 +125,42 @@ def test_commands_that_only_read_overlap(tmp_path: Path) -> None:
                     heard.add(event.call_id)
                     if len(heard) == 2:
                         os.close(held)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("BASH-2")
+def test_an_interrupt_ends_the_command_with_all_it_started(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        script = "setsid sleep 1000 & echo $! $$; wait"
+        numbers: list[str] = []
+        async with talk(tmp_path, turn(call("Bash", command=script))) as session:
+            events: list[Any] = []
+            async for event in session.send("go"):
+                events.append(event)
+                if isinstance(event, CallProgressed):
+                    numbers = event.text.split()
+                    session.post(Interrupt())
+        (settled,) = [event for event in events if isinstance(event, CallSettled)]
+        assert settled.result.code == "cancelled_by_user"
+        return numbers
+
+    numbers = asyncio.run(main())
+    assert len(numbers) == 2
+    assert not any(os.path.exists(f"/proc/{number}") for number in numbers)
+
+
+@pytest.mark.spec("BASH-1")
+def test_a_rewind_takes_the_working_folder_back(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+
+    async def main() -> None:
+        turns = (turn(call("Bash", command="cd sub")), turn(say("moved")), turn(call("Bash", command="pwd")))
+        async with talk(tmp_path, *turns, turn(say("seen"))) as session:
+            events = [event async for event in session.send("move")]
+            first = next(event.message.id for event in events if isinstance(event, MessageAdded))
+            await session.send(Rewind(first))
+            events = [event async for event in session.send("where?")]
+            assert said(events) == [str(tmp_path)]
 
     asyncio.run(main())
