@@ -164,3 +164,11 @@ def test_a_patch_that_would_take_for_ever_is_refused_after_a_bounded_amount_of_w
     files = {"f": (b"a\n" * 99 + b"b\n") * 100 + b"b\n"}
     assert "takes too long" in attempt(text, files)
     assert steps(partial(attempt, text, files)) < 20 * 10_000
+
+
+@pytest.mark.slow
+def test_many_chunks_in_a_file_of_one_line_over_and_over_are_placed() -> None:
+    """Lists of all places that are made for each chunk are no calls, so counting calls would not see them."""
+    files = {"f": b"a\n" * 300_000}
+    (change,) = from_patch(begun("@@\n a\n-a\n+c\n" * 5_000), files.get).files
+    assert change.after == b"a\nc\n" * 5_000 + b"a\n" * 290_000

@@ -100,6 +100,9 @@ def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
         run(run_process(["/no/such/program"], cwd=tmp_path, env={}, clock=ManualClock()))
     with pytest.raises(FileNotFoundError):
         run(run_process(["/bin/sh"], cwd=tmp_path / "missing", env={}, clock=ManualClock()))
+    for argv, env in ((["/bin/echo", "a\0b"], {}), (["/bin/echo"], {"A": "a\0b"})):
+        with pytest.raises(ValueError, match="a NUL character"):
+            run(run_process(argv, cwd=tmp_path, env=env, clock=ManualClock()))
 
 
 def test_a_system_without_process_groups_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -341,6 +341,8 @@ CHARSETS: list[tuple[bytes, str, str]] = [
     ("é".encode(), "text/plain; charset=nonsense", "é"),
     (b"x", "text/plain; charset=zip", "x"),
     (b"x", 'text/plain; charset="', "x"),
+    (b"-" + b"a" * 2_000_000, "text/plain; charset=punycode", "-" + "a" * 2_000_000),
+    (rb"\x41", "text/plain; charset=unicode_escape", r"\x41"),
     (b"\xff", "text/plain", "\ufffd"),
     ("<meta charset=latin-1>é".encode("latin-1"), "text/html", "é"),
     ("<p>é".encode("cp1252"), "text/html; charset=windows-1252", "é"),

@@ -44,6 +44,8 @@ class Launcher:
             sent, numbers = [*sent, kept], [*numbers, -1]
         env = {os.fsencode(name): os.fsencode(value) for name, value in command.env.items()}
         request: guard.Request = ([*map(os.fsencode, command.argv)], env, os.fsencode(command.cwd), numbers)
+        if any(b"\0" in text for text in (*request[0], *env, *env.values(), request[2])):
+            raise ValueError("a NUL character cannot be handed to a program")
         ours, theirs = socket.socketpair()
         with theirs:
             try:

@@ -185,7 +185,10 @@ _OWN_NETWORK = (
 # Not private to Python, or not to every version of it: what stands beside a machine in a cloud, and addresses of IPv6
 # that hold one of IPv4.
 _BESIDE_THE_MACHINE = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
-_HOLDS_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_HOLDS_IPV4 = (
+    *(IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")),
+    IPv6Network("::ffff:0:0:0/96"),
+)
 
 
 def is_private(host: str) -> bool:

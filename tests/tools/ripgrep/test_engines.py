@@ -447,3 +447,15 @@ def test_a_pattern_that_takes_forever_is_ended_with_its_call(tree: Tree, monkeyp
             await asyncio.wait_for(tool.run({"pattern": "(a+)+$"}, run), 2)
 
     asyncio.run(main())
+
+
+def test_files_with_keys_are_left_out_unless_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree(tmp_path, monkeypatch)
+    keys: dict[str, str | bytes] = {"id_rsa": "KEY", "certs/server.key": "KEY", "keys/.ssh/config": "KEY"}
+    tree.write({"a.py": "KEY", ".ignore": "!.ssh\n", **keys})
+    left = "[Left out, because it holds keys or passwords: certs/server.key and 2 more. Name it in path.]"
+    for mode in AVAILABLE:
+        assert tree.one(mode, "Grep", pattern="KEY").text == f"a.py\n{left}"
+        for name in keys:
+            assert tree.one(mode, "Grep", pattern="KEY", path=name).text == name
+        assert tree.one(mode, "Grep", pattern="KEY", path="keys/.ssh").text == "keys/.ssh/config"

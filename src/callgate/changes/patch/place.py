@@ -6,7 +6,7 @@ the order of the file. The work is bounded, whatever the patch is.
 
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -147,11 +147,12 @@ class _Page:
         lines, places = self._view(way)
         keys = [way(text) for text in wanted]
         rarest = min(range(len(keys)), key=lambda index: len(places.get(keys[index], ())))
-        tries = places.get(keys[rarest], [])
-        tries = [at - rarest for at in tries[bisect_left(tries, after + rarest) :]]
+        there = places.get(keys[rarest], [])
+        first = bisect_left(there, after + rarest)
+        tries: Iterable[int] = (there[each] - rarest for each in range(first, len(there)))
         if aim is not None:
-            self._effort.spend(len(tries), line, self._path)
-            tries.sort(key=lambda at: (abs(at + 1 - max(aim, after + 1)), -at))
+            self._effort.spend(len(there) - first, line, self._path)
+            tries = sorted(tries, key=lambda at: (abs(at + 1 - max(aim, after + 1)), -at))
         for at in tries:
             self._effort.spend(1 + len(keys) // 8, line, self._path)
             if lines[at : at + len(keys)] == keys:

@@ -51,6 +51,8 @@ def grep() -> FunctionTool[..., Any]:
             head_limit: how many lines or files to show
             offset: how many to pass over first
         """
+        from callgate.changes.diff import quoted
+        from callgate.policy.protected import is_secret
         from callgate.tools.builtin.grep_text import SHOWN
         from callgate.tools.builtin.searching import searched_place
         from callgate.tools.ripgrep.globs import name_filter
@@ -71,15 +73,27 @@ def grep() -> FunctionTool[..., Any]:
             in_repository=place.in_repository,
         )
         skip = len(place.path) + 1 if place.path else 0
+        secret: list[str] = []
 
         def wanted(path: str) -> bool:
-            return place.is_file or names.fits(path[skip:])
+            if place.is_file:
+                return True
+            if not names.fits(path[skip:]):
+                return False
+            if is_secret(path[skip:]):  # the gate has judged the folder, not what is in it
+                secret.append(path)
+                return False
+            return True
 
         found = await search(run.host, place.engine, place.folder, request, wanted)
         files = found.files
         text = SHOWN[output_mode](files, place.lead, offset, head_limit)
         if found.cut:
             text += "\n[There is more than can be counted: narrow the search.]"
+        if secret:
+            more = f" and {len(secret) - 1:,} more" if len(secret) > 1 else ""
+            which = f"{quoted(place.lead + min(secret))}{more}"
+            text += f"\n[Left out, because it holds keys or passwords: {which}. Name it in path.]"
         details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)
 

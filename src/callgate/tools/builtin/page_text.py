@@ -14,6 +14,8 @@ _TEXT = re.compile(
     r"text/.+|application/(?:.+\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|x-sh|sql|x-ndjson)|image/svg\+xml"
 )
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
+_NO_CHARSETS = frozenset(("punycode", "raw-unicode-escape", "unicode-escape"))
+"""Codecs of Python for other purposes; that of host names takes hours for a large page."""
 _LOOKED_AT = 4_096
 _SHOWN_OF_AN_ERROR = 2_000
 _BOMS = (
@@ -75,6 +77,8 @@ def _decoded(body: bytes, charset: str, kind: str) -> str:
 def _is_charset(name: str) -> bool:
     """Python has codecs that are no charsets, such as zip."""
     try:
+        if codecs.lookup(name).name in _NO_CHARSETS:
+            return False
         b"x".decode(name, "replace")  # of an empty text Python does not look at the name
     except (LookupError, ValueError):
         return False
