@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,11 +67,12 @@ def test_the_working_folder_and_temporary_files_persist(backend: Backend) -> Non
 @pytest.mark.parametrize("backend", LINUX)
 def test_a_timeout_ends_everything_inside_and_leaves_nothing(backend: Backend) -> None:
     with terminal(backend) as bash:
-        script = "(trap '' TERM; setsid sh -c 'while :; do echo x >> sub/beat; sleep 0.01; done') & sleep 60"
+        os.mkfifo(bash.root / "sub" / "life")
+        life = os.open(bash.root / "sub" / "life", os.O_RDONLY | os.O_NONBLOCK)
+        script = "(trap '' TERM; exec 9>sub/life; setsid sh -c 'echo x > sub/beat; sleep 1000') & sleep 60"
         result = bash(script, timeout=1_000)
         assert "was ended" in result.text
-        beat = bash.root / "sub" / "beat"
-        before = beat.stat().st_size
-        time.sleep(0.2)  # ten times as long as a beat
-        assert beat.stat().st_size == before
+        assert (bash.root / "sub" / "beat").exists()
+        assert os.read(life, 1) == b""  # closed in all of them; while one has it open, this would be an error
+        os.close(life)
         assert sorted(os.listdir(bash.root)) == [".git", "sub"]
