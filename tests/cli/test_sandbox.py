@@ -61,7 +61,9 @@ def test_prove_says_what_held_and_run_runs_inside(person: Person) -> None:
     assert {row["attack"] for row in best["attacks"]} == load().keys()
     assert "In force: " in person.run("sandbox", "prove").out
     # In a process of its own: the command writes to the real standard output.
-    script = "echo $API_TOKEN- ; echo x > inside && echo x > ../outside"
+    # In a folder: Landlock alone lets nothing be created directly in the workspace, where places are reserved.
+    (person.work / "src").mkdir()
+    script = "echo $API_TOKEN- ; echo x > src/inside && echo x > ../outside"
     inside = subprocess.run(
         [sys.executable, "-m", "callgate", "sandbox", "run", "--", "sh", "-c", script],
         cwd=person.work,
@@ -76,5 +78,5 @@ def test_prove_says_what_held_and_run_runs_inside(person: Person) -> None:
         check=False,
     )
     assert inside.stdout == "-\n"
-    assert (person.work / "inside").exists()
+    assert (person.work / "src/inside").exists()
     assert not (person.work.parent / "outside").exists()

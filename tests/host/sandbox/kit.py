@@ -26,7 +26,7 @@ _USABLE = """
 import subprocess, sys
 sys.exit(sys.version_info < (3, 11) or subprocess.run([sys.executable, "-c", ""]).returncode)
 """
-_PROVE = """
+PROVE = """
 import json, sys
 from pathlib import Path
 from callgate.host.sandbox.proving import prove
@@ -121,7 +121,7 @@ def proof_as_nobody(backend: Backend, folder: Path) -> dict[str, Any]:
     else:
         pytest.skip("no Python 3.11 on this machine can be run by another user")
     ran = subprocess.run(
-        [*become, python, "-c", _PROVE, backend, str(folder)],
+        [*become, python, "-c", PROVE, backend, str(folder)],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

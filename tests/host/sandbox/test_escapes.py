@@ -1,8 +1,13 @@
 """Nothing gets out of a sandbox. Every attack is first shown to succeed without one, see callgate.host.sandbox."""
 
+import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -11,7 +16,8 @@ from callgate.host.sandbox.attacks import load
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.proving import prove, try_outside
 from callgate.host.sandbox.sandbox import Backend
-from tests.host.sandbox.kit import LINUX, NOBODY, proof_as_nobody, sandbox_of, visible_folder
+from tests.host.sandbox.kit import LINUX, NOBODY, PROVE, proof_as_nobody, sandbox_of, visible_folder
+from tests.house.tree import PACKAGE
 
 # Attacks that need something a machine may lack: a system manager, services, disks, rights of the first user.
 MAY_BE_ABSENT = frozenset(
@@ -60,6 +66,22 @@ def report(backend: str, user: str, rows: Iterable[tuple[str, str, str]], note: 
     assert not escaped, f"{backend} as {user} let through {escaped}"
     untried = {name for name, (outcome, _) in found.items() if outcome == "untried"}
     assert untried <= MAY_BE_ABSENT, f"these succeed on any machine without a sandbox: {untried - MAY_BE_ABSENT}"
+
+
+@pytest.mark.slow
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_a_callgate_that_lies_in_a_folder_that_is_empty_inside_is_proven_too(backend: Backend) -> None:
+    with TemporaryDirectory(dir="/tmp") as place, visible_folder() as folder:
+        sandbox_of(backend, folder)
+        shutil.copytree(PACKAGE, Path(place, "callgate"), ignore=shutil.ignore_patterns("__pycache__"))
+        told = subprocess.run(
+            [sys.executable, "-c", PROVE, backend, str(folder)],
+            env={**os.environ, "PYTHONPATH": place},
+            check=True,
+            capture_output=True,
+        )
+    assert json.loads(told.stdout)["fault"] == ""
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from typing import Any
 
 from callgate.host.ports import Command
 from callgate.host.sandbox.attacks import LIBC, load
+from callgate.host.sandbox.bubblewrap import EMPTIED
 from callgate.host.sandbox.profile import Profile
 
 Said = Mapping[str, tuple[str, str]]
@@ -162,7 +163,7 @@ class Arena:
     def profile(self) -> Profile:
         return Profile(
             root=str(self.workspace),
-            read_only=tuple(str(self.workspace / f"{name}.kept") for name in ATTACKS if "kept" in name),
+            read_only=(*(str(self.workspace / f"{name}.kept") for name in ATTACKS if "kept" in name), *_programs()),
             reserved=tuple(str(self.workspace / f"{name}.new") for name in ATTACKS if "new" in name),
             unreadable=tuple(
                 str(self.outside / name / place)
@@ -279,3 +280,10 @@ def _is_socket(path: str) -> bool:
     with suppress(OSError):
         return stat.S_ISSOCK(os.stat(path).st_mode)
     return False
+
+
+def _programs() -> tuple[str, ...]:
+    """Callgate and the interpreter, where they lie in a folder that is empty inside: the attacks are run by them."""
+    places = {os.path.realpath(place) for place in (_PROGRAM.parents[4], sys.prefix, sys.base_prefix)}
+    empty = tuple(f"{folder}/" for folder in ("/tmp", *EMPTIED))
+    return tuple(place for place in sorted(places) if place.startswith(empty))
