@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,22 @@ def test_no_more_than_the_limit_is_read_packed_or_not(site: Site) -> None:
     assert fetch().run(site.url("/small")).body == b"small"
     exact = fetch(most=5).run(site.url("/small"))
     assert (exact.body, exact.cut) == (b"small", False)
+
+
+def test_a_small_packed_answer_does_not_fill_the_memory(site: Site) -> None:
+    site.pages["/"] = (
+        200,
+        {"Content-Type": "text/plain", "Content-Encoding": "gzip"},
+        gzip.compress(bytes(50_000_000), 1),
+    )
+    tracemalloc.start()
+    try:
+        found = fetch(most=1_000).run(site.url())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(found.body), found.cut) == (1_000, True)
+    assert peak < 5_000_000
 
 
 def test_answers_that_are_none_fail_in_words(site: Site) -> None:
