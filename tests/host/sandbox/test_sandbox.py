@@ -183,6 +183,7 @@ def test_a_command_beside_that_swaps_folders_for_links_makes_nothing_else_writab
                 except SandboxRefused:  # a link, just then
                     continue
             running.kill()
+            running.stdout.read()  # to its end, when the last process inside is gone
         assert ran > 5
         assert os.listdir(outside) == [".git"]
 
