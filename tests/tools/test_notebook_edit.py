@@ -60,6 +60,24 @@ def test_a_cell_is_replaced_and_its_outputs_are_cleared(desk: Desk) -> None:
     assert desk.cells[0] == {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["text"]}
 
 
+def test_a_mark_of_the_encoding_and_line_ends_are_kept(desk: Desk) -> None:
+    for mark in (b"", b"\xef\xbb\xbf"):
+        plain = json.dumps(BOOK, indent=1).replace("\n", "\r\n").encode()
+        desk.write({"n.ipynb": mark + plain})
+        desk.call("Read", file_path="n.ipynb")
+        desk.edit(cell_id="b", new_source="# Other")
+        assert desk.bytes_of("n.ipynb") == mark + plain.replace(b"# H\\u00e9", b"# Other")
+
+
+def test_json_of_any_shape_is_shown(desk: Desk) -> None:
+    deep = '{"cells": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    desk.write(
+        {"deep.ipynb": deep, "odd.ipynb": '{"cells": [{"source": "x", "outputs": [{"data": [1]}, {"text": 5}]}]}'}
+    )
+    assert desk.text("Read", file_path="deep.ipynb").startswith('1\t{"cells": [[[')
+    assert desk.text("Read", file_path="odd.ipynb").endswith("<output>\n5\n</output>\n")
+
+
 def test_cells_are_inserted_and_deleted(desk: Desk) -> None:
     desk.put(BOOK)
     desk.edit(edit_mode="insert", cell_id="a", new_source="z")

@@ -125,7 +125,7 @@ def cells_of(data: bytes) -> list[dict[str, Any]] | None:
     """The cells of a notebook; None if it is none."""
     try:
         found: Any = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     cells = cast(dict[str, Any], found).get("cells") if isinstance(found, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cast(list[Any], cells)):
@@ -168,7 +168,8 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[Content]:
         if not isinstance(each, dict):
             continue
         output = cast(dict[str, Any], each)
-        data = cast(dict[str, Any], output.get("data") or {})
+        held = output.get("data")
+        data = cast(dict[str, Any], held) if isinstance(held, dict) else {}
         text = joined_source(output.get("text") or data.get("text/plain") or output.get("traceback"))
         if text:
             cut = f"{text[:_OUTPUT]}… ({len(text) - _OUTPUT:,} more characters)" if len(text) > _OUTPUT else text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from callgate.changes.text import read_text
+from callgate.changes.text import read_text, write_text
 from callgate.tools.builtin.file_kinds import cell_id, cells_of
 from callgate.words.errors import ToolFailure
 
@@ -22,7 +22,7 @@ class Notebook:
         found, read = cells_of(data), read_text(data)
         if found is None or read is None:
             raise ToolFailure(f"{path} is no notebook of a form that is known: its JSON has no list of cells.")
-        text = data.decode()
+        text, self._form = read
         self._document: dict[str, Any] = json.loads(text)
         self._cells: list[dict[str, Any]] = self._document["cells"]
         self._end = "\n" if text.endswith("\n") else ""
@@ -66,10 +66,12 @@ class Notebook:
         del self._cells[self._index(name)]
 
     def written(self) -> bytes:
+        text = self._dumped(self._layout)
         try:
-            return self._dumped(self._layout).encode()
+            text.encode()
         except UnicodeEncodeError:  # half a character can be written as an escape alone
-            return self._dumped({**self._layout, "ensure_ascii": True}).encode()
+            text = self._dumped({**self._layout, "ensure_ascii": True})
+        return write_text(text, self._form)
 
     def _dumped(self, layout: Mapping[str, Any]) -> str:
         return json.dumps(self._document, **layout) + self._end
