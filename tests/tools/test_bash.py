@@ -14,6 +14,7 @@ from callgate.host.local import LocalHost
 from callgate.host.ports import Command
 from callgate.host.tasks import BackgroundTask
 from callgate.testing import ManualClock, MemoryHost, ScriptedCommand
+from callgate.tools.builtin import command_call
 from callgate.tools.builtin.bash import BashTool, bash
 from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput, readable
 from callgate.tools.builtin.exit_codes import meaning_of
@@ -428,6 +429,17 @@ def test_processes_that_a_command_leaves_behind_are_a_background_task(shell: She
         shell.clock.advance(1)
         await stopping
         assert task.status == "killed"
+
+    asyncio.run(main())
+
+
+def test_a_helper_that_ends_a_moment_later_is_no_task(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_call, "_MOMENT", 20)
+
+    async def main() -> None:
+        result = await shell.begin("(setsid sleep 0.03 >&- 2>&- &); echo done")
+        assert result.text == "done"
+        assert shell.host.tasks.all() == []
 
     asyncio.run(main())
 

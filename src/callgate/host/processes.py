@@ -129,7 +129,7 @@ class LocalProcess:
 
     @property
     def running(self) -> bool:
-        return not self._gone.done()
+        return not (self._running.gone or self._gone.done())
 
     async def started(self) -> None:
         await _first(self._began, self._gone)

@@ -68,6 +68,11 @@ class Running:
                 self._ordered = order
                 self._pass_on()
 
+    @property
+    def gone(self) -> bool:
+        """True once nothing is left of it."""
+        return self._gone
+
     def outlive(self, about: Mapping[str, str]) -> None:
         with self._lock:
             self._outlives = about
@@ -196,6 +201,8 @@ class Running:
             for key, _ in selector.select(pause):
                 key.data()
         self._last_words(line, selector)
+        if not ended:  # before anything is closed: the caller waits
+            self._ended()
 
     @staticmethod
     def _open(line: GuardLine, selector: selectors.BaseSelector) -> bool:

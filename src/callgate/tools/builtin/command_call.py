@@ -5,6 +5,7 @@ import os
 import shutil
 from asyncio import CancelledError
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -26,6 +27,7 @@ from callgate.words.noun import noun
 CONTEXT = "working_folder"
 """The working folder in the context of a session, unless it is the workspace."""
 _GRACE = 2.0
+_MOMENT = 0.1  # seconds
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
 _DROPPED = frozenset(
@@ -100,6 +102,10 @@ class CommandCall:
             return await self._result(-1, f"It took longer than {seconds:g} s and was ended.", "timed_out")
         self._moved_to = _folder_in(where)
         left = ""
+        if process.running:  # some helpers of programs take a moment longer than the program
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_MOMENT):
+                    await process.gone()
         if process.running and self._tasks is None:
             await end_process(process, self._clock, _GRACE)
             left = "Processes that it had started were ended."
