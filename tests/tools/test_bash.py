@@ -294,6 +294,13 @@ def test_the_environment_neither_runs_a_start_up_file_nor_says_where_a_folder_is
     assert shell("cd sub && pwd").text.startswith(f"{tmp_path / 'work' / 'sub'}\n"), "where the gate judged it to be"
 
 
+def test_a_folder_whose_name_the_gate_would_refuse_is_not_kept(shell: Shell) -> None:
+    for name in (r"b\xff", r"n\nl", r"e\x1b[2J", r"\u202ex"):
+        assert shell(f"mkdir $'{name}' && cd $'{name}'").text == ""
+    assert shell.context == {}
+    assert "[The working folder is now" in shell(r"mkdir $'\u3000 \u00e9' && cd $'\u3000 \u00e9'").text
+
+
 def test_a_line_shows_what_was_written_last_however_long_it_is() -> None:
     assert readable(b"10 %\r50 %\r100 %\r\nnext\r\nkept\r\r\nopen\r") == "100 %\r\nnext\r\nkept\r\r\nopen\r"
     assert readable(b"a\r" + b"b" * 1_000_000) == "b" * 1_000_000

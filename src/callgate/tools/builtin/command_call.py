@@ -13,6 +13,7 @@ from typing import Any
 from callgate import shell
 from callgate.core.ports import Run
 from callgate.host.environment import find_program, scrubbed
+from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, Process, processes_of
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
@@ -258,6 +259,7 @@ def _new_pipe_file() -> int:
 
 
 def _folder_in(file: int) -> str:
-    """The absolute path that the shell left, empty if it left none."""
+    """The absolute path that the shell left, empty if it left none. A name that the gate would refuse is none: each
+    call after it would be asked about, also the one that leaves the folder."""
     said = os.pread(file, 10_000, 0).decode(errors="surrogateescape").removesuffix("\n")
-    return said if said.startswith("/") and "\n" not in said and "\0" not in said else ""
+    return said if said.startswith("/") and oddity(said) is None else ""
