@@ -213,7 +213,7 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
     """The pid, or why there is none, where an error without a name is one of the folder. ``posix_spawn`` copies no
-    memory: a fork and exec of this interpreter takes three times as long."""
+    memory: a fork and exec of this interpreter takes about twice as long."""
     argv, env, folder, numbers = request
     try:
         os.chdir(folder)
