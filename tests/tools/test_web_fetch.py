@@ -9,6 +9,7 @@ import subprocess
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,23 @@ def test_no_more_than_the_limit_is_read_packed_or_not(site: Site) -> None:
     assert fetch().run(site.url("/small")).body == b"small"
     exact = fetch(most=5).run(site.url("/small"))
     assert (exact.body, exact.cut) == (b"small", False)
+
+
+def test_nothing_is_read_behind_the_end_of_a_packed_answer(site: Site) -> None:
+    hung_up = threading.Event()
+
+    def endless(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n\r\n")
+        request.wfile.write(gzip.compress(b"small"))
+        try:
+            for _ in range(500):
+                request.wfile.write(b"\0" * 65_536)
+        except OSError:
+            hung_up.set()
+
+    site.pages["/"] = endless
+    assert fetch().run(site.url()).body == b"small"
+    assert hung_up.wait(10)
 
 
 def test_a_small_packed_answer_does_not_fill_the_memory(site: Site) -> None:

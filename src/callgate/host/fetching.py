@@ -200,7 +200,7 @@ class PageFetch:
         unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
         parts: list[bytes] = []
         size = 0
-        while size <= self._most:
+        while size <= self._most and not (unpack is not None and unpack.eof):  # what follows would pile up in it
             data = response.read1(_CHUNK)
             if not data:
                 break
