@@ -28,6 +28,14 @@ def update(*lines: str, name: str = "f") -> str:
     return patch(f"*** Update File: {name}", *lines)
 
 
+def test_a_file_in_utf_16_is_patched_as_its_text() -> None:
+    for form in ("utf-16-le", "utf-16-be"):
+        for end in ("\n", "\r\n"):
+            before, now = (f"\ufeffone{end}{word}{end}".encode(form) for word in ("zwö", "three €"))
+            assert after(update(" one", "-zwö", "+three €"), {"f": before}) == {"f": now}
+            assert refused(update("-two", "+three"), {"f": before}).startswith("f, line 3 of the patch: These lines")
+
+
 def test_files_are_added_deleted_updated_and_moved() -> None:
     text = patch(
         *("*** Add File: d/new", "+one", "+", "+two"),

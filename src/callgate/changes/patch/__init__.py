@@ -3,13 +3,14 @@
 ``begin`` and ``unified`` read the two formats into ``parts``; ``place`` puts their lines into the files.
 """
 
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 
 from callgate.changes.patch.begin import FENCE, is_begun, read_begun
 from callgate.changes.patch.parts import FilePatch, fault
 from callgate.changes.patch.place import Effort, patched
 from callgate.changes.patch.unified import read_unified
+from callgate.changes.text import read_text, write_text
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
@@ -75,10 +76,27 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
         raise fault(line, path, "There is no such file. Check the path, or add the file with all its lines.")
     if patch.target is not None and read(patch.target) is not None:
         raise fault(line, patch.target, "The file exists already. Choose another name, or delete it.")
-    after = patched(data, patch.chunks, path, effort)
+    after = _patched(data, patch, effort)
     if patch.action == "delete":
         if after and patch.chunks:
             raise fault(line, path, "The file would be deleted, but not all its lines are in the patch. Give them all.")
         return FileChange(path, data, None)
     source = path if patch.target else None
     return FileChange(path=patch.target or path, before=data, after=after, source=source, mode=patch.mode)
+
+
+def _patched(data: bytes, patch: FilePatch, effort: Effort) -> bytes:
+    """The bytes of the file after the patch. A file that is marked as UTF-16 is patched as the text that Read shows, or
+    else, as any other, by its bytes: so git's diffs are written."""
+    read = read_text(data) if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else None
+    if read is None:
+        return patched(data, patch.chunks, patch.path, effort)
+    text, form = read
+    try:
+        now = patched(text.encode(), patch.chunks, patch.path, effort).decode()
+        return write_text(now, form) if now else b""
+    except (ToolFailure, UnicodeError) as failure:
+        try:
+            return patched(data, patch.chunks, patch.path, effort)
+        except ToolFailure as other:
+            raise failure if isinstance(failure, ToolFailure) else other from None
