@@ -118,7 +118,8 @@ def touched(analysis: Analysis) -> Touched:
     elsewhere: tuple[str, ...] = ()
     for run in inside(analysis).runs:
         here = PossibleFolders((*where[run.step].here, *elsewhere))
-        works_in = PossibleFolders(tuple(dict.fromkeys((*here.here, *_entered(run.uses, here.here)))))
+        entered = _entered(run.uses, here.here)
+        works_in = here if entered is here.here else PossibleFolders(tuple(dict.fromkeys((*here.here, *entered))))
         for redirect in run.redirects:
             path = text_of(redirect.target)
             if redirect.operator in ("<", "<>"):
