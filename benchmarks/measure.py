@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, TypeVar
 
+_LEAST = 1e-6  # seconds
+
 T = TypeVar("T")
 Measure = Callable[[], float]
 
@@ -76,8 +78,9 @@ def cpu_seconds(prepare: Callable[[], T], work: Callable[[T], Coroutine[Any, Any
 
 
 def ratio(ours: list[float], theirs: list[float]) -> float:
-    """The median of the rounds' own ratios: what slowed a whole round down cancels out."""
-    return median(mine / other for mine, other in zip(ours, theirs, strict=True))
+    """The median of the rounds' own ratios: what slowed a whole round down cancels out. The CPU time of a short child
+    may be counted as nothing."""
+    return median(mine / (other or _LEAST) for mine, other in zip(ours, theirs, strict=True))
 
 
 def spread(values: list[float]) -> float:

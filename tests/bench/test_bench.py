@@ -110,3 +110,7 @@ def test_rounds_alternate_after_one_that_warms_up() -> None:
 def test_a_round_that_was_slow_for_both_does_not_change_the_ratio() -> None:
     assert ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
     assert spread([1.0, 1.0, 1.0, 1.0]) == 0.0
+
+
+def test_a_yardstick_that_took_no_time_is_no_fault() -> None:
+    assert ratio([2.0, 0.0, 3.0], [1.0, 0.0, 0.0]) == 2.0
