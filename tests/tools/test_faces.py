@@ -62,6 +62,8 @@ def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -
     assert [each.spec.name for each in builtin_tools()] == list(BUILTIN)
     with pytest.raises(UsageError, match=r"no built-in tool Nope; there are A.*, ExitPlanMode"):
         builtin_tools("AstGrep", "Nope")
+    with pytest.raises(UsageError, match=r"there is no built-in tool Raed; did you mean Read\?"):
+        builtin_tools("Raed")
 
 
 def test_resolve_has_all_three() -> None:

@@ -29,7 +29,7 @@ _BEFORE = "as it was"
 _TIME = 120.0  # seconds for all attacks together; they take about one
 _VICTIM = "import sys; sys.stdin.read()"
 _FIRST = "works"
-"""Where a command inside writes something that must really be there afterwards."""
+"""The folder of the workspace in which a command inside writes a file, to prove that it worked at all."""
 
 
 class Arena:

@@ -45,7 +45,11 @@ def builtin_tools(*names: str) -> tuple["Tool", ...]:
     """The tools of these names, made with the defaults of their factories; without names all of them."""
     unknown = [name for name in names if name not in BUILTIN]
     if unknown:
-        raise UsageError(f"there is no built-in tool {', '.join(unknown)}; there are {', '.join(BUILTIN)}")
+        from callgate.tools.names import close_names
+
+        close = close_names(unknown[0], ((name, ()) for name in BUILTIN), 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(BUILTIN)}"
+        raise UsageError(f"there is no built-in tool {', '.join(unknown)}; {hint}")
     return tuple(_made(name) for name in names or BUILTIN)
 
 
