@@ -227,8 +227,10 @@ def _text(value: Any) -> str:
 
 
 def _counted(usage: Any) -> Usage:
-    if isinstance(usage, Usage) and all(type(count) is int and count >= 0 for count in astuple(usage)):
-        return usage
+    if isinstance(usage, Usage):
+        *counts, estimated = astuple(usage)
+        if type(estimated) is bool and all(type(count) is int and count >= 0 for count in counts):
+            return usage
     raise TypeError(f"a Usage with counts of tokens is wanted, not {usage!r:.200}")
 
 

@@ -332,6 +332,19 @@ class Staging(Protocol):
         ...
 
 
+class Compaction(Protocol):
+    """Keeps the history within the window of a model: trims results, writes summaries. It works between two turns,
+    when no turn is open, and writes boundaries to the record. None of it may raise."""
+
+    async def before_request(self, model: Model) -> str | None:
+        """Trims or compacts if the next request would pass the limit. A sentence if it must not be sent at all."""
+        ...
+
+    async def too_long(self, model: Model) -> bool:
+        """Compacts after the model refused a request as too long. False: nothing could be made shorter."""
+        ...
+
+
 Drafted = tuple[tuple[int, str], ...]
 """Pieces of text of a message, each with the number of calls before it."""
 

@@ -70,8 +70,9 @@ class ModelError(CallgateError):
     """The model could not answer.
 
     ``retryable`` says whether the same request may succeed later, ``retry_after`` in how many seconds, if that is
-    known; ``kind`` is a short stable word (``overloaded``, ``rate_limited``, ``too_long``, ``connection``, ``refused``,
-    ``protocol``, ``other``).
+    known; ``kind`` is a short stable word: ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``,
+    ``bad_request``, ``too_long``, ``image``, ``overloaded``, ``rate_limited``, ``server``, ``connection``,
+    ``timeout``, ``refused``, ``protocol``, ``other``.
     """
 
     def __init__(

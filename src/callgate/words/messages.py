@@ -79,26 +79,32 @@ Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
 
 @noun
 class Usage:
-    """Tokens. ``input`` excludes what was read from or written to a cache."""
+    """Tokens. ``input`` excludes what was read from or written to a cache; ``output`` includes ``reasoning``.
+    ``estimated``: the provider did not say, so they were computed from the number of characters."""
 
     input: int = 0
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
     reasoning: int = 0
+    estimated: bool = False
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
-            self.input + other.input,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.output + other.output,
-            self.reasoning + other.reasoning,
+            input=self.input + other.input,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            output=self.output + other.output,
+            reasoning=self.reasoning + other.reasoning,
+            estimated=self.estimated or other.estimated,
         )
 
 
 @noun
 class Message:
+    """``model`` is the one that answered, as ``family/name``: a family of APIs gives signatures back to its own models
+    alone."""
+
     id: str
     role: Role
     parts: tuple[Part, ...]

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from callgate.words.messages import Message, Usage
-from callgate.words.noun import noun
+from callgate.words.noun import nothing, noun
 
 PartKind = Literal["text", "thinking", "tool_call", "opaque"]
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off"]
@@ -68,12 +68,30 @@ class PartEnded:
 
 @noun
 class MessageEnded:
+    """``detail`` is what the provider says about the reason, such as the category of a refusal."""
+
     stop_reason: StopReason
     usage: Usage = Usage()
+    detail: str = ""
+
+
+@noun
+class ModelNoted:
+    """A line for people about this request: an option that the model does not know was left out, an image scaled."""
+
+    text: str
 
 
 ModelEvent = (
-    MessageStarted | PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | OpaqueData | PartEnded | MessageEnded
+    MessageStarted
+    | PartStarted
+    | TextDelta
+    | ThinkingDelta
+    | ArgumentsDelta
+    | OpaqueData
+    | PartEnded
+    | MessageEnded
+    | ModelNoted
 )
 
 
@@ -107,24 +125,54 @@ class CacheHints:
     messages: int | None = None
 
 
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+"""How much work a model puts into an answer, lowest first."""
+
+
+@noun
+class RequestOptions:
+    """Wishes for one request; a provider leaves out what its model does not know, and says so once. None is the
+    model's own default. ``thinking``: a number is a budget in tokens. ``body`` and ``headers`` are sent as they are."""
+
+    effort: Effort | None = None
+    thinking: Literal["off", "adaptive"] | int | None = None
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    service_tier: str | None = None
+    body: Mapping[str, Any] = field(default_factory=nothing)
+    headers: Mapping[str, str] = field(default_factory=nothing)
+
+
 @noun
 class Request:
+    """``output`` is a JSON Schema that the text of the answer has to fit. ``session`` is the id of the session, for
+    caches that are found by a key."""
+
     system: str
     messages: Sequence[Message]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     limits: RequestLimits = RequestLimits()
     cache: CacheHints = CacheHints()
+    options: RequestOptions = RequestOptions()
+    output: Mapping[str, Any] | None = None
+    session: str = ""
 
 
 @noun
 class Abilities:
-    """The abilities of a model. ``force``: the kinds of tool choice it can be held to."""
+    """The abilities of a model. ``force``: the kinds of tool choice it can be held to; ``output_tokens``: the most it
+    writes in one message; ``efforts``: the levels it knows, lowest first; ``structured``: it can be held to a JSON
+    Schema."""
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
     streams: bool = True
     caches: bool = False
     context_tokens: int | None = None
+    output_tokens: int | None = None
+    images: bool = True
+    structured: bool = False
+    efforts: tuple[Effort, ...] = ()
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
         """The wanted tool choice, or the nearest one that the model can be held to."""

@@ -1,0 +1,101 @@
+"""The seam between the wire, which sends and receives, and the families of APIs, which write bodies and read events.
+
+A family does no I/O: it makes a POST of a request, and model events of the server-sent events that answer it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from callgate.words.errors import ModelError
+from callgate.words.messages import Usage
+from callgate.words.model import Abilities, Effort, ModelEvent, Request
+from callgate.words.noun import noun
+
+
+@noun
+class ServerEvent:
+    """One event of a stream; ``event`` is empty where the server names none."""
+
+    event: str
+    data: str
+
+
+@noun
+class HttpPost:
+    """One HTTP request. ``path`` is added to the base URL; ``headers`` include the key."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@noun
+class Prices:
+    """Dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+    def cost(self, usage: Usage) -> float:
+        """Dollars for this usage."""
+        return (
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * self.cache_read
+            + usage.cache_write * self.cache_write
+        ) / 1_000_000
+
+
+@noun
+class ModelFacts:
+    """One row of ``models.toml``: what is known of a model. ``known`` is false for assumptions about one that has no
+    row. ``efforts`` gives the provider's own value for each level that the model has; ``thinking`` is how it is asked
+    to think: not at all, always by itself, with a budget in tokens, or adaptively."""
+
+    name: str
+    family: str
+    context_tokens: int = 128_000
+    output_tokens: int = 8_192
+    prices: Prices | None = None
+    abilities: Abilities = Abilities()
+    efforts: Mapping[Effort, Any] | None = None
+    thinking: str = "none"
+    image_pixels: int = 1_568
+    image_bytes: int = 5_000_000
+    images_at_most: int = 100
+    quirks: frozenset[str] = frozenset()
+    known: bool = True
+
+
+class StreamParser(Protocol):
+    """Makes model events of the server-sent events of one answer. It never raises: a failure that the server reports,
+    and data that is not what the API promises, is a ModelError as the last value."""
+
+    def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]: ...
+
+    def end(self) -> Sequence[ModelEvent | ModelError]:
+        """The connection has ended. Without the API's end marker there is no MessageEnded: the message is cut off."""
+        ...
+
+
+class Family(Protocol):
+    """``key_variables`` are environment variables with a key, the first one set counts; ``base_url`` is the vendor's
+    own server, and ``base_variable`` the environment variable that names another."""
+
+    name: str
+    key_variables: tuple[str, ...]
+    base_url: str
+    base_variable: str
+
+    def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+        """The POST for a request, and notes about wishes that were left out. Parts of other providers (``Opaque``,
+        signatures) are left out without a note. ModelError for a request that cannot be written."""
+        ...
+
+    def parser(self) -> StreamParser: ...
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        """The error for an answer with this HTTP status; ``headers`` have lower-case names. Must not raise."""
+        ...
