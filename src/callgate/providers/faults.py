@@ -1,0 +1,218 @@
+"""Failures of providers: one table that says of each whether the same request may succeed later, and what a person can
+do. Families and the wire make every ModelError here."""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Literal
+
+from callgate.words.errors import ModelError
+from callgate.words.noun import noun
+
+Fault = Literal[
+    "no_key",
+    "wrong_key",
+    "not_allowed",
+    "no_credit",
+    "unknown_model",
+    "bad_request",
+    "too_long",
+    "image",
+    "overloaded",
+    "rate_limited",
+    "conflict",
+    "server",
+    "moved",
+    "connection",
+    "nobody_there",
+    "dns",
+    "tls",
+    "proxy",
+    "timeout",
+    "refused",
+    "protocol",
+    "other",
+]
+
+DETAIL_CHARS = 600
+"""The most of a server's own words that a message repeats."""
+
+
+@noun
+class FaultRow:
+    """``kind`` is ModelError's; ``says`` is for people, ``{provider}`` stands for the provider's name."""
+
+    kind: str
+    retryable: bool
+    says: str
+
+
+_KEY = "give another with `callgate auth set {provider}`"
+FAULTS: Mapping[Fault, FaultRow] = {
+    "no_key": FaultRow(
+        "no_key",
+        False,
+        "There is no key for {provider}: set its environment variable or store one with `callgate auth set {provider}`",
+    ),
+    "wrong_key": FaultRow("wrong_key", False, f"{{provider}} does not accept the key: check it, or {_KEY}"),
+    "not_allowed": FaultRow(
+        "wrong_key",
+        False,
+        f"The key for {{provider}} may not be used for this: ask the owner of the account, or {_KEY}",
+    ),
+    "no_credit": FaultRow(
+        "no_credit",
+        False,
+        "The account at {provider} has no credit left: add credit or raise its limit there, or choose another model",
+    ),
+    "unknown_model": FaultRow(
+        "unknown_model",
+        False,
+        "{provider} does not have this model, or not for this key: check the name of the model and the base URL",
+    ),
+    "bad_request": FaultRow(
+        "bad_request",
+        False,
+        "{provider} did not accept the request: check the options that are set for this model",
+    ),
+    "too_long": FaultRow(
+        "too_long",
+        False,
+        "The conversation is longer than the model can read: compact it, start a new session, or choose a model with a "
+        "larger context",
+    ),
+    "image": FaultRow(
+        "image", False, "{provider} did not accept an image: send a smaller one, or describe it in words"
+    ),
+    "overloaded": FaultRow("overloaded", True, "{provider} is overloaded: try again later, or choose another model"),
+    "rate_limited": FaultRow(
+        "rate_limited",
+        True,
+        "{provider} limits the rate of requests for this key: wait, or use a key with a higher limit",
+    ),
+    "conflict": FaultRow("server", True, "{provider} could not do this at the same time as another request: try again"),
+    "server": FaultRow("server", True, "{provider} had a failure of its own: try again"),
+    "moved": FaultRow(
+        "protocol", False, "{provider} answered with a redirection, which is not followed: correct the base URL"
+    ),
+    "connection": FaultRow("connection", True, "The connection to {provider} broke: check the network and try again"),
+    "nobody_there": FaultRow(
+        "connection", True, "Nothing answers at the address of {provider}: is the server running?"
+    ),
+    "dns": FaultRow("connection", True, "The host of {provider} was not found: check the base URL and the network"),
+    "tls": FaultRow(
+        "connection",
+        False,
+        "The encrypted connection to {provider} could not be made: check the base URL and the clock; for your own "
+        "certificates set SSL_CERT_FILE",
+    ),
+    "proxy": FaultRow(
+        "connection", False, "The proxy did not connect to {provider}: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
+    ),
+    "timeout": FaultRow(
+        "timeout", True, "{provider} was silent for too long: try again, or raise `models.idle_seconds`"
+    ),
+    "refused": FaultRow("refused", False, "{provider} refused to answer this: say it in other words, or leave it out"),
+    "protocol": FaultRow(
+        "protocol", False, "The answer of {provider} is not what its API promises: check the base URL and any proxy"
+    ),
+    "other": FaultRow("other", False, "{provider} reported a failure"),
+}
+
+_BY_STATUS: Mapping[int, Fault] = {
+    400: "bad_request",
+    401: "wrong_key",
+    402: "no_credit",
+    403: "not_allowed",
+    404: "unknown_model",
+    407: "proxy",
+    408: "timeout",
+    409: "conflict",
+    413: "too_long",
+    422: "bad_request",
+    429: "rate_limited",
+    503: "overloaded",
+    529: "overloaded",
+}
+_REQUEST_IDS = ("request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "cf-ray")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def fault_of(
+    fault: Fault,
+    provider: str,
+    detail: str = "",
+    *,
+    request_id: str | None = None,
+    retry_after: float | None = None,
+    retryable: bool | None = None,
+) -> ModelError:
+    """The ModelError of a row. ``detail`` is what the server or the system said; ``retryable`` replaces the row's."""
+    row = FAULTS[fault]
+    message = row.says.format(provider=provider)
+    if words := shortened(detail):
+        message = f"{message} ({words})"
+    if request_id:
+        message = f"{message} [request {shortened(request_id)}]"
+    may = row.retryable if retryable is None else retryable
+    return ModelError(message, kind=row.kind, retryable=may, retry_after=retry_after if may else None)
+
+
+def fault_by_status(status: int) -> Fault:
+    """The row for an HTTP status, where the body says nothing more exact."""
+    found = _BY_STATUS.get(status)
+    if found is not None:
+        return found
+    if status >= 500:
+        return "server"
+    return "moved" if 300 <= status < 400 else "other"
+
+
+def http_fault(
+    status: int, headers: Mapping[str, str], provider: str, detail: str = "", *, fault: Fault | None = None
+) -> ModelError:
+    """The ModelError for an HTTP answer that is no success. ``fault`` is what the body says, if it is more exact than
+    the status; the request id and the time to wait come from the headers, whose names are in lower case."""
+    told = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+    return fault_of(
+        fault or fault_by_status(status),
+        provider,
+        f"HTTP {status}: {detail}" if shortened(detail) else f"HTTP {status}",
+        request_id=request_id_of(headers),
+        retry_after=retry_after(headers),
+        retryable=told,
+    )
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The id by which the provider, or the network in front of it, finds the request."""
+    return next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the server asks to wait. A date is compared with the server's own clock (its Date header), so
+    that a wrong clock on this machine does not matter; without one it says nothing."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name, ""))
+        if seconds is not None:
+            return max(0.0, seconds * unit)
+    try:
+        until = parsedate_to_datetime(headers["retry-after"])
+        return max(0.0, (until - parsedate_to_datetime(headers["date"])).total_seconds())
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return None
+
+
+def shortened(text: str) -> str:
+    """One line of printable text, cut where it is long."""
+    line = _UNPRINTABLE.sub(" ", text[: DETAIL_CHARS * 4]).strip().rstrip(".")
+    return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.strip())
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
