@@ -1,0 +1,132 @@
+"""The coding agent of a Config: a Session with every tool, the sandbox, skills, rules, hooks and custom tools.
+
+    config = load_config()
+    async with await agent_session(config, model, journal=await Store(config.root, config.data).create()) as session:
+        …
+
+A repository counts by trust: without it, its tools and skills are left out, and a note says which.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callgate.assembly import Session
+from callgate.config import Config
+from callgate.core.ports import Journal, Model, Tool
+from callgate.policy.entries import SettingsFault
+from callgate.policy.trust import Trusted
+from callgate.tools.builtin import BUILTIN, builtin_tools
+from callgate.tools.builtin.skill import skill
+from callgate.tools.skills import skill_folders
+from callgate.words.decisions import Origin
+from callgate.words.errors import UsageError
+
+if TYPE_CHECKING:
+    from callgate.tools.custom import LoadedTools
+
+BARE = ("Bash", "Edit", "Read")
+"""The tools of an agent without project files, hooks, skills and custom tools."""
+
+_SKILL = "Skill"
+
+
+async def agent_session(
+    config: Config,
+    model: Model,
+    *,
+    journal: Journal | None = None,
+    tools: Iterable[str] | None = None,
+    bare: bool = False,
+    system: str = "",
+    **options: Any,
+) -> Session:
+    """A Session with the tools of a coding agent. UsageError for a tool that there is not.
+
+    config   from load_config: its workspace, rules, hooks, limits and state of trust
+    tools    the names of the tools that the model gets, of those that ship and custom ones; all, unless given
+    bare     Bash, Edit and Read alone, without hooks, skills and custom tools: to find out what a setting does
+    system   the system prompt
+    options  the other parameters of Session, such as ``limits`` and ``models``
+    """
+    wanted = None if tools is None else tuple(dict.fromkeys(tools))
+    if bare:
+        config = replace(config, hooks=(), notify=None)
+        found: Sequence[Tool] = builtin_tools(*(BARE if wanted is None else wanted)) if wanted != () else ()
+    else:
+        found, notes = await _tools(config, wanted)
+        config = replace(config, notes=(*config.notes, *notes))
+    return Session(model, found, config=config, journal=journal, system=system, **options)
+
+
+async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:
+    """The tools that ship and the custom ones, as far as they are wanted, with notes about those left out."""
+    custom, notes = await _custom(config)
+    own = {each.spec.name: each for each in custom}
+    unknown = [name for name in wanted or () if name not in BUILTIN and name not in own]
+    if unknown:
+        raise UsageError(_no_such(unknown, (*BUILTIN, *own)))
+    shipped = [name for name in BUILTIN if wanted is None or name in wanted]
+    found: list[Tool] = [_skill_tool(config) if name == _SKILL else builtin_tools(name)[0] for name in shipped]
+    return [*found, *(each for name, each in own.items() if wanted is None or name in wanted)], notes
+
+
+def _skill_tool(config: Config) -> Tool:
+    trusted = isinstance(config.trust, Trusted)
+    return skill(skill_folders(config.root, home=config.home, own=config.folder, project=trusted))
+
+
+async def _custom(config: Config) -> tuple[Sequence[Tool], list[SettingsFault]]:
+    if not _has_custom(config):
+        return (), []
+    from callgate.tools.custom import custom_tools  # only where there are any
+
+    loaded = await custom_tools(config, taken=BUILTIN)
+    return loaded.tools, [*_about(loaded)]
+
+
+def _about(loaded: LoadedTools) -> Iterable[SettingsFault]:
+    for problem in loaded.problems:
+        yield SettingsFault(problem.text, Origin(problem.layer, problem.file, problem.line or 0))
+    for skipped in loaded.skipped:
+        yield SettingsFault(skipped.why, Origin(skipped.layer, skipped.path))
+
+
+def _has_custom(config: Config) -> bool:
+    """True if a folder of tools is there, or an installed package may offer some. Loading them costs more than this
+    look, and most people have none."""
+    folders = [config.root / ".callgate", *(() if config.folder is None else (config.folder,))]
+    return any((folder / "tools").is_dir() for folder in folders) or _offers_entry_points()
+
+
+def _offers_entry_points() -> bool:
+    """True if a package on ``sys.path`` names the group of entry points for tools. Reads the small files in which
+    packages list theirs: ``importlib.metadata`` would parse all of them."""
+    for place in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(place or ".") as entries:
+                packages = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
+        except NotADirectoryError:  # an archive of packages
+            return True
+        except OSError:
+            continue
+        for package in packages:
+            try:
+                if b"callgate.tools" in Path(package, "entry_points.txt").read_bytes():
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+def _no_such(unknown: Sequence[str], known: Iterable[str]) -> str:
+    from callgate.tools.names import close_names
+
+    close = close_names(unknown[0], ((name, ()) for name in known), 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+    return f"there is no tool {', '.join(unknown)}; {hint}"

@@ -1,0 +1,111 @@
+"""The coding agent of a Config: which tools it has, by trust, by wish and when bare."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Store
+from callgate.assembly.agent import BARE, agent_session
+from callgate.config import Config, load_config
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tools.builtin import BUILTIN
+from callgate.words.errors import UsageError
+from callgate.words.events import Noted
+from tests.flows.kit import results
+
+TOOL = """
+from callgate import tool
+
+@tool(effects="none")
+def Weigh(what: str) -> str:
+    "Weigh something."
+    return f"{what} weighs 3 kg"
+"""
+SKILL = "---\nname: release\ndescription: Releases this project.\n---\nFirst the tests.\n"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with a tool and a skill of its own."""
+    found = tmp_path / "repository"
+    write(found / ".callgate/tools/weigh.py", TOOL)
+    write(found / ".agents/skills/release/SKILL.md", SKILL)
+    return found
+
+
+def config(root: Path, **more: Any) -> Config:
+    home = root.parent / "home"
+    home.mkdir(exist_ok=True)
+    return load_config(root, environ={"HOME": str(home)}, managed=home / "none.toml", **more)
+
+
+def asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[str]]:
+    """The names of the tools in a request, the description of Skill, and what a person is told."""
+    return asyncio.run(_asked(config, **more))
+
+
+async def _asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[str]]:
+    model, notes = ScriptedModel(turn(say("Hello."))), list[str]()
+    async with await agent_session(config, model, **more) as session:
+        session.listen(lambda event: notes.append(event.text) if isinstance(event, Noted) else None)
+        await session.run("hi")
+    (request,) = model.requests
+    described = {spec.name: spec.description for spec in request.tools}
+    return [*described], described.get("Skill", ""), notes
+
+
+def test_it_has_every_tool_that_ships_and_those_of_a_trusted_folder(root: Path) -> None:
+    names, skills, notes = asked(config(root, trust=True))
+    assert {*BUILTIN, "Weigh"} <= {*names}, notes
+    assert "Releases this project." in skills
+    assert not [note for note in notes if "trusted" in note]
+
+
+def test_tools_and_skills_of_a_folder_without_trust_are_left_out_and_named(root: Path) -> None:
+    names, skills, notes = asked(config(root))
+    assert "Weigh" not in names
+    assert "Releases" not in skills
+    (note,) = [note for note in notes if "trusted" in note]
+    assert ".callgate/tools" in note
+    assert "1 file of tools did not run" in note
+
+
+def test_only_the_tools_that_are_wanted_are_offered(root: Path) -> None:
+    names, _, _ = asked(config(root, trust=True), tools=["Weigh", "Read"])
+    assert [name for name in names if name != "resolve"] == ["Read", "Weigh"]  # a custom tool may stage
+    assert asked(config(root), tools=[])[0] == []
+    with pytest.raises(UsageError, match="no tool Reed; did you mean Read"):
+        asked(config(root), tools=["Reed"])
+
+
+def test_a_bare_agent_has_three_tools_and_runs_no_hook_and_no_file_of_the_folder(root: Path) -> None:
+    write(root / ".callgate/settings.toml", '[[hooks.UserPromptSubmit]]\ncommand = "touch hooked"\n')
+    names, _, _ = asked(config(root, trust=True), bare=True)
+    assert tuple(sorted(names)) == BARE
+    assert not (root / "hooked").exists()
+
+
+def test_it_works_on_the_files_of_its_workspace_and_keeps_what_it_did(root: Path) -> None:
+    write(root / "notes.txt", "the answer is 42\n")
+    place = config(root, trust=True)
+    store = Store(place.root, place.data)
+
+    async def work() -> tuple[str, list[str]]:
+        calls = turn(call("Read", file_path="notes.txt"), call("Weigh", what="it"))
+        model = ScriptedModel(calls, turn(say("It is 42, and 3 kg.")))
+        async with await agent_session(place, model, journal=await store.create()) as session:
+            return (await session.run("What is the answer?")).text, results(session)
+
+    text, (read, weighed) = asyncio.run(work())
+    assert text == "It is 42, and 3 kg."
+    assert "the answer is 42" in read
+    assert weighed == "it weighs 3 kg"
+    assert store.list()[0].about.first_prompt == "What is the answer?"
