@@ -41,7 +41,7 @@ from callgate.staging.state import State
 from callgate.words.events import ModeSet
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings, LoopLimits
-from callgate.words.model import CacheHints, RequestLimits
+from callgate.words.model import CacheHints, RequestLimits, RequestOptions
 from callgate.words.modes import Mode, check_mode
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Session(Conversation):
     context          JSON data that tools read as ``run.context`` and change by a Result's ``context_update``
     settings         how calls run: how many at once, time limits, sizes (ExecutorSettings)
     limits           when the agent stops: turns, denials (LoopLimits)
-    request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints
+    request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints, ``options``
+                     effort, thinking and the like (RequestOptions), which Prompt(options=…) changes for one run
     summarize        a function that writes the summary for Compact
     standing         handlers that take a ``resolve`` while nothing is pending
     rerun_safe       after a crash, run idempotent calls again that had started
@@ -106,6 +107,7 @@ class Session(Conversation):
         limits: LoopLimits | None = None,
         request_limits: RequestLimits | None = None,
         cache: CacheHints | None = None,
+        options: RequestOptions | None = None,
         lineage: tuple[str, ...] = (),
         summarize: Summarize | None = None,
         rerun_safe: bool = True,
@@ -152,6 +154,8 @@ class Session(Conversation):
             settings=as_settings(settings),
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
+            options=options or RequestOptions(),
+            session=journal.session,
             # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
             lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
             deps=deps,

@@ -19,6 +19,7 @@ from callgate.words.model import (
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    ModelNoted,
     OpaqueData,
     PartEnded,
     PartKind,
@@ -73,6 +74,7 @@ class Intake:
         self.model = ""
         self.usage: Usage | None = None
         self.stop_reason: StopReason | None = None
+        self.detail = ""
         self._feed: Mapping[type, Callable[[Any], Any]] = {
             MessageStarted: self._message_started,
             PartStarted: self._part_started,
@@ -82,9 +84,10 @@ class Intake:
             OpaqueData: self._opaque,
             PartEnded: self._part_ended,
             MessageEnded: self._message_ended,
+            ModelNoted: self._noted,
         }
 
-    def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | None:
+    def feed(self, event: ModelEvent) -> ToolCall | Refused | TextDelta | ThinkingDelta | ModelNoted | None:
         step = self._feed.get(event.__class__)
         if self.stop_reason is not None:
             raise ModelError("the stream went on after its end", kind="protocol")
@@ -193,8 +196,12 @@ class Intake:
         if event.stop_reason not in get_args(StopReason):
             known = ", ".join(get_args(StopReason))
             raise ModelError(f"{event.stop_reason!r} is no stop reason; there are {known}", kind="protocol")
-        self.stop_reason = event.stop_reason
+        self.stop_reason, self.detail = event.stop_reason, _text(event.detail)
         self.usage = _counted(event.usage) if self.usage is None else self.usage + _counted(event.usage)
+
+    def _noted(self, event: ModelNoted) -> ModelNoted:
+        _text(event.text)
+        return event
 
     def _call(self, part: _Open) -> ToolCall:
         index = self._calls

@@ -43,7 +43,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import Message, Text, Usage
-from callgate.words.model import WHOLE
+from callgate.words.model import WHOLE, RunOptions
 from callgate.words.modes import MODES, Mode
 
 LIVE_OUTPUT_CHARS = 10_000
@@ -141,6 +141,7 @@ class Ledger:
         self.open_message: MessageAdded | None = None
         self.open_results = False
         self.running = False
+        self.options: RunOptions | None = None  # of the prompt that the last run was for
         self.ended: RunReason | None = None  # the cause that ended the last run, until there is something new to do
         self.paused = False  # in the middle of its work, until a person says that it may go on
         self.added = 0
@@ -216,6 +217,7 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     if event.about is not None:
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
+        ledger.options = ledger.options if ledger.running else event.options
         ledger.waiting.pop(event.queued or "", None)
         ledger.running, ledger.paused, ledger.ended = True, False, None
         ledger.recent = ()

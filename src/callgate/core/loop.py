@@ -8,7 +8,7 @@ from callgate.words.endings import RunReason
 from callgate.words.events import MessageAdded, Noted, Paused, PromptDequeued, PromptQueued, RunEnded, TurnEnded
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
-from callgate.words.model import StopReason
+from callgate.words.model import RunOptions, StopReason
 
 _TURN: Mapping[str, RunReason] = {
     "answered": "done",
@@ -78,10 +78,13 @@ class Loop:
         self._record.write(stop)
         return stop
 
-    def say(self, parts: tuple[Part, ...], queued: PromptQueued | None = None) -> None:
+    def say(
+        self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
+    ) -> None:
         """Puts a person's message on record; ``queued`` is the prompt that waited until now."""
         message = Message(f"u{self._record.ledger.added + 1}", "user", parts)
-        self._record.write(MessageAdded(self._now(), message, queued=None if queued is None else queued.id))
+        waited = None if queued is None else queued.id
+        self._record.write(MessageAdded(self._now(), message, queued=waited, options=options))
         if queued is not None:
             self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
 
@@ -140,7 +143,7 @@ class Loop:
             reason = _NOT_WHOLE.get(turn.stop, "cut_off")
             again = reason not in _FINAL and truncations <= self._limits.max_truncations
             if not again or not self._something_to_answer():
-                return self._ended(reason)
+                return self._ended(reason, ended.detail)
         reason = _TURN.get(ended.reason)
         if reason == "done" and self._staging is not None and self._staging.unresolved:
             reason = None

@@ -9,7 +9,7 @@ same function on the log as it is: what is on record is not done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
 from itertools import count
@@ -28,6 +28,7 @@ from callgate.words.decisions import arguments_hash
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
 from callgate.words.events import (
     MessageAdded,
+    Noted,
     RequestRetried,
     TextStreamed,
     ThinkingStreamed,
@@ -40,8 +41,11 @@ from callgate.words.messages import Message, ResultPart, Text
 from callgate.words.model import (
     WHOLE,
     CacheHints,
+    ModelNoted,
     Request,
     RequestLimits,
+    RequestOptions,
+    RunOptions,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -64,6 +68,13 @@ class Equipment:
     settings: ExecutorSettings = field(default_factory=ExecutorSettings)
     limits: RequestLimits = field(default_factory=RequestLimits)
     cache: CacheHints = field(default_factory=CacheHints)
+    options: RequestOptions = field(default_factory=RequestOptions)
+    output: Mapping[str, Any] | None = None
+    """A JSON Schema for the text of every answer; a prompt may bring its own."""
+    session: str = ""
+    """The id of the session, for caches of providers that are found by a key."""
+    noted: set[str] = field(default_factory=set[str])
+    """Notes of models that are on record: each is written once."""
     lineage: tuple[str, ...] = ()
     deps: Any = None
     """Given to tools as ``run.deps``."""
@@ -141,7 +152,7 @@ class Turn:
         if calls and not ledger.open_results:
             parts = tuple(_result_part(entry.asked_as or entry.name, entry.id, entry.result) for entry in calls)
             self._record.write(MessageAdded(self._clock.now(), Message(f"r{opened.turn}", "tool", parts)))
-        detail = "" if self.error is None else str(self.error)
+        detail = self._intake.detail if self.error is None else str(self.error)
         ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
         self._record.write(ended)
         self._record.deliver()
@@ -284,8 +295,12 @@ class Turn:
             draft.stop(keep=self._left_arriving)
             await _close(stream)
 
-    def _show(self, seen: TextDelta | ThinkingDelta, draft: Draft) -> None:
-        if isinstance(seen, TextDelta):
+    def _show(self, seen: TextDelta | ThinkingDelta | ModelNoted, draft: Draft) -> None:
+        if isinstance(seen, ModelNoted):
+            if seen.text not in self._kit.noted:
+                self._kit.noted.add(seen.text)
+                self._record.write(Noted(self._clock.now(), seen.text))
+        elif isinstance(seen, TextDelta):
             draft.add(seen.text)
             self._record.tell(TextStreamed(self._clock.now(), self._message_id, seen.text))
         elif seen.text:
@@ -295,6 +310,7 @@ class Turn:
         kit = self._kit
         specs = tuple(tool.spec for tool in kit.toolbox.tools())
         able = kit.model.abilities.nearest(wanted)
+        own = self._ledger.options or RunOptions()
         return Request(
             system=kit.system,
             messages=self._ledger.history(),
@@ -302,6 +318,9 @@ class Turn:
             tool_choice=able,
             limits=kit.limits,
             cache=kit.cache,
+            options=kit.options if own.request is None else own.request.over(kit.options),
+            output=kit.output if own.output is None else own.output,
+            session=kit.session,
         )
 
     # ---- a turn that was left unfinished ------------------------------------------------------------------------

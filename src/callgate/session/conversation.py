@@ -200,7 +200,7 @@ class Conversation(SessionView):
         name = type(sent).__name__
         match sent:
             case Prompt():
-                self._work.prompt(sent.parts)
+                self._work.prompt(sent)
             case inputs.EditPrompt() | inputs.WithdrawPrompt():
                 return self._work.change_waiting(sent)
             case inputs.Continue():

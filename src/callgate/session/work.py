@@ -9,14 +9,16 @@ from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
 from callgate.core.ports import Model
+from callgate.core.turn import Equipment
 from callgate.session.history import HistoryEdits
 from callgate.session.parts import SessionParts
 from callgate.session.tasks import TaskSet
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
-from callgate.words.inputs import EditPrompt, WithdrawPrompt
+from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.messages import Part
+from callgate.words.model import RequestOptions
 
 
 class Work:
@@ -37,7 +39,7 @@ class Work:
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
         self.status: SessionStatus = self._at_rest()
         self._own_status: SessionStatus = self.status
-        self._prompt: tuple[Part, ...] | None = None  # sent while there was no work, so it does not wait
+        self._prompt: Prompt | None = None  # sent while there was no work, so it does not wait
         self._delivers = False  # prompts that waited at the end of an earlier life wait until something is sent
         self._continues = False  # a person said that a paused agent may go on
         self._task: asyncio.Task[None] | None = None
@@ -66,13 +68,14 @@ class Work:
     def _ledger(self) -> Ledger:
         return self._record.ledger
 
-    def prompt(self, parts: tuple[Part, ...]) -> None:
+    def prompt(self, sent: Prompt) -> None:
         """Begins to work on a prompt, or puts it on record as waiting."""
         self._delivers = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
-            self._prompt = parts
+            self._prompt = sent
         else:
-            self._record.write(PromptQueued(self._now(), f"q{self._ledger.queued + 1}", parts))
+            number = self._ledger.queued + 1
+            self._record.write(PromptQueued(self._now(), f"q{number}", sent.parts, options=sent.options))
         self._start()
 
     def change_waiting(self, sent: EditPrompt | WithdrawPrompt) -> str | None:
@@ -95,9 +98,17 @@ class Work:
         return None
 
     def use_model(self, model: Model) -> None:
-        self._equipment = replace(self._equipment, model=model)
+        """From the next request on."""
+        self._equip(replace(self._equipment, model=model))
+
+    def use_options(self, options: RequestOptions) -> None:
+        """From the next request on; a prompt may bring its own."""
+        self._equip(replace(self._equipment, options=options))
+
+    def _equip(self, equipment: Equipment) -> None:
+        self._equipment = equipment
         if self.loop is not None:
-            self.loop.equipment = self._equipment
+            self.loop.equipment = equipment
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
         """Runs an edit as the session's task. Gives the reason if a turn is under way."""
@@ -181,15 +192,15 @@ class Work:
         if self._ledger.running:
             return self._allowed("Continue", None if self._hooks is None else await self._hooks.started(resumed=True))
         while self._more:
-            parts, self._prompt, queued = self._prompt, None, None
-            if parts is None:
-                queued = next(iter(self._ledger.waiting.values()))
-                parts = queued.parts
-            parts = await self._hooked(parts)
+            sent: Prompt | PromptQueued | None
+            sent, self._prompt, queued = self._prompt, None, None
+            if sent is None:
+                sent = queued = next(iter(self._ledger.waiting.values()))
+            parts = await self._hooked(sent.parts)
             if queued is not None and self._ledger.waiting.get(queued.id) != queued:
                 continue  # edited or withdrawn while the hooks ran
             if parts is not None:
-                loop.say(parts, queued)
+                loop.say(parts, queued, sent.options)
                 return True
             if queued is not None:
                 self._record.write(PromptDequeued(self._now(), queued.id, "refused"))

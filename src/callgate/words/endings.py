@@ -1,4 +1,8 @@
-"""Causes that end a run: one table with a sentence for people and an exit code for each."""
+"""Causes that end a run: one table with a sentence for people and an exit code for each.
+
+The exit codes are those of every command: 0 done, 1 failed, 2 used wrongly, 3 a person is needed, 4 a limit, 130
+interrupted.
+"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -28,14 +32,14 @@ class Ending(NamedTuple):
 
 ENDINGS: Mapping[RunReason, Ending] = {
     "done": Ending("The agent is done.", 0, continues=False),
-    "limit": Ending("A limit of the run was reached: {kind}.", 3),
+    "limit": Ending("A limit of the run was reached: {kind}.", 4),
     "budget": Ending("The budget is used up.", 4),
-    "output_limit": Ending("The model reached the limit of its output.", 5),
-    "context_full": Ending("The conversation is too long for the model: compact it.", 6),
-    "cut_off": Ending("The model's answer was cut off.", 7),
-    "refusal": Ending("The model refused to answer.", 8, continues=False),
-    "model_error": Ending("The model failed ({kind}).", 9),
-    "stopped": Ending("A person or a hook stopped the run.", 10),
-    "paused": Ending("The agent paused, because calls were denied.", 11),
+    "output_limit": Ending("The model reached the limit of its output.", 4),
+    "context_full": Ending("The conversation is too long for the model: compact it.", 1),
+    "cut_off": Ending("The model's answer was cut off.", 1),
+    "refusal": Ending("The model refused to answer.", 1, continues=False),
+    "model_error": Ending("The model failed ({kind}).", 1),
+    "stopped": Ending("A person or a hook stopped the run.", 1),
+    "paused": Ending("The agent paused, because calls were denied.", 3),
     "interrupted": Ending("The run was interrupted.", 130),
 }

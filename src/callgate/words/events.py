@@ -14,7 +14,7 @@ from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Opaque, Part, Text, Usage
-from callgate.words.model import StopReason
+from callgate.words.model import RunOptions, StopReason
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
@@ -32,13 +32,14 @@ SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "cl
 class MessageAdded:
     """A message joined the history. A partial assistant message has a stop reason that is not a whole one. ``about`` is
     the subject of a reminder to the model, such as a pending action: no person said it, and it starts no work.
-    ``queued`` is the prompt that waited to become this message."""
+    ``queued`` is the prompt that waited to become this message; ``options`` are those of its run."""
 
     at: float
     message: Message
     stop_reason: StopReason | None = None
     about: str | None = None
     queued: str | None = None
+    options: RunOptions | None = None
 
 
 @noun
@@ -50,6 +51,7 @@ class PromptQueued:
     id: str
     parts: tuple[Part, ...]
     steers: bool = False
+    options: RunOptions | None = None
 
     @property
     def text(self) -> str:

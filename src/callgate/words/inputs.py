@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from callgate.words.decisions import Confirmation
 from callgate.words.messages import Part, Text
+from callgate.words.model import RunOptions
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
 from callgate.words.pending import ResolveAction
@@ -11,9 +12,10 @@ from callgate.words.pending import ResolveAction
 
 @noun
 class Prompt:
-    """A person's message; while the agent works it waits for the end."""
+    """A person's message; while the agent works it waits for the end. ``options`` hold until its run has ended."""
 
     content: str | tuple[Part, ...]
+    options: RunOptions | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:

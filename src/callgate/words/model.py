@@ -1,7 +1,7 @@
 """One vocabulary for all providers: the events a model streams, and the request it is sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields, replace
 from typing import Any, Literal
 
 from callgate.words.messages import Message, Usage
@@ -141,6 +141,22 @@ class RequestOptions:
     service_tier: str | None = None
     body: Mapping[str, Any] = field(default_factory=nothing)
     headers: Mapping[str, str] = field(default_factory=nothing)
+
+    def over(self, others: "RequestOptions") -> "RequestOptions":
+        """These, and the others where these are at their defaults."""
+        default = RequestOptions()
+        names = [each.name for each in fields(self)]
+        own = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
+        return replace(others, **own)
+
+
+@noun
+class RunOptions:
+    """Options for the run of one prompt. ``request`` is laid over the options of the session; ``output`` is a JSON
+    Schema that the text of the answer has to fit."""
+
+    request: RequestOptions | None = None
+    output: Mapping[str, Any] | None = None
 
 
 @noun
