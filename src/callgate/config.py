@@ -81,10 +81,14 @@ class Config:
 
     @property
     def frees_commands(self) -> bool:
-        """True if a command in a proven sandbox needs no question: the setting says so, and the folder is trusted or
-        brings nothing along to trust."""
-        if not self.auto_allow or isinstance(self.trust, Trusted):
-            return self.auto_allow
+        """True if a command in a proven sandbox needs no question."""
+        return self.auto_allow and self.has_no_untrusted_files
+
+    @property
+    def has_no_untrusted_files(self) -> bool:
+        """True if the folder is trusted, or brings nothing along to trust."""
+        if isinstance(self.trust, Trusted):
+            return True
         found = fingerprint(self.root)
         return not found.files and not found.problem
 

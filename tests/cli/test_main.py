@@ -12,7 +12,7 @@ import pytest
 import callgate
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "sandbox", "trust", "tools"]
+COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "sandbox", "prompt", "trust", "tools"]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 
@@ -63,7 +63,7 @@ def test_a_module_in_the_workspace_is_not_loaded_in_place_of_one_of_ours(tmp_pat
 def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     ran = run("--help")
     assert ran.returncode == 0
-    assert len(ran.stdout.splitlines()) < 25
+    assert len(ran.stdout.splitlines()) < 30
     assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 130 interrupted" in ran.stdout
 

@@ -61,6 +61,7 @@ COMMANDS = {
     "session gc": "session.upkeep:collect",
     "session remove": "session.upkeep:remove",
     "session lock": "session.upkeep:lock",
+    "prompt show": "prompt:show",
     "policy decide": "policy.decide:decide",
     "policy explain": "policy.explaining:explain",
     "policy check": "policy.checking:check",

@@ -13,6 +13,7 @@ from callgate.cli.changes_arguments import add_changes, add_undo, check_changes,
 from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
+from callgate.cli.prompt_arguments import add_prompt
 from callgate.cli.sandbox_arguments import add_sandbox
 from callgate.cli.session.arguments import add_audit, add_session
 
@@ -48,6 +49,7 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     add_undo(commands)
     add_policy(commands)
     add_sandbox(commands)
+    add_prompt(commands)
     add_trust(commands)
     _add_tools(commands)
     try:

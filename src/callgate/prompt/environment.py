@@ -1,0 +1,80 @@
+"""Facts about the place that a session works in, for the model.
+
+Git is not run: its settings could name a program, and a look at every file would delay the first request. The branch
+and an operation that is under way are read from the files of the repository; the model can run ``git status`` itself.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from callgate.formats.display import visible
+from callgate.prompt.parts import enclosed
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+_LONGEST_NAME = 200
+_LONGEST_HEAD = 1_000
+
+
+def describe_environment(root: Path, *, model: str, now: float, added: Sequence[Path] = ()) -> str:
+    """The part of the prompt about the place. Blocks for a few small reads."""
+    lines = [f"Working folder: {visible(str(root))}"]
+    lines += [f"Further folder: {visible(str(each))}" for each in added]
+    lines.append(f"Git: {_git(root)}")
+    lines.append(f"Platform: {_platform()}")
+    lines.append(f"Date when the session began: {datetime.fromtimestamp(now).astimezone():%Y-%m-%d, %A}")
+    lines.append(f"Model: {visible(model)}")
+    return enclosed("environment", "\n".join(lines))
+
+
+def repository_top(folder: Path) -> Path | None:
+    """The nearest folder upwards that holds a repository of git."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+
+
+def _git(root: Path) -> str:
+    top = repository_top(root)
+    if top is None:
+        return "no repository"
+    records = _records(top / ".git")
+    head = _first_line(records / "HEAD")
+    if head.startswith("ref: "):
+        said = f"branch {visible(head[5:].removeprefix('refs/heads/')[:_LONGEST_NAME])}"
+    else:
+        said = f"no branch, at commit {head[:12]}" if head[:12].isalnum() else "a repository that cannot be read"
+    under_way = next((name for file, name in _UNDER_WAY.items() if os.path.lexists(records / file)), None)
+    said = said if under_way is None else f"{said}, {under_way} is under way"
+    return said if top == root else f"{said}; the repository begins at {visible(str(top))}"
+
+
+def _records(git: Path) -> Path:
+    """The folder of a repository's records: in a worktree or a submodule ``.git`` is a file that names it."""
+    if git.is_dir():
+        return git
+    named = _first_line(git)
+    return git.parent / named.removeprefix("gitdir: ") if named.startswith("gitdir: ") else git
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(_LONGEST_HEAD).strip()
+    except OSError:
+        return ""
+
+
+def _platform() -> str:
+    if sys.platform == "win32":
+        return "Windows"
+    about = os.uname()
+    system = "macOS" if about.sysname == "Darwin" else about.sysname
+    return f"{system} {about.release} ({about.machine}), shell {os.path.basename(os.environ.get('SHELL', '')) or 'sh'}"
