@@ -31,15 +31,19 @@ class HttpPost:
 
 @noun
 class Prices:
-    """Dollars for a million tokens."""
+    """Dollars for a million tokens. ``above`` counts for requests whose prompt has more than ``over`` tokens."""
 
     input: float
     output: float
     cache_read: float = 0.0
     cache_write: float = 0.0
+    over: int = 0
+    above: "Prices | None" = None
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for this usage."""
+        """Dollars for the usage of one request."""
+        if self.above is not None and usage.input + usage.cache_read + usage.cache_write > self.over:
+            return self.above.cost(usage)
         return (
             usage.input * self.input
             + usage.output * self.output
@@ -51,8 +55,9 @@ class Prices:
 @noun
 class ModelFacts:
     """One row of ``models.toml``: what is known of a model. ``known`` is false for assumptions about one that has no
-    row. ``efforts`` gives the provider's own value for each level that the model has; ``thinking`` is how it is asked
-    to think: not at all, always by itself, with a budget in tokens, or adaptively."""
+    row. ``efforts`` gives the provider's own value for each level that the model has, ``effort`` the level that counts
+    where none is asked for; ``thinking`` is how it is asked to think: ``none``, ``always`` (off is not possible),
+    ``budget`` (in tokens) or ``adaptive``. Images: the longest side, bytes of one, their number and bytes of all."""
 
     name: str
     family: str
@@ -61,10 +66,12 @@ class ModelFacts:
     prices: Prices | None = None
     abilities: Abilities = Abilities()
     efforts: Mapping[Effort, Any] | None = None
+    effort: Effort | None = None
     thinking: str = "none"
     image_pixels: int = 1_568
-    image_bytes: int = 5_000_000
+    image_bytes: int = 3_700_000
     images_at_most: int = 100
+    images_bytes: int = 20_000_000
     quirks: frozenset[str] = frozenset()
     known: bool = True
 

@@ -1,0 +1,181 @@
+"""The models that Callgate knows: names, servers, facts and prices, from ``models.toml`` and the person's own file.
+
+A name is ``provider/name``, an alias, or a bare name whose beginning says the provider. Names without a row work with
+assumptions: those of a pattern that fits, or of any server.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.providers.facts import Table, check_row, facts_of
+from callgate.providers.family import ModelFacts
+from callgate.words.errors import UsageError
+from callgate.words.messages import Usage
+from callgate.words.noun import noun
+
+OWN_FILE = "models.toml"
+_DATED = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2})$")
+_LARGEST = 1 << 20
+
+
+@noun
+class ModelName:
+    """A model of a provider. ``name`` is the one that its API knows."""
+
+    provider: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+
+@noun
+class ServerRow:
+    """A server that models are asked at. ``key_variables``: the first one that is set holds its key; ``local``: it
+    needs none."""
+
+    family: str
+    base_url: str
+    base_variable: str = ""
+    key_variables: tuple[str, ...] = ()
+    local: bool = False
+
+
+class Catalogue:
+    """The models of Callgate's own file with those of ``folder`` laid over them. The files are read when the first
+    question is asked. ``servers`` are further ones, of the settings. ``today`` decides which of two prices counts."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        servers: Mapping[str, ServerRow] | None = None,
+        today: date | None = None,
+    ) -> None:
+        self._folder = folder
+        self._servers = dict(servers or {})
+        self._today = today or date.today()
+
+    @cached_property
+    def _shipped(self) -> Table:
+        return tomllib.loads(Path(__file__).with_name("models.toml").read_text("utf-8"))
+
+    @cached_property
+    def _own(self) -> Table:
+        """The rows of the person's own file, checked."""
+        if self._folder is None:
+            return {}
+        file = self._folder / OWN_FILE
+        try:
+            tables = tomllib.loads(_text_of(file))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise UsageError(f"{file} cannot be read: {why}") from None
+        if set(tables) - {"models"}:
+            raise UsageError(f'{file} holds models alone, each as [models."name"]; {sorted(tables)[0]!r} is not known')
+        rows = tables.get("models", {})
+        if not isinstance(rows, dict):
+            raise UsageError(f'{file}: write each model as a table [models."name"]')
+        return {name: check_row(row, f"{file}, {name}") for name, row in cast(dict[str, Any], rows).items()}
+
+    @cached_property
+    def servers(self) -> Mapping[str, ServerRow]:
+        """Every server by its name."""
+        shipped: dict[str, ServerRow] = {}
+        for name, row in self._shipped["providers"].items():
+            fields: dict[str, Any] = {**row, "key_variables": tuple(row.get("key_variables", ()))}
+            shipped[name] = ServerRow(**fields)
+        return shipped | self._servers
+
+    @property
+    def defaults(self) -> Mapping[str, tuple[str, str]]:
+        """The model and the cheap one for each vendor, in the order in which keys are looked for."""
+        return {name: (row[0], row[1]) for name, row in self._shipped["defaults"].items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every model that has a row."""
+        return (*self._own, *(name for name in self._shipped["models"] if name not in self._own))
+
+    def resolve(self, text: str) -> ModelName:
+        """The model that is meant; UsageError with the nearest name if none is."""
+        wanted = self._shipped["aliases"].get(text.strip(), text.strip())
+        provider, slash, name = wanted.partition("/")
+        if slash and name and provider in self.servers:
+            return ModelName(provider, self._shipped["aliases"].get(name, name))
+        if slash:
+            raise UsageError(f"there is no provider {provider!r}: {self._near(provider, self.servers, 'known are')}")
+        own = [key for key in self._own if key.partition("/")[2] == wanted]
+        if len(own) == 1:
+            return self.resolve(own[0])
+        for beginning, provider in self._shipped["names"].items():
+            if wanted.startswith(beginning):
+                return ModelName(provider, wanted)
+        known = (*self.names, *self._shipped["aliases"])
+        ways = "write provider/name, such as ollama/qwen3 or"
+        raise UsageError(f"there is no model {text!r}: {self._near(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
+
+    def facts(self, model: ModelName) -> ModelFacts:
+        """What is known of a model. ``known`` is false for assumptions."""
+        server = self.servers[model.provider]
+        plain = _DATED.sub("", model.name)
+        rows: Table = self._shipped["models"]
+        shipped = rows.get(model.name) or rows.get(plain)
+        own = self._own.get(str(model)) or self._own.get(model.name) or self._own.get(f"{model.provider}/{plain}")
+        group = self._pattern(model.name, local=server.local)
+        row = {**self._merged(shipped or {"like": group}), **self._merged(own or {})}
+        is_known = shipped is not None or own is not None
+        return facts_of(model.name, server.family, row, self._today, known=is_known)
+
+    def unknown(self, model: ModelName, facts: ModelFacts) -> str:
+        """The notice for a model without a row: what is assumed, and how to say better."""
+        near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        return (
+            f"Nothing is known of the model {model}; assumed are {facts.context_tokens:,} tokens of context, "
+            f"{facts.output_tokens:,} of output and no price.{meant} A row in {OWN_FILE} of your settings says better."
+        )
+
+    def price(self, model: str, usage: Usage) -> float | None:
+        """Dollars for the usage of one request; None where no price is known. ``model`` is a ``provider/name`` or the
+        ``family/name`` of an answer."""
+        try:
+            facts = self.facts(self.resolve(model))
+        except UsageError:
+            return None
+        return None if facts.prices is None else facts.prices.cost(usage)
+
+    def _merged(self, row: Table) -> Table:
+        if "like" not in row:
+            return row
+        groups: Table = self._shipped["groups"]
+        if row["like"] not in groups:
+            raise UsageError(f"like = {row['like']!r} is no group: {self._near(row['like'], groups, 'known are')}")
+        return {**self._merged(groups[row["like"]]), **row}
+
+    def _pattern(self, name: str, *, local: bool) -> str:
+        patterns: Mapping[str, str] = self._shipped["patterns"]
+        fitting = [pattern for pattern in patterns if fnmatchcase(name, pattern)]
+        return patterns[max(fitting, key=len)] if fitting else "local" if local else "any"
+
+    @staticmethod
+    def _near(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
+        near = get_close_matches(text, list(known), 1)
+        return f"did you mean {near[0]}?" if near else f"{otherwise} {example or ', '.join(sorted(known))}"
+
+
+def _text_of(file: Path) -> str:
+    with file.open("rb") as opened:
+        data = opened.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError("it is too large")
+    return data.decode("utf-8")
