@@ -28,6 +28,7 @@ ROOMS = {
     "changes": (*ROOM, "host"),
     # A copy goes on from the numbers of the fold; an export pairs calls and results as a request does.
     "transcript": (*ROOM, "core.chain", "core.ledger", "core.view", "host"),
+    "tracing": ROOM,
     "mcp": (*ROOM, "tools", "host"),
     "acp": ROOM,
     "agents": (*ROOM, "tools", "transcript", "host"),

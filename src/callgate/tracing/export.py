@@ -1,0 +1,36 @@
+"""Sends spans and metrics to a collector over OTLP, where the usual variables of OpenTelemetry name one."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables that name a collector; with one of them set, ``callgate`` traces its sessions."""
+
+
+class Providers(NamedTuple):
+    tracers: TracerProvider
+    meters: MeterProvider
+
+
+@contextmanager
+def exporting(environ: Mapping[str, str]) -> Generator[Providers]:
+    """Providers that send to the collector of the OTEL_… variables; the rest is sent at the end, within their time
+    limits."""
+    resource = Resource.create({"service.name": environ.get("OTEL_SERVICE_NAME") or "callgate"})
+    tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    meters = MeterProvider((PeriodicExportingMetricReader(OTLPMetricExporter()),), resource, shutdown_on_exit=False)
+    try:
+        yield Providers(tracers, meters)
+    finally:
+        tracers.shutdown()
+        meters.shutdown()
