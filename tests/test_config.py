@@ -402,3 +402,26 @@ def test_a_repository_can_only_ask_for_more_questions(desk: Desk) -> None:
     config = desk.load()
     assert not config.frees_commands
     assert any("sandbox.auto_allow = True is ignored" in note.text for note in config.notes)
+
+
+def test_settings_may_be_given_as_a_value_above_the_files(desk: Desk) -> None:
+    desk.put(desk.own, 'mode = "plan"\n')
+    given = {"mode": "accept_edits", "permissions": {"deny": ["Bash(rm *)"]}, "limits": {"max_turns": 9}}
+    found = desk.load(settings=given, values={"limits.max_turns": 3})
+    assert (found.mode, found.limits.max_turns) == ("accept_edits", 3)
+    assert [(rule.text, str(rule.origin)) for rule in found.rules] == [("Bash(rm *)", "command line")]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"settings": {"mode": "fast"}}, "mode must be one of"),
+        ({"settings": {"permissions": ["x"]}}, "must be a table"),
+        ({"settings": {"limit": {}}}, "did you mean limits"),
+        ({"values": {"limits.max_turn": 1}}, "there is no setting 'limits.max_turn'"),
+        ({"values": {"limits.max_turns": 0}}, "limits.max_turns must be a whole number above 0, not 0"),
+    ],
+)
+def test_a_wrong_value_among_given_settings_is_a_usage_error(desk: Desk, given: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        desk.load(**given)

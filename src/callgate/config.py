@@ -17,14 +17,16 @@ from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
-from typing import cast
+from time import time
+from typing import Any, cast
 
 from callgate.host.environment import max_concurrency_from
 from callgate.policy.entries import HookLine, RuleLine, SettingsFault
 from callgate.policy.fingerprint import fingerprint
+from callgate.policy.keys import KINDS, READERS, SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
-from callgate.policy.settings import Settings, SetValue, read_settings, shown
+from callgate.policy.settings import Settings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
 from callgate.transcript.places import data_folder
 from callgate.words.decisions import Origin
@@ -111,7 +113,8 @@ def load_config(
     allow: Iterable[str] = (),
     ask: Iterable[str] = (),
     deny: Iterable[str] = (),
-    settings: AnyPath | None = None,
+    settings: AnyPath | Mapping[str, Any] | None = None,
+    values: Mapping[str, str | int | float] | None = None,
     trust: bool = False,
     environ: Mapping[str, str] | None = None,
     home: AnyPath | None = None,
@@ -123,7 +126,8 @@ def load_config(
     root              the workspace: the current folder unless given
     mode              the permission mode, in place of the one in the files
     allow, ask, deny  further rules
-    settings          one more settings file, above the others
+    settings          one more settings file, above the others, or what would be in it
+    values            single settings by their keys, such as {"limits.max_turns": 10}
     trust             trusts the folder this once, as it is
     environ, home     in place of the process's own
     managed           the file of the administrator: for tests alone, no variable and no file names it
@@ -148,8 +152,15 @@ def load_config(
             read_settings(folder / _FILE, "user"),
             *repository,
             *_from_environment(environment),
-            *(() if settings is None else (_asked_for(Path(settings)),)),
-            spoken("command line", mode=mode, allow=_rules(allow), ask=_rules(ask), deny=_rules(deny)),
+            *(() if settings is None else (_asked_for(settings),)),
+            spoken(
+                "command line",
+                mode=mode,
+                allow=_rules(allow),
+                ask=_rules(ask),
+                deny=_rules(deny),
+                values=_values(values or {}),
+            ),
         ),
         trusted=isinstance(state, Trusted),
         tighten=_stricter_mode(environment),
@@ -239,11 +250,29 @@ def _about(state: TrustState) -> tuple[str, ...]:
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 
-def _asked_for(file: Path) -> Settings:
+def _asked_for(given: AnyPath | Mapping[str, Any]) -> Settings:
+    if isinstance(given, Mapping):
+        found = settings_of(given, "command line", time())
+        if found.faults:
+            raise UsageError(f"these settings are wrong: {found.faults[0].text}")
+        return found
+    file = Path(given)
     found = read_settings(file, "command line")
     if not found.sha256 and not found.faults:
         raise UsageError(f"there is no settings file {shown(str(file))}")
     return found
+
+
+def _values(values: Mapping[str, str | int | float]) -> Mapping[str, str | int | float]:
+    kinds = {key.name: key.kind for key in SETTINGS}
+    for name, value in values.items():
+        try:
+            READERS[kinds[name]](value)
+        except KeyError:
+            raise UsageError(f"there is no setting {name!r}") from None
+        except ValueError:
+            raise UsageError(f"{name} must be {KINDS[kinds[name]]}, not {shown(value)}") from None
+    return values
 
 
 def _rules(texts: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from callgate.transcript.lock import holder_of
 from callgate.transcript.store import Store
 from callgate.transcript.tape import Tape
 from callgate.transcript.verify import verify
-from callgate.words.errors import JournalError
+from callgate.words.errors import JournalError, UsageError
 from callgate.words.events import CallStarted, Noted
 from tests.transcript.kit import SESSION, drop_index, one_call, put_log, run, said, session_on, store_in, talk
 
@@ -218,3 +218,38 @@ def test_a_list_shows_a_question_only_where_it_can_be_answered(store: Store, spo
         log.calls("a2", "u2", "c1")
     put_log(store, log.image)
     assert len(store.questions(SESSION)) == store.list()[0].about.asking == spoken
+
+
+def test_the_newest_session_that_no_program_holds_is_found_and_those_passed_over_are_named(store: Store) -> None:
+    async def main() -> None:
+        ids: list[str] = []
+        for name in ("first", "second"):
+            async with session_on(await store.create(name)) as session:
+                await session.send(Prompt(name))
+                ids.append(session.id)
+        assert ids == ["first", "second"]
+        assert store.unheld() == ("second", ())
+        async with session_on(await store.open("second")):
+            which, (passed,) = store.unheld()
+            assert which == "first"
+            assert f"session second is open in process {os.getpid()}" in str(passed)
+            async with session_on(await store.open(store.find("first"))) as session:  # by the path of its log
+                assert session.id == "first"
+                with pytest.raises(JournalError, match="every session of this workspace is open elsewhere"):
+                    store.unheld()
+
+    with pytest.raises(JournalError, match="no session of this workspace yet"):
+        store.unheld()
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["", "abc", "a/../b", "-rf-x", "latest", "x" * 65, "two words"])
+def test_an_id_that_could_be_something_else_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(UsageError, match="no id of a session"):
+        run(store.create(name))
+
+
+def test_an_id_that_is_taken_is_refused(store: Store) -> None:
+    put_log(store, talk(1).image)
+    with pytest.raises(JournalError, match=f"there is a session {SESSION} already"):
+        run(store.create(SESSION))

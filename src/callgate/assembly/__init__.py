@@ -6,7 +6,7 @@ settings  the parts that a Config brings; loaded when one is given
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from callgate.transcript.compact import Summarize
 
 T = TypeVar("T")
+MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
 
 __all__ = ["DecisionGate", "Executor", "Session", "ToolCallRunner", "run_sync"]
 
@@ -65,7 +66,8 @@ class Session(Conversation):
 
     model            what answers requests, see ``callgate.Model``; ``models`` are further ones, for SetModel
     tools            functions, tools, or a Toolbox
-    system           the system prompt, the same in every request
+    system           the system prompt, the same in every request; or a function that makes it, and notes for
+                     people, of the record so far
     deps             any object that tools get as ``run.deps``: never copied, never on record; inherited by nested ones
     gate             decides about calls, in place of the default gate; not together with ``config`` or ``checks``
     checks           the program's own Checks beside the rules: a Deny stands, an Ask asks, an Allow lifts no rule
@@ -93,7 +95,7 @@ class Session(Conversation):
         model: Model,
         tools: Tools = (),
         *,
-        system: str = "",
+        system: str | MakeSystem = "",
         deps: Any = None,
         gate: Gate | None = None,
         checks: Iterable[Check] = (),
@@ -117,9 +119,11 @@ class Session(Conversation):
         parent: Session | None = None,
         label: str = "",
     ) -> None:
-        given = {"system": (system, str), "limits": (limits, LoopLimits), "parent": (parent, Conversation)}
+        given = {"limits": (limits, LoopLimits), "parent": (parent, Conversation)}
         for option, (value, kind) in given.items():
             of_kind(option, value, kind)
+        if not callable(system):
+            of_kind("system", system, str)
         if config is not None:
             check_config(config, gate, host, root)
             root = config.root if host is None else None
@@ -144,6 +148,8 @@ class Session(Conversation):
                 config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed
             )
         by_name = as_models(model, models)
+        _set_mode(record, mode, config, host.clock.now())
+        system, more = system(record) if callable(system) else (system, ())
         equipment = Equipment(
             model=by_name.get(record.ledger.model or "", model),
             toolbox=toolbox,
@@ -168,7 +174,6 @@ class Session(Conversation):
             if follow is not None:
                 follow(lambda: record.ledger.context)
         staging = SessionStaging(equipment, state, standing)
-        _set_mode(record, mode, config, host.clock.now())
         super().__init__(
             SessionParts(
                 equipment=replace(equipment, toolbox=staging.toolbox, staging=staging),
@@ -181,7 +186,12 @@ class Session(Conversation):
                 summarize=summarize,
                 hooks=hooks or (parent and parent.hooks_for(agent, path, record)),
                 remembered=remembered,
-                notes=(*(() if config is None else map(str, config.notes)), *notes, *getattr(journal, "notes", ())),
+                notes=(
+                    *(() if config is None else map(str, config.notes)),
+                    *notes,
+                    *more,
+                    *getattr(journal, "notes", ()),
+                ),
             )
         )
 

@@ -14,11 +14,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from callgate.assembly import Session
+from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
 from callgate.config import Config
 from callgate.core.ports import Journal, Model, Tool
+from callgate.core.record import Record
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN, builtin_tools
@@ -26,6 +29,7 @@ from callgate.tools.builtin.skill import skill
 from callgate.tools.skills import skill_folders
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
+from callgate.words.events import MetadataSet
 
 if TYPE_CHECKING:
     from callgate.tools.custom import LoadedTools
@@ -43,24 +47,49 @@ async def agent_session(
     journal: Journal | None = None,
     tools: Iterable[str] | None = None,
     bare: bool = False,
-    system: str = "",
+    wishes: PromptWishes | None = None,
+    attended: bool = True,
+    folders: Sequence[Path] = (),
     **options: Any,
 ) -> Session:
-    """A Session with the tools of a coding agent. UsageError for a tool that there is not.
+    """A Session with the tools and the system prompt of a coding agent. UsageError for a tool that there is not.
 
-    config   from load_config: its workspace, rules, hooks, limits and state of trust
-    tools    the names of the tools that the model gets, of those that ship and custom ones; all, unless given
-    bare     Bash, Edit and Read alone, without hooks, skills and custom tools: to find out what a setting does
-    system   the system prompt
-    options  the other parameters of Session, such as ``limits`` and ``models``
+    config    from load_config: its workspace, rules, hooks, limits and state of trust
+    tools     the names of the tools that the model gets, of those that ship and custom ones; all, unless given
+    bare      Bash, Edit and Read alone, without project files, hooks, skills and custom tools: to find out what a
+              setting does
+    wishes    texts for the system prompt
+    attended  a person reads along, who can be asked
+    folders   further folders that the person works in, named in the prompt
+    options   the other parameters of Session, such as ``limits`` and ``models``
     """
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
+    notes: list[SettingsFault] = []
     if bare:
         config = replace(config, hooks=(), notify=None)
         found: Sequence[Tool] = builtin_tools(*(BARE if wanted is None else wanted)) if wanted != () else ()
     else:
         found, notes = await _tools(config, wanted)
-        config = replace(config, notes=(*config.notes, *notes))
+    subject = PromptSubject(
+        tools=tuple(each.spec.name for each in found),
+        mode=config.mode,
+        model=model.name,
+        now=time(),
+        attended=attended,
+        added=folders,
+    )
+    config = replace(config, notes=(*config.notes, *notes))
+
+    def system(record: Record) -> tuple[str, tuple[str, ...]]:
+        """The description of the place is on record, so that a resumed session has the same prompt."""
+        kept = record.ledger.metadata.get(ENVIRONMENT)
+        environment = kept if isinstance(kept, str) else environment_of(config, subject)
+        if environment != kept:
+            record.write(MetadataSet(subject.now, ENVIRONMENT, environment))
+        about = replace(subject, mode=record.ledger.mode, environment=environment)
+        built = prompt_for(config, about, wishes, project=not bare)
+        return built.text, built.notes
+
     return Session(model, found, config=config, journal=journal, system=system, **options)
 
 

@@ -30,9 +30,14 @@ class PromptSubject:
     environment: str | None = None
 
 
-def prompt_for(config: Config, subject: PromptSubject, wishes: PromptWishes | None = None) -> SystemPrompt:
-    """The system prompt, its notes about files that were not read among ``notes``. Blocks for small reads."""
-    found, notes = find_instructions(config.root, own=config.folder, trusted=config.has_no_untrusted_files)
+def prompt_for(
+    config: Config, subject: PromptSubject, wishes: PromptWishes | None = None, *, project: bool = True
+) -> SystemPrompt:
+    """The system prompt, its notes about files that were not read among ``notes``. Blocks for small reads. Without
+    ``project`` no instructions are read, neither those of the folder nor the person's own."""
+    found, notes = list[PromptPart](), list[str]()
+    if project:
+        found, notes = find_instructions(config.root, own=config.folder, trusted=config.has_no_untrusted_files)
     environment = subject.environment or environment_of(config, subject)
     facts = PromptFacts(
         tools=subject.tools,

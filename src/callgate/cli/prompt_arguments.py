@@ -1,8 +1,9 @@
 """The words of ``callgate prompt …``, and the flags about the system prompt that other commands have too."""
 
+import argparse
 from argparse import ArgumentTypeError, Namespace
 
-from callgate.cli.parsing import CommandParser, Group, one_of
+from callgate.cli.parsing import Group, one_of
 from callgate.cli.policy.arguments import command
 from callgate.words.modes import MODES
 
@@ -36,7 +37,8 @@ def add_prompt(commands: Group) -> None:
     add_prompt_flags(show)
 
 
-def add_prompt_flags(parser: CommandParser) -> None:
+def add_prompt_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    """To a parser, or to a group of its flags."""
     own = parser.add_mutually_exclusive_group()
     own.add_argument("--system-prompt", metavar="TEXT", help="in place of the shipped system prompt")
     own.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")

@@ -66,6 +66,8 @@ class LocalHost:
         self.threads = Threads()
         self.task_listeners: list[Callable[[BackgroundTask], None]] = []
         self.journal = None if journal is None else journal.absolute()
+        self.changed: dict[str, None] = {}
+        """The paths of files that changes were applied to here, in the order of the first one of each."""
 
     def normal(self, path: str) -> str:
         return self._resolver.normal(path)
@@ -124,7 +126,10 @@ class LocalHost:
         """``kept`` is the change's name in the history, if it is kept there."""
         from callgate.host.applying import apply_changes  # loaded with the first change
 
-        return await in_thread(partial(apply_changes, changes, self.root, self.journal, kept), threads=self.threads)
+        work = partial(apply_changes, changes, self.root, self.journal, kept)
+        applied = await in_thread(work, threads=self.threads)
+        self.changed |= {path: None for each in applied.files for path in (each.source, each.path) if path is not None}
+        return applied
 
     async def recover(self) -> "list[Recovered]":
         """Finish or undo what was being applied to the workspace when a program died."""

@@ -79,12 +79,14 @@ def spoken(
     allow: Iterable[str] = (),
     ask: Iterable[str] = (),
     deny: Iterable[str] = (),
+    values: Mapping[str, str | int | float] | None = None,
 ) -> Settings:
-    """Settings that were given without a file, by ``--mode`` and ``--allow``."""
+    """Settings that were given without a file, by ``--mode``, ``--allow`` and ``--max-turns``."""
     origin = Origin(layer)
+    plain = {**({} if mode is None else {"mode": mode}), **(values or {})}
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
     rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
-    return Settings(layer, rules=rules, plain=() if mode is None else (SetValue("mode", mode, origin),))
+    return Settings(layer, rules=rules, plain=tuple(SetValue(name, value, origin) for name, value in plain.items()))
 
 
 def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[SetValue] = ()) -> Layers:

@@ -83,6 +83,11 @@ def read_settings(file: Path, layer: Layer) -> Settings:
     return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file), line)),), sha256=digest)
 
 
+def settings_of(tables: Mapping[str, Any], layer: Layer, now: float) -> Settings:
+    """Settings that were given as a value, such as JSON on the command line: as a file with these tables."""
+    return _Reading(Path(), layer, now, Positions({(): 0})).settings(tables, "")
+
+
 def faulty(file: Path, layer: Layer, text: str) -> Settings:
     """A file that is not even to be opened."""
     return Settings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file))),))
@@ -152,7 +157,7 @@ class _Reading:
     """One pass over the tables of a file, gathering what is right and what is wrong with it."""
 
     def __init__(self, file: Path, layer: Layer, changed_at: float, places: Positions) -> None:
-        self._file = file
+        self._shown_file = "" if file == Path() else str(file)
         self._layer: Layer = layer
         self._changed_at = changed_at
         self._places = places
@@ -179,7 +184,7 @@ class _Reading:
             rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
         return Settings(
             layer=self._layer,
-            file=str(self._file),
+            file=self._shown_file,
             rules=rules,
             hooks=hooks,
             plain=plain,
@@ -289,7 +294,7 @@ class _Reading:
         self._faults.append(SettingsFault(text, self._origin(path)))
 
     def _origin(self, path: toml_lines.Path) -> Origin:
-        return Origin(self._layer, str(self._file), self._places.line_of(path))
+        return Origin(self._layer, self._shown_file, self._places.line_of(path))
 
 
 def _dotted(path: toml_lines.Path) -> str:

@@ -95,6 +95,15 @@ class Conversation(SessionView):
         return self._work.status
 
     @property
+    def model(self) -> str:
+        """The name of the model that answers the next request."""
+        return self._work.model
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return tuple(each.spec.name for each in self._toolbox.tools())
+
+    @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of those inside it."""
         return self.router.open

@@ -61,6 +61,10 @@ class Work:
         return None if self.loop is None else self.loop.executor
 
     @property
+    def model(self) -> str:
+        return self._equipment.model.name
+
+    @property
     def busy(self) -> bool:
         return self._task is not None
 

@@ -1,11 +1,13 @@
-"""A typed final answer: the JSON Schema that a model is told, and the way from its text to a value of the type."""
+"""A final answer that is a value: the JSON Schema that a model is told, and the way from its text to the value."""
 
 import json
 import re
+from collections.abc import Mapping
 from inspect import isroutine
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from callgate.tools.arguments import read_json
+from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
 from callgate.tools.schema import faults_of, trimmed
 from callgate.tools.strict_json import JSONFault
 from callgate.tools.typed_dicts import accepted
@@ -23,7 +25,55 @@ class Misfit:
     faults: tuple[str, ...]
 
 
-class OutputType(Generic[T]):
+class _Output:
+    """The texts for the model about a schema of answers."""
+
+    _schema: Mapping[str, Any]
+
+    @property
+    def instruction(self) -> str:
+        """The text for the model, beside a prompt."""
+        schema = json.dumps(self._schema, ensure_ascii=False)
+        return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
+
+    def repair(self, misfit: Misfit) -> str:
+        """The text for the model after an answer that does not fit."""
+        faults = "\n".join(misfit.faults)
+        return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
+
+
+class OutputSchema(_Output):
+    """Reads answers as JSON that fits ``schema``, a JSON Schema. UsageError for one that is none."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = self._schema = schema
+        try:
+            self._checked = Schema(schema, top=False)
+        except SchemaError as error:
+            raise UsageError(f"this is no JSON Schema: {error}") from error
+
+    def read(self, text: str) -> Any | Misfit:
+        """The value, or the faults of the text. A code fence around the JSON is taken away."""
+        value = _json_in(text)
+        if isinstance(value, Misfit):
+            return value
+        try:
+            faults = self._checked.faults(value)
+        except TooMuchWork as error:
+            faults = [str(error)]
+        return Misfit(tuple(faults)) if faults else value
+
+
+def _json_in(text: str) -> Any | Misfit:
+    fenced = _FENCED.findall(text)
+    try:
+        value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text)
+    except JSONFault as fault:
+        return Misfit(fault.lines)
+    return value
+
+
+class OutputType(_Output, Generic[T]):
     """Reads answers as values of ``kind``: a pydantic model, a dataclass, a TypedDict, a basic type, a union."""
 
     def __init__(self, kind: type[T]) -> None:
@@ -38,26 +88,13 @@ class OutputType(Generic[T]):
         if not self._schema or isroutine(kind):
             raise UsageError(f"output={self.name} is no type of an answer: pass one that says what the answer must be")
 
-    @property
-    def instruction(self) -> str:
-        """The text for the model, beside a prompt."""
-        schema = json.dumps(self._schema, ensure_ascii=False)
-        return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
-
-    def repair(self, misfit: Misfit) -> str:
-        """The text for the model after an answer that does not fit."""
-        faults = "\n".join(misfit.faults)
-        return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
-
     def read(self, text: str) -> T | Misfit:
         """The value, or the faults of the text. A code fence around the JSON is taken away."""
         from pydantic import ValidationError
 
-        fenced = _FENCED.findall(text)
-        try:
-            value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text)
-        except JSONFault as fault:
-            return Misfit(fault.lines)
+        value = _json_in(text)
+        if isinstance(value, Misfit):
+            return value
         try:
             return self._adapter.validate_json(json.dumps(value))
         except ValidationError as error:

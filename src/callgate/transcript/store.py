@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from callgate._version import __version__
 from callgate.core.ledger import Ledger
@@ -21,10 +22,11 @@ from callgate.transcript.catalogue import Listed, listed
 from callgate.transcript.find import LATEST, find
 from callgate.transcript.journal import DiskJournal, write_log
 from callgate.transcript.loader import LoadedLog, read_log
+from callgate.transcript.lock import holder_of
 from callgate.transcript.places import data_folder, new_session_id, project_key
 from callgate.transcript.repair import locked_log, repair
 from callgate.words.decisions import Confirmation, Question
-from callgate.words.errors import JournalError
+from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import (
     Branched,
     Counted,
@@ -40,6 +42,8 @@ from callgate.words.events import (
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker
+
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{3,63}")
 
 
 class Store:
@@ -74,47 +78,60 @@ class Store:
             self._masker = Masker()
         return self._masker
 
-    async def create(self) -> DiskJournal:
-        """A new session. Nothing is on disk before its first message."""
+    async def create(self, session: str | None = None) -> DiskJournal:
+        """A new session, with this id if one is given. Nothing is on disk before its first message."""
         now = time()
-        journal = DiskJournal(self.folder / f"{new_session_id(now)}.jsonl", self.masker)
+        log = self.folder / f"{new_session_id(now)}.jsonl" if session is None else self._named(session)
+        journal = DiskJournal(log, self.masker)
         journal.append(SessionOpened(now, __version__, str(self.workspace)))
         return journal
 
-    async def open(self, which: str = LATEST) -> DiskJournal:
+    async def open(self, which: str | Path = LATEST) -> DiskJournal:
         """Resume a session: by its id or the beginning of it, its title, words of its title or prompts, or the latest.
+        A path is its log.
 
         SessionLocked when another program has it open; JournalError when there is no such session, or several.
         """
         return await in_thread(partial(self._open, which))
 
-    async def fork(self, which: str | Journal = LATEST) -> DiskJournal:
+    async def fork(self, which: str | Path | Journal = LATEST) -> DiskJournal:
         """A new session that begins with the live history of another one, which is only read. One that is open in this
         program is named by its journal, so that nothing of it is still on its way."""
-        if not isinstance(which, str):
-            waiting = which.barrier()
-            if waiting is not None:
-                await waiting
-            which = which.session
-        return await in_thread(lambda: self._open(self.copy(self.read(which))))
+        named = which if isinstance(which, str | Path) else which.session
+        if named != which and (waiting := cast(Journal, which).barrier()) is not None:
+            await waiting
+        return await in_thread(lambda: self._open(self.copy(self.read(named))))
 
     def list(self, limit: int | None = None) -> Sequence[Listed]:
         """The sessions of this workspace, last used first."""
         return listed(self.folder, limit)
 
-    def read(self, which: str = LATEST) -> LoadedLog:
+    def unheld(self) -> tuple[str, tuple[SessionLocked, ...]]:
+        """The id of the newest session that no program has open, and the newer ones that are, with their holders.
+        JournalError if there is none."""
+        passed: list[SessionLocked] = []
+        for each in self.list():
+            holder = holder_of(Path(each.path))
+            if holder is None:
+                return each.session, tuple(passed)
+            passed.append(SessionLocked(f"session {each.session} is open in {holder}", pid=holder.pid))
+        if passed:
+            raise JournalError(f"every session of this workspace is open elsewhere: {'; '.join(map(str, passed))}")
+        raise JournalError("there is no session of this workspace yet")
+
+    def read(self, which: str | Path = LATEST) -> LoadedLog:
         """Read a session without locking or changing anything."""
-        return read_log(self.find(which))
+        return read_log(self._log(which))
 
     def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
         """The open questions of a session, which may be open elsewhere; it is only read. A path is its log."""
-        log = which if isinstance(which, Path) else self.find(which)
+        log = self._log(which)
         return tuple(each.question for each in questions_in(log).open)
 
     def answer(self, which: str | Path, confirmation: Confirmation) -> AnswerTaken:
         """Answer a question of a session. A program that has it open is told; otherwise the answer is put on record for
         a resume. AnswerRefused when the question has an answer, or is not open; UsageError for what is no answer."""
-        log = which if isinstance(which, Path) else self.find(which)
+        log = self._log(which)
         return answer_question(log, self.masker, confirmation)
 
     def find(self, which: str = LATEST) -> Path:
@@ -143,8 +160,19 @@ class Store:
         """The place of a new session."""
         return self.folder / f"{new_session_id(time())}.jsonl"
 
-    def _open(self, which: str) -> DiskJournal:
-        log = self.find(which)
+    def _log(self, which: str | Path) -> Path:
+        return which if isinstance(which, Path) else self.find(which)
+
+    def _named(self, session: str) -> Path:
+        if _ID.fullmatch(session) is None or session == LATEST:
+            raise UsageError(f"{session!r} is no id of a session: 4 to 64 letters, digits, - and _, no - first")
+        log = self.folder / f"{session}.jsonl"
+        if os.path.lexists(log):
+            raise JournalError(f"there is a session {session} already: resume it, or choose another id")
+        return log
+
+    def _open(self, which: str | Path) -> DiskJournal:
+        log = self._log(which)
         fd, loaded = locked_log(log, time())
         quarantined = repair(fd, log, loaded, time())
         if quarantined is not None:
