@@ -125,7 +125,7 @@ class Catalogue:
         raise UsageError(f"there is no model {text!r}: {self._near(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
 
     def facts(self, model: ModelName) -> ModelFacts:
-        """What is known of a model. ``known`` is false for assumptions."""
+        """The facts of a model; ``known`` is false for assumptions."""
         server = self.servers[model.provider]
         plain = _DATED.sub("", model.name)
         rows: Table = self._shipped["models"]
