@@ -7,6 +7,9 @@ that opens a repository, a container made from one),
     CALLGATE_DATA_DIR         names the folder of what is kept; trust and answers do not count from inside the workspace
     CALLGATE_MODE             can only make the mode stricter
     CALLGATE_MAX_CONCURRENCY  says how many calls run at once
+    CALLGATE_MODEL            names the model, in place of models.default
+    CALLGATE_EFFORT           says how much work the model puts into every answer, whatever else is set
+    CALLGATE_PROMPT_CACHE     "off" keeps providers from caching prompts
 
 The managed settings file is not to be moved by any of them.
 """
@@ -32,12 +35,21 @@ from callgate.transcript.places import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.limits import ExecutorSettings, LoopLimits
+from callgate.words.model import EFFORTS, ModelSettings, WantedEffort
 from callgate.words.modes import Mode, check_mode, is_stricter
 from callgate.words.noun import noun
 
 AnyPath = str | PathLike[str]
 
-VARIABLES = ("CALLGATE_CONFIG_DIR", "CALLGATE_DATA_DIR", "CALLGATE_MODE", "CALLGATE_MAX_CONCURRENCY")
+VARIABLES = (
+    "CALLGATE_CONFIG_DIR",
+    "CALLGATE_DATA_DIR",
+    "CALLGATE_MODE",
+    "CALLGATE_MAX_CONCURRENCY",
+    "CALLGATE_MODEL",
+    "CALLGATE_EFFORT",
+    "CALLGATE_PROMPT_CACHE",
+)
 _FILE = "settings.toml"
 
 
@@ -59,6 +71,7 @@ class Config:
     notify: str | None = None
     """A command line that is run for every question, for people who are away."""
     max_concurrency: int = ExecutorSettings().max_concurrency
+    models: ModelSettings = ModelSettings()
     auto_allow: bool = True
     """Commands in a proven sandbox run without a question; see ``frees_commands``."""
     trust: TrustState = Untrusted()
@@ -167,6 +180,7 @@ def load_config(
     )
     notes += [SettingsFault(text, Origin("project", str(place))) for text in _about(state)]
     config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder), layers)
+    config = replace(config, models=_models(layers, environment))
     memory = config.memory()
     faults = config.faults if memory is None else (*config.faults, *memory.faults())
     return replace(config, faults=faults, notes=(*config.notes, *notes))
@@ -286,11 +300,31 @@ def _rules(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
-    count = max_concurrency_from(environment)
-    if count is None:
-        return ()
-    said = SetValue("limits.max_concurrency", count, Origin("environment", "CALLGATE_MAX_CONCURRENCY"))
-    return (Settings("command line", plain=(said,)),)
+    found = {
+        "limits.max_concurrency": ("CALLGATE_MAX_CONCURRENCY", max_concurrency_from(environment)),
+        "models.default": ("CALLGATE_MODEL", (environment.get("CALLGATE_MODEL") or "").strip() or None),
+    }
+    said = [SetValue(key, value, Origin("environment", name)) for key, (name, value) in found.items() if value]
+    return (Settings("command line", plain=tuple(said)),) if said else ()
+
+
+def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:
+    forced = environment.get("CALLGATE_EFFORT") or None
+    if forced is not None and forced not in (*EFFORTS, "auto"):
+        raise UsageError(f"CALLGATE_EFFORT must be one of {', '.join(EFFORTS)} or auto, not {shown(forced)}")
+    caching = environment.get("CALLGATE_PROMPT_CACHE") or "on"
+    if caching not in ("on", "off"):
+        raise UsageError(f"CALLGATE_PROMPT_CACHE must be on or off, not {shown(caching)}")
+    return ModelSettings(
+        default=cast(str | None, layers.value("models.default")),
+        cheap=cast(str | None, layers.value("models.cheap")),
+        fallback=cast(str | None, layers.value("models.fallback")),
+        effort=cast(WantedEffort | None, layers.value("models.effort")),
+        forced_effort=forced,
+        caching=caching == "on",
+        options={name: line.options for name, line in layers.options.items()},
+        servers={name: line.server for name, line in layers.servers.items()},
+    )
 
 
 def _stricter_mode(environment: Mapping[str, str]) -> tuple[SetValue, ...]:

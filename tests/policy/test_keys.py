@@ -36,9 +36,15 @@ def test_the_events_are_those_of_the_specification() -> None:
         ("hooks.*", ["command", "python", "url", "matcher", "if", "timeout", "fail_closed"]),
         ("questions", ["deadline", "notify"]),
         ("limits", ["denials_in_a_row", "denials_in_session", "max_concurrency", "max_turns"]),
+        ("models", ["default", "cheap", "fallback", "effort"]),
+        ("models.options.*", ["thinking", "effort", "temperature", "stop", "service_tier", "body", "headers"]),
+        (
+            "providers.*",
+            ["family", "base_url", "key_variable", "key_command", "headers", "quirks", "idle_timeout"],
+        ),
         ("nothing", []),
     ],
-    ids=["top", "permissions", "rule", "hook", "questions", "limits", "unknown"],
+    ids=["top", "permissions", "rule", "hook", "questions", "limits", "models", "options", "providers", "unknown"],
 )
 def test_a_section_has_these_keys(section: str, names: list[str]) -> None:
     assert list(keys_of(section)) == names

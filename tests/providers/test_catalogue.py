@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
-from callgate.providers.facts import EFFORTS
 from callgate.words.errors import UsageError
 from callgate.words.messages import Usage
-from callgate.words.model import ToolChoice
+from callgate.words.model import EFFORTS, ToolChoice
 from tests.rows import rows
 
 TODAY = date(2026, 11, 16)

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from callgate.words.decisions import Effect, Origin
+from callgate.words.model import RequestOptions, ServerSettings
 from callgate.words.noun import noun
 
 Layer = Literal["managed", "user", "project", "local", "command line", "session"]
@@ -46,6 +47,24 @@ class HookLine:
     condition: str = ""
     timeout: float = HOOK_TIMEOUT
     fail_closed: bool = False
+
+
+@noun
+class OptionsLine:
+    """The options of one model, as written."""
+
+    model: str
+    options: RequestOptions
+    origin: Origin
+
+
+@noun
+class ServerLine:
+    """The settings of one server of models, as written."""
+
+    name: str
+    server: ServerSettings
+    origin: Origin
 
 
 @noun

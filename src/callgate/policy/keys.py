@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from callgate.policy.entries import HOOK_TIMEOUT
 from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
+from callgate.words.model import EFFORTS
 from callgate.words.modes import MODES
 from callgate.words.noun import noun
 
@@ -59,9 +60,14 @@ DEFAULTS: dict[str, str | int | float | None] = {
     "limits.max_concurrency": _CALLS.max_concurrency,
     "limits.max_turns": _LOOP.max_turns,
     "sandbox.auto_allow": True,
+    "models.default": None,
+    "models.cheap": None,
+    "models.fallback": None,
+    "models.effort": None,
 }
 """The values that count where none is set; None is no limit."""
 
+_OWN = "Ignored in files of a repository, as all of this table is."
 _KEYS: tuple[Key, ...] = (
     Key("mode", "mode", "How calls are judged that no rule speaks of."),
     Key("permissions.allow", "rules", "Calls that run without a question. Ignored in files of a repository."),
@@ -86,9 +92,30 @@ _KEYS: tuple[Key, ...] = (
     Key("limits.max_concurrency", "count", "How many calls of one message run at once; {} unless given."),
     Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
     Key("sandbox.auto_allow", "flag", "Whether a command in a proven sandbox runs without a question; it does."),
+    Key("models.default", "text", "The model that answers, such as anthropic/claude-opus-5-5 or ollama/qwen3."),
+    Key("models.cheap", "text", "The model that writes titles and summaries; the one that answers, unless given."),
+    Key("models.fallback", "text", "The model for a turn in which the other one is overloaded."),
+    Key("models.effort", "effort", "How much work a model puts into an answer; its own default, unless given."),
+    Key("models.options.*.thinking", "thinking", f"How the model thinks. {_OWN}"),
+    Key("models.options.*.effort", "effort", "The effort of this model, in place of models.effort."),
+    Key("models.options.*.temperature", "number", "How far answers may vary, for models that take it."),
+    Key("models.options.*.stop", "texts", "Texts that end an answer."),
+    Key("models.options.*.service_tier", "text", "The class of service, as the provider calls it."),
+    Key("models.options.*.body", "table", "Fields that are added to the body of every request."),
+    Key("models.options.*.headers", "headers", "Headers that are added to every request."),
+    Key("providers.*.family", "family", f"The API that the server speaks. {_OWN}"),
+    Key("providers.*.base_url", "address", "Where the server is."),
+    Key("providers.*.key_variable", "variable", "The environment variable that holds the key."),
+    Key("providers.*.key_command", "text", "A command line that prints the key."),
+    Key("providers.*.headers", "headers", "Headers that are added to every request to this server."),
+    Key("providers.*.quirks", "texts", "Peculiarities of the server, see the guide on models."),
+    Key("providers.*.idle_timeout", "duration", "How long the server may be silent within an answer."),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""
+
+FAMILIES = ("anthropic", "openai", "openai-chat", "gemini")
+"""The APIs that are spoken."""
 
 KINDS: dict[str, str] = {
     "mode": "one of " + ", ".join(MODES),
@@ -102,6 +129,13 @@ KINDS: dict[str, str] = {
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
     "count": "a whole number above 0",
     "flag": "true or false",
+    "effort": f"one of {', '.join(EFFORTS)} or auto",
+    "thinking": "off, adaptive or a number of tokens",
+    "number": "a number from 0 to 2",
+    "table": "a table",
+    "headers": "a table of names and texts of one line",
+    "family": "one of " + ", ".join(FAMILIES),
+    "variable": "the name of an environment variable",
 }
 """The expected value for each kind, in words that follow "must be"."""
 
@@ -109,6 +143,8 @@ LONGEST_DURATION = 366 * 86_400.0
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhd])")
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS = re.compile(r"https?://[^\s\x00-\x1f]+")
 
 
@@ -159,6 +195,27 @@ def read_texts(value: object) -> tuple[str, ...]:
     return tuple(cast(list[str], value))
 
 
+def read_headers(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError
+    for name, text in cast(dict[str, object], value).items():
+        if not _HEADER.fullmatch(name) or not isinstance(text, str) or not text.isprintable():
+            raise ValueError
+    return cast(dict[str, str], value)
+
+
+def read_thinking(value: object) -> str | int:
+    if value in ("off", "adaptive") or (type(value) is int and 0 < value <= LARGEST_COUNT):
+        return cast(str | int, value)
+    raise ValueError
+
+
+def read_number(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= cast(float, value) <= 2:
+        raise ValueError
+    return float(cast(float, value))
+
+
 def read_expression(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError
@@ -183,5 +240,12 @@ READERS: dict[str, Callable[[object], Any]] = {
     "duration": read_duration,
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
     "flag": _only(bool),
+    "effort": _only(str, (*EFFORTS, "auto").__contains__),
+    "thinking": read_thinking,
+    "number": read_number,
+    "table": _only(dict),
+    "headers": read_headers,
+    "family": _only(str, FAMILIES.__contains__),
+    "variable": _only(str, _VARIABLE.fullmatch),
 }
 """The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

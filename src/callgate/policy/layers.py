@@ -10,7 +10,11 @@
 Rules of all layers count together: a deny anywhere stands. Of a plain value the later layer's counts, except that
 
 * what managed says stands, unless another layer is stricter;
-* what a repository says counts only if it is stricter than what all others say, and its allow rules never do.
+* what a repository says counts only if it is stricter than what all others say, and its allow rules never do;
+* models that a repository names count only when it is trusted and the person has named none.
+
+Options of models and servers are by name, and the later layer's table counts as a whole, but for what managed says. A
+repository's never count: a base URL, a header or a command of its own would take the person's key elsewhere.
 
 Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
 the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
@@ -27,7 +31,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import cast, get_args
 
-from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, RuleLine, SettingsFault
+from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, OptionsLine, RuleLine, ServerLine, SettingsFault
 from callgate.policy.keys import DEFAULTS
 from callgate.policy.settings import Settings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
@@ -39,7 +43,7 @@ FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
 """The settings files of a repository, in its folder ``.callgate``."""
 
-_RUN_CODE = ("questions.notify",)
+_IF_TRUSTED = ("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort")
 _NAMED = 5
 """As many lines are named in a note."""
 
@@ -52,6 +56,8 @@ class Layers:
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     values: Mapping[str, SetValue] = field(default_factory=nothing)
+    options: Mapping[str, OptionsLine] = field(default_factory=nothing)
+    servers: Mapping[str, ServerLine] = field(default_factory=nothing)
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 
@@ -103,12 +109,20 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Set
         if value is not None:
             values[name] = value
     return Layers(
-        tuple(rule for each in ordered for rule in each.rules if not _is_grant(each, rule)),
-        tuple(hook for each in ordered for hook in each.hooks if trusted or each.layer not in IN_REPOSITORY),
-        values,
-        tuple(fault for each in ordered for fault in each.faults),
-        tuple(notes),
+        rules=tuple(rule for each in ordered for rule in each.rules if not _is_grant(each, rule)),
+        hooks=tuple(hook for each in ordered for hook in each.hooks if trusted or each.layer not in IN_REPOSITORY),
+        values=values,
+        options={line.model: line for each in _by_rank(ordered) for line in each.options},
+        servers={line.name: line for each in _by_rank(ordered) for line in each.servers},
+        faults=tuple(fault for each in ordered for fault in each.faults),
+        notes=tuple(notes),
     )
+
+
+def _by_rank(ordered: Sequence[Settings]) -> Iterable[Settings]:
+    """The layers outside the repository, managed last."""
+    outside = [each for each in ordered if each.layer not in IN_REPOSITORY]
+    return sorted(outside, key=lambda each: each.layer == "managed")
 
 
 def is_within(path: str, folder: str) -> bool:
@@ -126,6 +140,10 @@ def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
     if grants:
         what = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
         notes.append(_note(what, grants))
+    foreign = [line.origin for line in (*settings.options, *settings.servers)]
+    if foreign:
+        what = "options of models and servers are ignored, because they could take your key elsewhere: put yours into "
+        notes.append(_note(f"{what}your own settings", foreign))
     if settings.hooks and not trusted:
         what = "hooks do nothing before this folder is trusted"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))
@@ -152,7 +170,7 @@ def _value(
             notes.append(_overruled(value, f"{ruling[-1].origin} says {shown(ruling[-1].value)}, and that stands"))
         value = ruling[-1]
     for said in (*said_by(lambda layer: layer in IN_REPOSITORY), *(each for each in tighten if each.name == name)):
-        if name in _RUN_CODE:
+        if name in _IF_TRUSTED:
             if trusted and value is None:
                 value = said
             else:

@@ -17,7 +17,7 @@ deny every call and name them.
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
@@ -26,11 +26,21 @@ from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, TypeGuard, cast
 
 from callgate.policy import toml_lines
-from callgate.policy.entries import IN_REPOSITORY, HookKind, HookLine, Layer, RuleLine, SettingsFault
+from callgate.policy.entries import (
+    IN_REPOSITORY,
+    HookKind,
+    HookLine,
+    Layer,
+    OptionsLine,
+    RuleLine,
+    ServerLine,
+    SettingsFault,
+)
 from callgate.policy.keys import EVENTS, KINDS, READERS, keys_of, read_moment
 from callgate.policy.shorten import brief
 from callgate.policy.toml_lines import Positions, locate
 from callgate.words.decisions import Effect, Origin
+from callgate.words.model import RequestOptions, ServerSettings
 from callgate.words.noun import noun
 
 LARGEST = 128 * 1024
@@ -62,6 +72,8 @@ class Settings:
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     plain: tuple[SetValue, ...] = ()
+    options: tuple[OptionsLine, ...] = ()
+    servers: tuple[ServerLine, ...] = ()
     faults: tuple[SettingsFault, ...] = ()
     sha256: str = ""
 
@@ -165,10 +177,13 @@ class _Reading:
         self._rules: list[RuleLine] = []
         self._hooks: list[HookLine] = []
         self._plain: list[SetValue] = []
+        self._options: list[OptionsLine] = []
+        self._servers: list[ServerLine] = []
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
         sections |= {section: partial(self._plain_section, section) for section in ("questions", "limits", "sandbox")}
+        sections |= {"models": self._models, "providers": self._providers}
         for name, value in tables.items():
             if name in sections:
                 if self._is_table(value, (name,)):
@@ -178,16 +193,20 @@ class _Reading:
             else:
                 self._unknown((name,), [*keys_of(""), *sections])
         rules, hooks, plain = tuple(self._rules), tuple(self._hooks), tuple(self._plain)
+        options, servers = tuple(self._options), tuple(self._servers)
         faults = tuple(sorted(self._faults, key=lambda fault: fault.origin.line))
         if faults:
             # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
             rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
+            options, servers = (), ()
         return Settings(
             layer=self._layer,
             file=self._shown_file,
             rules=rules,
             hooks=hooks,
             plain=plain,
+            options=options,
+            servers=servers,
             faults=faults,
             sha256=digest,
         )
@@ -215,6 +234,30 @@ class _Reading:
                         self._hook(event, written, ("hooks", event, index))
             else:
                 self._fault(("hooks", event), f"hooks are a list of tables: begin each one with [[hooks.{event}]]")
+
+    def _models(self, table: dict[str, Any]) -> None:
+        self._plain_section("models", {name: value for name, value in table.items() if name != "options"})
+        for model, read, path in self._tables("models.options.*", table.get("options", {}), ("models", "options")):
+            if read.get("effort") == "auto":
+                read["effort"] = None
+            self._options.append(OptionsLine(model, RequestOptions(**read), self._origin(path)))
+
+    def _providers(self, table: dict[str, Any]) -> None:
+        for name, read, path in self._tables("providers.*", table, ("providers",)):
+            self._servers.append(ServerLine(name, ServerSettings(**read), self._origin(path)))
+
+    def _tables(
+        self, section: str, tables: object, path: tuple[str, ...]
+    ) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
+        """The tables in which there is no fault: their names, values and places."""
+        if not self._is_table(tables, path):
+            return
+        for name, table in tables.items():
+            had, place = len(self._faults), (*path, name)
+            if self._is_table(table, place):
+                read = self._fields(section, table, place)
+                if len(self._faults) == had:
+                    yield name, read, place
 
     def _plain_section(self, section: str, table: dict[str, Any]) -> None:
         known = keys_of(section)

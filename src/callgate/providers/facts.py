@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from callgate.providers.family import ModelFacts, Prices
 from callgate.words.errors import UsageError
-from callgate.words.model import Abilities, Effort
+from callgate.words.model import EFFORTS, Abilities, Effort
 from callgate.words.noun import noun
 
 Table = Mapping[str, Any]
-EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _KINDS = frozenset({"auto", "required", "named", "none"})
 _PRICES = ("input", "output", "cache_read", "cache_write")
 

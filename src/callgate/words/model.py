@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from callgate.words.messages import Message, Usage
 from callgate.words.noun import nothing, noun
@@ -128,6 +128,12 @@ class CacheHints:
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 """How much work a model puts into an answer, lowest first."""
 
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+"""Every level of effort, lowest first."""
+
+WantedEffort = Effort | Literal["auto"]
+"""A level that a person asks for; ``auto`` leaves it to the model."""
+
 
 @noun
 class RequestOptions:
@@ -195,3 +201,32 @@ class Abilities:
         if wanted.kind in self.force:
             return wanted
         return ToolChoice("required" if wanted.kind == "named" and "required" in self.force else "auto")
+
+
+@noun
+class ServerSettings:
+    """Settings of one server, ``[providers.NAME]``. None, and what is empty, leaves the value that is known of it."""
+
+    family: str | None = None
+    base_url: str | None = None
+    key_variable: str | None = None
+    key_command: str | None = None
+    headers: Mapping[str, str] = field(default_factory=nothing)
+    quirks: tuple[str, ...] = ()
+    idle_timeout: float | None = None
+
+
+@noun
+class ModelSettings:
+    """All settings about models. ``cheap`` writes titles and summaries, ``fallback`` answers where ``default`` is
+    overloaded. ``forced_effort`` comes from the environment and counts before all others. ``options`` are by the name
+    of the model, ``servers`` by the name of the provider. ``caching`` is false where prompts are not to be cached."""
+
+    default: str | None = None
+    cheap: str | None = None
+    fallback: str | None = None
+    effort: WantedEffort | None = None
+    forced_effort: WantedEffort | None = None
+    caching: bool = True
+    options: Mapping[str, RequestOptions] = field(default_factory=nothing)
+    servers: Mapping[str, ServerSettings] = field(default_factory=nothing)
