@@ -13,7 +13,7 @@ from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, limi
 from callgate.testing.script import Ended, stop
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import ModelError
-from callgate.words.events import Event, InputRefused, Paused, RequestRetried, RunEnded, TextStreamed
+from callgate.words.events import Event, InputRefused, Paused, RunEnded
 from callgate.words.inputs import SetMode
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.model import Abilities, ModelEvent, Request, TextDelta
@@ -35,10 +35,10 @@ READS = call("read", path="a")
 CAUSES: dict[str, tuple[Any, dict[str, Any]]] = {
     "done": (turn(say("Fine.")), {}),
     "limit": (turn(READS), {"limits": LoopLimits(max_turns=1)}),
-    "output_limit": (turn(say("So"), limit()), {}),
+    "output_limit": (turn(say("So"), limit()), {"limits": LoopLimits(max_truncations=0)}),
     "context_full": (turn(say("So"), stop("context_full")), {}),
     "refusal": (turn(say("No."), stop("refusal")), {}),
-    "cut_off": (turn(say("So"), cut_off()), {}),
+    "cut_off": (turn(say("So"), cut_off()), {"limits": LoopLimits(retries=Retries(most=0))}),
     "model_error": (turn(fail(ModelError("away", kind="connection"))), {}),
 }
 
@@ -142,64 +142,7 @@ def test_every_cause_has_a_sentence_and_one_of_the_exit_codes_of_every_command()
     assert RunEnded(0.0, "model_error").exit_code == ENDINGS["model_error"].exit_code
 
 
-# ---- a model that fails for a while ---------------------------------------------------------------------------------
-
-
-@pytest.mark.spec("TRN-8")
-def test_a_failure_that_may_pass_is_tried_again_and_people_see_each_attempt() -> None:
-    async def main() -> None:
-        model = ScriptedModel(turn(overloaded()), turn(say("half of"), overloaded()), turn(say("Here.")))
-        async with Session(model) as session:
-            events = await run(session)
-            retried = [event for event in events if isinstance(event, RequestRetried)]
-            assert [(each.attempt, each.delay, each.kind, each.detail) for each in retried] == [
-                (1, 1.0, "overloaded", "too busy"),
-                (2, 2.0, "overloaded", "too busy"),
-            ]
-            assert [each.reason for each in ends(events)] == ["done"]
-            assert session.messages[-1].text == "Here."
-            assert [event.text for event in events if isinstance(event, TextStreamed)] == ["half", " of", "Here."]
-            check_history(session.messages)
-
-    run_virtual(main())
-
-
-@pytest.mark.parametrize(
-    ("retries", "after", "delays"),
-    [
-        (Retries(most=4, first=10.0, longest=25.0), None, [10.0, 20.0, 25.0, 25.0]),
-        (Retries(), 7.0, [7.0, 7.0, 7.0]),
-        (Retries(), 900.0, [30.0, 30.0, 30.0]),
-        (Retries(most=0), None, []),
-    ],
-)
-def test_repetitions_are_few_with_growing_delays_or_those_the_provider_asks_for(
-    retries: Retries, after: float | None, delays: list[float]
-) -> None:
-    async def main() -> None:
-        model = ScriptedModel(otherwise=turn(overloaded(after)))
-        async with Session(model, limits=LoopLimits(retries=retries)) as session:
-            events = await run(session)
-            assert [event.delay for event in events if isinstance(event, RequestRetried)] == delays
-            assert len(model.requests) == len(delays) + 1
-            (ended,) = ends(events)
-            assert (ended.reason, ended.kind, ended.retryable) == ("model_error", "overloaded", True)
-
-    run_virtual(main())
-
-
-def test_a_message_with_a_call_is_not_asked_for_again() -> None:
-    """It may have had effects."""
-
-    async def main() -> None:
-        model = ScriptedModel(turn(READS, overloaded()), turn(say("never")))
-        async with Workspace().session(model) as session:
-            events = await run(session)
-            assert not any(isinstance(event, RequestRetried) for event in events)
-            assert ends(events)[-1].retryable
-            check_history(session.messages)
-
-    run_virtual(main())
+# ---- a run that goes on ----------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_ends_the_wait_for_the_next_attempt() -> None:
@@ -230,7 +173,7 @@ def test_an_interrupt_ends_the_wait_for_the_next_attempt() -> None:
 def test_continue_takes_up_a_run_that_its_model_broke_off(scene: Any, asked: str, kept: bool, tmp_path: Path) -> None:
     async def main() -> None:
         store = Store(tmp_path / "kept")
-        limits = LoopLimits(retries=Retries(most=0))
+        limits = LoopLimits(max_truncations=0, retries=Retries(most=0))
         model = ScriptedModel(scene, turn(say("Done.")))
         session = Session(model, journal=await store.create(), limits=limits, root=tmp_path)
         await session.send(Prompt("go"))

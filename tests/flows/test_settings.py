@@ -343,7 +343,7 @@ def test_a_stop_hook_that_always_blocks_does_not_go_on_for_ever(place: Place) ->
         async with place.session(*[turn(say(f"{n}")) for n in range(9)]) as session:
             await session.send(Prompt("go"), until="idle")
             assert [message.text for message in session.messages if message.role == "assistant"] == ["0", "1", "2", "3"]
-            assert session.messages[2].text == "run the tests first"
+            assert "run the tests first" in session.messages[2].text
 
     run(main)
     assert [event.reason for event in place.heard(RunEnded)] == ["done"]

@@ -20,7 +20,17 @@ ROOMS = {
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
     # A person's resolve runs through an executor of its own, with the equipment of the session's turns, and plan
     # approval reads the mode of the record.
-    "staging": (*ROOM, "core.executor", "core.ledger", "core.record", "core.turn", "changes", "host", "tools"),
+    "staging": (
+        *ROOM,
+        "core.executor",
+        "core.ledger",
+        "core.record",
+        "core.reminders",
+        "core.turn",
+        "changes",
+        "host",
+        "tools",
+    ),
     "prompt": ROOM,
     "search": (*ROOM, "tools"),
     "shell": ("words",),

@@ -28,7 +28,7 @@ from callgate.assembly.options import (
 )
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Check, Gate, Host, Journal, Model
+from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model
 from callgate.core.record import Listener, Record
 from callgate.core.runner import BatchRunner
 from callgate.core.turn import Equipment
@@ -65,6 +65,7 @@ class Session(Conversation):
     It works on without a reader of its events; several doors may listen and send at once.
 
     model            what answers requests, see ``callgate.Model``; ``models`` are further ones, for SetModel
+    fallback         the model for the rest of a run in which ``model`` was overloaded three times in a row
     tools            functions, tools, or a Toolbox
     system           the system prompt, the same in every request; or a function that makes it, and notes for
                      people, of the record so far
@@ -84,6 +85,7 @@ class Session(Conversation):
     request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints, ``options``
                      effort, thinking and the like (RequestOptions), which Prompt(options=…) changes for one run
     summarize        a function that writes the summary for Compact
+    compaction       keeps the history within the model's window, see ``callgate.core.ports.Compaction``
     standing         handlers that take a ``resolve`` while nothing is pending
     rerun_safe       after a crash, run idempotent calls again that had started
     parent           the session in whose call this one works: its doors are asked, its host is used; ``label`` says who
@@ -105,6 +107,7 @@ class Session(Conversation):
         mode: Mode | None = None,
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
+        fallback: Model | None = None,
         settings: ExecutorSettings | None = None,
         limits: LoopLimits | None = None,
         request_limits: RequestLimits | None = None,
@@ -112,6 +115,7 @@ class Session(Conversation):
         options: RequestOptions | None = None,
         lineage: tuple[str, ...] = (),
         summarize: Summarize | None = None,
+        compaction: Compaction | None = None,
         rerun_safe: bool = True,
         standing: Iterable[StandingHandler] = (),
         config: Config | None = None,
@@ -156,6 +160,8 @@ class Session(Conversation):
             gate=gate,
             host=host,
             record=record,
+            fallback=fallback,
+            compaction=compaction,
             system=system,
             settings=as_settings(settings),
             limits=request_limits or RequestLimits(),

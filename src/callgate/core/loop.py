@@ -1,34 +1,43 @@
 """The loop: turns until there is nothing left to do, with steering and limits between them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from callgate.core.executor import CallExecutor
+from callgate.core.ports import Reminder
+from callgate.core.recovery import Recovery
+from callgate.core.reminders import GO_ON, broken_off, remind, reminder
 from callgate.core.turn import Equipment, Turn
 from callgate.words.endings import RunReason
-from callgate.words.events import MessageAdded, Noted, Paused, PromptDequeued, PromptQueued, RunEnded, TurnEnded
+from callgate.words.events import (
+    MessageAdded,
+    Noted,
+    Paused,
+    PromptDequeued,
+    PromptQueued,
+    RunEnded,
+    TurnCause,
+    TurnEnded,
+)
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
 from callgate.words.model import RunOptions, StopReason
 
-_TURN: Mapping[str, RunReason] = {
-    "answered": "done",
-    "interrupted": "interrupted",
-    "stopped": "stopped",
-    "model_error": "model_error",
-}
+T = TypeVar("T")
+
 _NOT_WHOLE: Mapping[StopReason, RunReason] = {
     "max_tokens": "output_limit",
     "refusal": "refusal",
     "context_full": "context_full",
 }
-_FINAL: tuple[RunReason, ...] = ("refusal", "context_full")
-"""Another request would end in the same way."""
-
-GO_ON = "Your last message was cut off while you were writing it. Go on from there."
+_MAY_BE_CUT: tuple[TurnCause, ...] = ("continued", "output_limit", "cut_off", "compacted")
 
 
 class Loop:
-    """Takes turns until the model asks for no more calls."""
+    """Takes turns until the model asks for no more calls. Each turn has a named cause, and counts against the limits
+    whatever that is."""
 
     def __init__(
         self,
@@ -40,57 +49,64 @@ class Loop:
         ending: Callable[[bool], Awaitable[str | None]] | None = None,
     ) -> None:
         self.equipment = equipment
-        self._limits = limits or LoopLimits()
+        self._limits = limits = limits or LoopLimits()
         self._waiting = waiting
         self._going = going
         self._ending = ending
-        self._held_up = 0
         self._record = equipment.record
         self._staging = equipment.staging
+        self._recovery = Recovery(
+            limits.retries,
+            fallback=equipment.fallback,
+            shortens=equipment.compaction is not None,
+            chance=equipment.chance,
+        )
+        self._cause: TurnCause = "continued"
+        self._words: str | None = None  # for the model, with the next request
+        self._turns = self._held_up = self._truncations = 0
+        self._raised = False  # the limit of the output, as far as the model can
         self._turn: Turn | None = None
+        self._between: asyncio.Task[Any] | None = None
         self._interrupt: str | None = None
         self._left = False
 
     async def run(self) -> RunEnded | None:
         """None when it was left in the middle, for another time."""
-        turns = truncations = 0
-        if self._left:
+        stop: RunEnded | None = None
+        while stop is None and not self._left:
+            stop = await self._hindrance()
+            if stop is None and not self._left:
+                stop = await self._take_turn()
+        if stop is None or self._left:
             return None
-        self._begin()
-        while (stop := self._before(turns)) is None:
-            turns += 1
-            turn = Turn(self.equipment, self._limits.retries, waiting=self._waiting, going=self._going)
-            ended = await self._taken(turn)
-            if ended is None:
-                return None
-            if self._staging is not None and self._interrupt is None and not self._left:
-                await self._staging.after_turn(ended)
-            truncations = truncations + 1 if ended.reason == "truncated" else 0
-            stop = self._after(turn, ended, truncations)
-            if stop is not None and not (stop.reason == "done" and await self._goes_on()):
-                break
-            if self._left:
-                return None
-            stop = self._paused()
-            if stop is not None:
-                break
         self._say_steers()  # too late for this run, but said: the next one reads it
         self._record.write(stop)
         return stop
+
+    async def _take_turn(self) -> RunEnded | None:
+        """One turn, and the cause of the next one or the end of the run."""
+        self._lead_in()
+        self._turns += 1
+        turn = self._turn = self._next_turn()
+        try:
+            ended = await turn.run()
+        finally:
+            self._turn = None
+        if ended is None:
+            self._left = True
+            return None
+        follows = await self._after(turn, ended)
+        if isinstance(follows, RunEnded):
+            return follows
+        self._cause = follows
+        return self._paused()
 
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
         """Puts a person's message on record; ``queued`` is the prompt that waited until now."""
-        message = Message(f"u{self._record.ledger.added + 1}", "user", parts)
-        waited = None if queued is None else queued.id
-        self._record.write(MessageAdded(self._now(), message, queued=waited, options=options))
-        if queued is not None:
-            self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
-
-    @property
-    def _steers(self) -> list[PromptQueued]:
-        return [queued for queued in self._record.ledger.waiting.values() if queued.steers]
+        self._cause = "prompt"
+        self._say(parts, queued, options)
 
     def steer(self, text: str) -> None:
         """Delivers the text after the current calls, sooner if all of them give way."""
@@ -103,77 +119,155 @@ class Loop:
         self._interrupt = because
         if self._turn is not None:
             self._turn.interrupt(because)
+        if self._between is not None:
+            self._between.cancel()
 
     def leave(self, because: str) -> None:
         """Stops as soon as that is possible without a loss, and leaves the rest open."""
         self._left = True
         if self._turn is not None:
             self._turn.leave(because)
+        if self._between is not None:
+            self._between.cancel()
 
     @property
     def executor(self) -> CallExecutor | None:
         """The executor of the message under way."""
         return None if self._turn is None else self._turn.executor
 
-    async def _taken(self, turn: Turn) -> TurnEnded | None:
-        self._turn = turn
-        try:
-            ended = await turn.run()
-        finally:
-            self._turn = None
-        if ended is not None and ended.reason == "truncated" and turn.resumed:
-            self._begin()  # a crash cut it off, not the model
-        return ended
+    # ---- before a request ---------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """A message that was cut off is followed by a request to go on; a turn that is open goes on by itself."""
-        messages = self._record.ledger.messages
-        if messages and self._record.ledger.open_turn is None and not self._something_to_answer():
-            self.say((Text(GO_ON),))
-
-    def _before(self, turns: int) -> RunEnded | None:
+    async def _hindrance(self) -> RunEnded | None:
+        """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
         if self._interrupt is not None:
             return self._ended("interrupted")
-        limit = self._limits.max_turns
-        return self._ended("limit", kind="turns") if limit is not None and turns >= limit else None
-
-    def _after(self, turn: Turn, ended: TurnEnded, truncations: int) -> RunEnded | None:
-        """The end of the run, or None to go on: there are results to send, or a person said something."""
-        if ended.reason == "truncated":
-            reason = _NOT_WHOLE.get(turn.stop, "cut_off")
-            again = reason not in _FINAL and truncations <= self._limits.max_truncations
-            if not again or not self._something_to_answer():
-                return self._ended(reason, ended.detail)
-        reason = _TURN.get(ended.reason)
-        if reason == "done" and self._staging is not None and self._staging.unresolved:
-            reason = None
-        if self._steers and reason in (None, "done"):
-            self._say_steers()
+        limit, compaction = self._limits.max_turns, self.equipment.compaction
+        if limit is not None and self._turns >= limit:
+            return self._ended("limit", kind="turns")
+        if compaction is None or self._record.ledger.open_turn is not None:
             return None
-        if reason is None or turn.error is None:
-            return None if reason is None else self._ended(reason, ended.detail)
-        return self._ended(reason, ended.detail, turn.error.kind, retryable=turn.error.retryable)
+        model = self._recovery.model(self.equipment.model)
+        refusal = await self._interruptible(compaction.before_request(model))
+        if self._interrupt is not None:
+            return self._ended("interrupted")
+        return None if refusal is None else self._ended("context_full", refusal)
 
-    async def _goes_on(self) -> bool:
-        """Asks the hooks before a run ends; True if one of them gives the agent more to do, or a person has steered."""
-        because = None if self._ending is None else await self._ending(self._held_up > 0)
-        if self._interrupt is not None or self._left:
+    def _lead_in(self) -> None:
+        """Puts on record what the model is told before the next request: a message that was cut off is followed by a
+        request to go on; then what people typed meanwhile. Reminders of the staging follow in the turn."""
+        words, self._words = self._words, None
+        if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
+            words = GO_ON
+        if words is not None:
+            remind(self._record, Reminder(words, self._cause), self._now())
+        self._say_steers()
+
+    @property
+    def _answerable(self) -> bool:
+        """True if the history can be sent as it is: it does not end with a message of the model, or a turn is open,
+        which goes on by itself."""
+        ledger = self._record.ledger
+        return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
+
+    def _next_turn(self) -> Turn:
+        kit = self.equipment
+        limits = kit.limits
+        if self._raised:
+            limits = replace(limits, max_output_tokens=self._recovery.model(kit.model).abilities.output_tokens)
+        return Turn(kit, self._recovery, because=self._cause, limits=limits, waiting=self._waiting, going=self._going)
+
+    # ---- after a turn -------------------------------------------------------------------------------------------
+
+    async def _after(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
+        """The cause of the next turn, or the end of the run."""
+        if self._staging is not None and self._interrupt is None and not self._left:
+            await self._staging.after_turn(ended)
+        if ended.reason in ("calls", "answered"):
+            self._truncations = 0
+            self._recovery.worked()
+        match ended.reason:
+            case "calls":
+                return "results"
+            case "retried":
+                return await self._held_back(turn)
+            case "truncated":
+                return await self._truncated(turn, ended)
+            case "answered":
+                if self._staging is not None and self._staging.unresolved:
+                    return "pending"
+                return "steered" if self._steers else await self._put_off()
+            case "model_error":
+                error = turn.error
+                assert error is not None
+                reason = "context_full" if error.kind == "too_long" else "model_error"
+                return self._ended(reason, ended.detail, error.kind, retryable=error.retryable)
+            case "interrupted" | "stopped":
+                return self._ended(ended.reason, ended.detail)
+
+    async def _held_back(self, turn: Turn) -> TurnCause | RunEnded:
+        """After a failure that is not shown yet."""
+        assert turn.error is not None
+        if turn.remedy == "shorten":
+            return await self._shortened(str(turn.error))
+        self._words = broken_off(turn.error, turn.affected)
+        return "retried"
+
+    async def _shortened(self, detail: str) -> TurnCause | RunEnded:
+        compaction = self.equipment.compaction
+        assert compaction is not None
+        shorter = await self._interruptible(compaction.too_long(self._recovery.model(self.equipment.model)))
+        if shorter or self._interrupt is not None:
+            return "compacted"
+        return self._ended("context_full", detail)
+
+    async def _truncated(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
+        """After a message that is not whole."""
+        if turn.resumed:
+            return "continued"  # a crash cut it off, not the model
+        reason = _NOT_WHOLE.get(turn.stop, "cut_off")
+        if reason == "context_full" and self._recovery.shorten():
+            return await self._shortened(ended.detail)
+        if reason == "output_limit" and self._raises():
+            return "output_limit"
+        self._truncations += 1
+        if reason in ("refusal", "context_full") or self._truncations > self._limits.max_truncations:
+            return self._ended(reason, ended.detail)
+        if reason == "output_limit":
+            return "output_limit"
+        if self._answerable:  # there are results of calls, or nothing came back
+            return "cut_off"
+        return "steered" if self._steers else self._ended(reason, ended.detail)
+
+    def _raises(self) -> bool:
+        """Raises the limit of the output to what the model is able to, once. False if that has been done, or changes
+        nothing."""
+        able, limit = self._recovery.model(self.equipment.model).abilities.output_tokens, self.equipment.limits
+        if self._raised or able is None or (limit.max_output_tokens or 0) >= able:
             return False
+        self._raised = True
+        return True
+
+    async def _put_off(self) -> TurnCause | RunEnded:
+        """Asks the hooks before a run ends: one of them may give the agent more to do. A person may have steered."""
+        because = None if self._ending is None else await self._ending(self._held_up > 0)
+        done = self._ended("done")
+        if self._interrupt is not None or self._left:
+            return done
         if because is None:
-            said = bool(self._steers)  # while the hook was asked
-            self._say_steers()
-            return said
+            return "steered" if self._steers else done  # while the hook was asked
         self._held_up += 1
         if self._held_up > self._limits.held_up:
             note = f"the end was put off {self._limits.held_up} times; this time it is not: {because}"
             self._record.write(Noted(self._now(), note, "warning"))
-            return False
-        self.say((Text(because),))
-        return True
+            return done
+        self._words = reminder(because)
+        return "hook"
 
     def _paused(self) -> RunEnded | None:
         """The end of a run with too many denials: it needs a person, not another try."""
         ledger, limits = self._record.ledger, self._limits
+        if self._left:
+            return None
         if ledger.denied_in_a_row >= limits.denials_in_a_row:
             reason = f"{ledger.denied_in_a_row} calls in a row were denied"
         elif ledger.denied >= limits.denials:
@@ -183,14 +277,34 @@ class Loop:
         self._record.write(Paused(self._now(), reason))
         return self._ended("paused", reason)
 
+    # ---- parts --------------------------------------------------------------------------------------------------
+
+    @property
+    def _steers(self) -> list[PromptQueued]:
+        return [queued for queued in self._record.ledger.waiting.values() if queued.steers]
+
     def _say_steers(self) -> None:
         for queued in self._steers:
-            self.say(queued.parts, queued)
+            self._say(queued.parts, queued)
 
-    def _something_to_answer(self) -> bool:
-        """Results of calls, or a person's message of which nothing came back."""
-        messages = self._record.ledger.messages
-        return bool(messages) and messages[-1].role != "assistant"
+    def _say(
+        self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
+    ) -> None:
+        message = Message(f"u{self._record.ledger.added + 1}", "user", parts)
+        waited = None if queued is None else queued.id
+        self._record.write(MessageAdded(self._now(), message, queued=waited, options=options))
+        if queued is not None:
+            self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Waits for work between two turns; None if it was interrupted."""
+        task = self._between = asyncio.get_running_loop().create_task(work)
+        try:
+            await asyncio.wait((task,))
+        finally:
+            self._between = None
+            task.cancel()
+        return None if task.cancelled() else task.result()
 
     def _ended(self, reason: RunReason, detail: str = "", kind: str = "", *, retryable: bool = False) -> RunEnded:
         return RunEnded(self._now(), reason, detail, kind=kind, retryable=retryable)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
-from itertools import count
+from random import random
 from typing import Any, cast
 
 from callgate.core import outcomes
@@ -21,8 +21,10 @@ from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
-from callgate.core.ports import Gate, Host, Model, Reminder, Staging, Target, ToolSource
+from callgate.core.ports import Compaction, Gate, Host, Model, Staging, Target, ToolSource
 from callgate.core.record import Record
+from callgate.core.recovery import Recovery, Remedy, Repetition
+from callgate.core.reminders import remind
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
 from callgate.words.errors import JournalError, ModelError, StateError, in_words
@@ -32,12 +34,13 @@ from callgate.words.events import (
     RequestRetried,
     TextStreamed,
     ThinkingStreamed,
+    TurnCause,
     TurnEnded,
     TurnReason,
     TurnStarted,
 )
 from callgate.words.limits import ExecutorSettings, Retries
-from callgate.words.messages import Message, ResultPart, Text
+from callgate.words.messages import Message, ResultPart
 from callgate.words.model import (
     WHOLE,
     CacheHints,
@@ -64,6 +67,8 @@ class Equipment:
     gate: Gate
     host: Host
     record: Record
+    fallback: Model | None = None
+    """Asked for the rest of a run in which the model was overloaded too often."""
     system: str = ""
     settings: ExecutorSettings = field(default_factory=ExecutorSettings)
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -84,6 +89,9 @@ class Equipment:
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
     """The record outlives the program: what is not done when it ends can be left open there."""
+    compaction: Compaction | None = None
+    chance: Callable[[], float] = random
+    """Random numbers from 0 to 1, for the waits before repetitions."""
     staging: Staging | None = None
     """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
     file_outcome: Callable[[str], str] | None = None
@@ -92,13 +100,16 @@ class Equipment:
 
 class Turn:
     """``waiting`` is called whenever only a person's answer can move the turn on, ``going`` when it does again. Once it
-    has run, ``stop`` is the stop reason of its message and ``error`` the failure of the model."""
+    has run, ``stop`` is the stop reason of its message, ``error`` the failure of the model with its ``remedy``, and
+    ``affected`` the calls that had effects, or may have had, in a message that failed."""
 
     def __init__(
         self,
         equipment: Equipment,
-        retries: Retries | None = None,
+        recovery: Recovery | None = None,
         *,
+        because: TurnCause = "prompt",
+        limits: RequestLimits | None = None,
         waiting: Callable[[], None] = lambda: None,
         going: Callable[[], None] = lambda: None,
     ) -> None:
@@ -109,11 +120,15 @@ class Turn:
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
-        self._retries = retries or Retries()
+        self._recovery = recovery or Recovery(Retries())
+        self._because: TurnCause = because
+        self._limits = limits or equipment.limits
         self._interrupted = False
         self._called = False  # a call of the message has arrived
         self.stop: StopReason = "cut_off"
         self.error: ModelError | None = None
+        self.remedy: Remedy = "show"
+        self.affected: tuple[ToolCall, ...] = ()
         opened = self._ledger.open_turn
         self._number = self._ledger.turn + 1 if opened is None else opened.turn
         self._message_id = f"a{self._number}" if opened is None else opened.message_id
@@ -140,6 +155,8 @@ class Turn:
         async with self.executor as executor:
             self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
             if not self._left_arriving:
+                if self.remedy == "again" and not self._interrupted:
+                    self.affected = await executor.discard()
                 executor.close(stop)
                 if self._kit.staging is not None:
                     self._kit.staging.message_over(self._message_id, whole=stop in WHOLE)
@@ -180,7 +197,7 @@ class Turn:
         if self.executor.stopped:
             return "stopped"
         if self.error is not None:
-            return "model_error"
+            return "model_error" if self.remedy == "show" else "retried"
         if stop not in WHOLE:
             return "truncated"
         return "calls" if called else "answered"
@@ -199,13 +216,14 @@ class Turn:
 
     async def _fresh(self) -> StopReason:
         wanted = self._remind()
-        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced=wanted.kind == "named")
+        forced = wanted.kind == "named"
+        started = TurnStarted(self._clock.now(), self._number, self._message_id, forced, self._because)
         written = self._record.write_first(started)
         if written is not None:
             await written  # what was said so far is on record before the model is asked
             if self._interrupted or self._left:
                 return "cut_off"
-        self._reader = asyncio.get_running_loop().create_task(self._read(self._request(wanted)))
+        self._reader = asyncio.get_running_loop().create_task(self._read(wanted))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -232,25 +250,52 @@ class Turn:
         """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
         if self._kit.staging is None:
             return ToolChoice()
-        due, wanted = self._kit.staging.before_request(self._kit.model.abilities)
+        due, wanted = self._kit.staging.before_request(self._model.abilities)
         for each in due:
             remind(self._record, each, self._clock.now())
         return wanted
 
-    async def _read(self, request: Request) -> None:
-        """Reads the stream; a failure before any call arrived is repeated, if the model says that this may help."""
-        for attempt in count(1):
-            await self._read_once(request)
-            error = self.error
-            if error is None or not error.retryable or self._called or attempt > self._retries.most:
+    @property
+    def _model(self) -> Model:
+        return self._recovery.model(self._kit.model)
+
+    async def _read(self, wanted: ToolChoice) -> None:
+        """Reads the stream, and again after a failure that may pass. Once a call has arrived, its message stands, and
+        it is the next turn that tries again."""
+        while True:
+            due = self._recovery.take()
+            if due is not None:
+                await self._wait(due)
+                self._intake, self.error, self.remedy = Intake(self._message_id, self._ledger), None, "show"
+            await self._read_once(self._request(wanted))
+            if self.error is None and not self._called and self._intake.finish()[0] == "cut_off":
+                self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
+            if self.error is None:
                 return
-            delay = self._retries.delay(attempt, error)
-            retried = RequestRetried(
-                self._clock.now(), self._message_id, attempt=attempt, delay=delay, kind=error.kind, detail=str(error)
+            self.remedy, self.error = self._recovery.failed(self.error)
+            if self.remedy != "again" or self._called:
+                break
+        if self.error.kind == "cut_off" and self.remedy == "show":
+            self.error = None  # its stop reason says it
+
+    async def _wait(self, due: Repetition) -> None:
+        """Puts the repetition on record and waits for its moment."""
+        error, other = due.error, due.instead
+        if other is not None:
+            note = f"{self._kit.model.name} is overloaded: {other.name} answers until this run ends"
+            self._record.write(Noted(self._clock.now(), note, "warning"))
+        self._record.write(
+            RequestRetried(
+                at=self._clock.now(),
+                message_id=self._message_id,
+                attempt=due.attempt,
+                delay=due.delay,
+                kind=error.kind,
+                detail=str(error),
+                instead="" if other is None else other.name,
             )
-            self._record.write(retried)
-            await self._sleep(delay)
-            self._intake, self.error = Intake(self._message_id, self._ledger), None
+        )
+        await self._sleep(due.delay)
 
     async def _sleep(self, seconds: float) -> None:
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -265,7 +310,7 @@ class Turn:
         executor, room, intake, stream = self.executor, self._record.room, self._intake, None
         draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
         try:
-            stream = self._kit.model.stream(request)
+            stream = self._model.stream(request)
             if not hasattr(stream, "__aiter__"):
                 raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
             async for event in stream:
@@ -309,14 +354,14 @@ class Turn:
     def _request(self, wanted: ToolChoice) -> Request:
         kit = self._kit
         specs = tuple(tool.spec for tool in kit.toolbox.tools())
-        able = kit.model.abilities.nearest(wanted)
+        able = self._model.abilities.nearest(wanted)
         own = self._ledger.options or RunOptions()
         return Request(
             system=kit.system,
             messages=self._ledger.history(),
             tools=specs,
             tool_choice=able,
-            limits=kit.limits,
+            limits=self._limits,
             cache=kit.cache,
             options=kit.options if own.request is None else own.request.over(kit.options),
             output=kit.output if own.output is None else own.output,
@@ -368,12 +413,6 @@ class Turn:
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
         except Exception:  # not to be known any more, so the careful answer
             return "mutating"
-
-
-def remind(record: Record, reminder: Reminder, now: float) -> None:
-    """Puts a message for the model on record that no person wrote."""
-    message = Message(f"u{record.ledger.added + 1}", "user", (Text(reminder.text),))
-    record.write(MessageAdded(now, message, about=reminder.about))
 
 
 async def _close(stream: object) -> None:

@@ -15,7 +15,6 @@ from urllib.parse import unquote
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
-from callgate.policy.git_settings import runs_programs
 from callgate.policy.hosts import host_of, normal_host
 from callgate.policy.implied import filled, secret_in
 from callgate.policy.protected import danger, is_secret
@@ -160,6 +159,10 @@ class Subject:
         folders = () if loads is None else shell.settings_folders(self.analysis)
         if folders is None:
             return f"{loads} runs programs that a repository's own settings name, and which repository is not known"
+        if not folders:
+            return None
+        from callgate.policy.git_settings import runs_programs  # with the first command that loads such settings
+
         return next(filter(None, (runs_programs(self.place_in_shell(each or ".").resolved) for each in folders)), None)
 
     @cached_property

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from posixpath import join
 from typing import Any, Literal, cast
 
@@ -186,6 +185,8 @@ def meant_by(name: str) -> str | None:
     """The well-known tool with a name close to this unknown one: probably the one that was meant."""
     if name in TABLE or name.startswith("mcp__"):
         return None
+    from difflib import get_close_matches  # only for a name that is not known
+
     small = {each.lower(): each for each in sorted(TABLE)}
     close = get_close_matches(name.lower(), small, n=1, cutoff=0.75)
     return small[close[0]] if close else None

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from callgate.changes import UNDO, kept_changes
 from callgate.core.ports import Host, Reminder
 from callgate.core.record import Record
-from callgate.core.turn import remind
-from callgate.staging.reminders import reminder
+from callgate.core.reminders import remind, reminder
 from callgate.staging.stack import Stack
 from callgate.words.errors import CallgateError, in_words
 from callgate.words.events import Noted

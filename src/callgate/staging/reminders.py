@@ -1,23 +1,15 @@
 """The words that a model reads about pending actions between its messages."""
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from callgate.core.reminders import reminder
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
 from callgate.words.pending import RESOLVE, Staged
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask
-
-_TAG = "system-reminder"
-_END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
-
-
-def reminder(text: str) -> str:
-    """Text for the model that no person wrote. A quoted end tag cannot end it early."""
-    return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
 
 
 def pending(newest: Staged, below: Iterable[Staged]) -> str:

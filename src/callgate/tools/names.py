@@ -5,7 +5,6 @@ Every door shows a call by its face: a title, a kind of icon, one line.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from callgate.core.ports import Tool
@@ -53,6 +52,8 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
     # Short pieces are contained in everything.
     inside = [each for each in owners if min(len(each), len(wanted)) >= 3 and (each in wanted or wanted in each)]
     inside.sort(key=lambda each: abs(len(each) - len(wanted)))
+    from difflib import get_close_matches  # only for a name that is not known
+
     alike = get_close_matches(wanted, owners, n=most, cutoff=0.6)
     return tuple(dict.fromkeys(owners[each] for each in (*same, *inside, *alike)))[:most]
 

@@ -19,11 +19,18 @@ from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
 
-TurnReason = Literal["answered", "calls", "truncated", "interrupted", "stopped", "model_error"]
-"""Why a turn ended."""
+TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
+"""Why a turn ended. ``retried``: the model failed, and its error is held back, because the next turn tries again."""
 
-GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated")
+GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
 """Those after which the next request follows by itself."""
+
+TurnCause = Literal[
+    "prompt", "results", "steered", "continued", "retried", "compacted", "output_limit", "cut_off", "pending", "hook"
+]
+"""Why the model is asked: a person's prompt; results of calls; a message typed meanwhile; a run that was left or had
+ended goes on; the model failed in a message with calls; a request was too long, and the history is shorter now; the
+last message reached the limit of its output, or was cut off; an action is pending; a hook put the end off."""
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 
@@ -70,12 +77,13 @@ class PromptDequeued:
 
 @noun
 class TurnStarted:
-    """``forced``: the model is held to resolve what is pending."""
+    """``because`` is the reason of this request. ``forced``: the model is held to resolve what is pending."""
 
     at: float
     turn: int
     message_id: str
     forced: bool = False
+    because: TurnCause = "prompt"
 
 
 @noun
@@ -111,8 +119,9 @@ class RunEnded:
 
 @noun
 class RequestRetried:
-    """The model failed before anything took effect: the request is sent again after ``delay`` seconds. Text of the
-    message that was streamed so far counts no more."""
+    """The model failed: the request is sent again after ``delay`` seconds, to the fallback model if ``instead`` names
+    one. Text that this message has streamed so far counts no more. If calls had arrived, it is the message of the turn
+    before that failed, and the model is told what took effect."""
 
     at: float
     message_id: str
@@ -120,6 +129,7 @@ class RequestRetried:
     delay: float
     kind: str
     detail: str = ""
+    instead: str = ""
 
 
 @noun

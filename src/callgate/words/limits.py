@@ -45,17 +45,23 @@ class ExecutorSettings:
 
 @noun
 class Retries:
-    """Repetitions of a request that failed before anything took effect, and the seconds before each: ``first``,
-    then twice as many each time, up to ``longest``. What the provider asks for comes before that."""
+    """Repetitions of a request that failed, at most ``most`` in a row, and the seconds before each: ``first``, then
+    twice as many each time, up to ``longest``, less a random part of at most ``jitter``. What the provider asks for
+    comes before that; a wait of more than ``longest_asked`` ends the run. After ``overloads`` overloads in a row the
+    fallback model is asked."""
 
-    most: int = 3
+    most: int = 5
     first: float = 1.0
     longest: float = 30.0
+    jitter: float = 0.25
+    longest_asked: float = 120.0
+    overloads: int = 3
 
-    def delay(self, attempt: int, error: ModelError) -> float:
-        """Before the repetition with this number; the first is 1."""
-        wanted = self.first * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after
-        return max(0.0, min(wanted, self.longest))
+    def delay(self, attempt: int, error: ModelError, chance: float = 0.0) -> float:
+        """Before the repetition with this number; the first is 1. ``chance`` is a random number from 0 to 1."""
+        if error.retry_after is not None:
+            return max(0.0, error.retry_after)
+        return min(self.first * 2 ** (attempt - 1), self.longest) * (1 - self.jitter * chance)
 
 
 @noun

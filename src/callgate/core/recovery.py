@@ -1,0 +1,86 @@
+"""Failures of requests: whether a request is sent again, when, and to which model."""
+
+from collections.abc import Callable
+from random import random
+from typing import Literal
+
+from callgate.core.ports import Model
+from callgate.words.errors import ModelError
+from callgate.words.limits import Retries
+from callgate.words.noun import noun
+
+Remedy = Literal["again", "shorten", "show"]
+"""What follows a failure: the request is sent again, the history is made shorter first, or the person is told."""
+
+
+@noun
+class Repetition:
+    """The next attempt: its number among those in a row, the seconds before it, and the failure before it.
+    ``instead``: it asks this model, because the one before was overloaded too often."""
+
+    attempt: int
+    delay: float
+    error: ModelError
+    instead: Model | None = None
+
+
+class Recovery:
+    """Counts failures in a row over the turns of one run. After ``Retries.overloads`` overloads in a row the rest of
+    the run asks ``fallback``, if there is one; the next run asks the session's own model again. ``shortens``: the
+    history can be made shorter, so that a request that was too long is sent again, once."""
+
+    def __init__(
+        self,
+        retries: Retries,
+        *,
+        fallback: Model | None = None,
+        shortens: bool = False,
+        chance: Callable[[], float] = random,
+    ) -> None:
+        self._retries = retries
+        self._fallback = fallback
+        self._shortens = shortens
+        self._chance = chance
+        self._failures = self._overloads = 0
+        self._instead: Model | None = None
+        self._shortened = False
+        self._due: Repetition | None = None
+
+    def model(self, own: Model) -> Model:
+        return self._instead or own
+
+    def take(self) -> Repetition | None:
+        """The attempt that is due, once."""
+        due, self._due = self._due, None
+        return due
+
+    def worked(self) -> None:
+        """A whole message came."""
+        self._failures = self._overloads = 0
+        self._shortened = False
+
+    def shorten(self) -> bool:
+        """After a request that was too long: True if the history is to be made shorter."""
+        tried, self._shortened = self._shortened, True
+        return self._shortens and not tried
+
+    def failed(self, error: ModelError) -> tuple[Remedy, ModelError]:
+        """Takes note of a failure. The error comes back, with words about a wait that is too long."""
+        if error.kind == "too_long":
+            return ("shorten" if self.shorten() else "show"), error
+        retries = self._retries
+        self._failures += 1
+        self._overloads = self._overloads + 1 if error.kind == "overloaded" else 0
+        if not error.retryable:
+            return "show", error
+        if self._fallback is not None and self._instead is None and self._overloads >= retries.overloads:
+            self._due = Repetition(self._failures, 0.0, error, self._fallback)
+            self._instead, self._failures = self._fallback, 0
+            return "again", error
+        if self._failures > retries.most:
+            return "show", error
+        if error.retry_after is not None and error.retry_after > retries.longest_asked:
+            words = f"{error} (it asks to wait {error.retry_after:,.0f} s: send Continue after that)"
+            return "show", ModelError(words, kind=error.kind, retryable=True, retry_after=error.retry_after)
+        self._due = Repetition(self._failures, retries.delay(self._failures, error, self._chance()), error)
+        return "again", error

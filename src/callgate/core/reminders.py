@@ -1,0 +1,38 @@
+"""Messages to the model that no person wrote: they are marked as such, start no work, and are on record."""
+
+import re
+from collections.abc import Iterable
+
+from callgate.core.ports import Reminder
+from callgate.core.record import Record
+from callgate.words.calls import ToolCall
+from callgate.words.errors import ModelError
+from callgate.words.events import MessageAdded
+from callgate.words.messages import Message, Text
+
+_TAG = "system-reminder"
+_END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
+
+
+def reminder(text: str) -> str:
+    """Text for the model that no person wrote. A quoted end tag cannot end it early."""
+    return f"<{_TAG}>\n{_END.sub('‹', text)}\n</{_TAG}>"
+
+
+def remind(record: Record, due: Reminder, now: float) -> None:
+    """Puts a message for the model on record that no person wrote."""
+    message = Message(f"u{record.ledger.added + 1}", "user", (Text(due.text),))
+    record.write(MessageAdded(now, message, about=due.about))
+
+
+GO_ON = reminder("Your last message was cut off while you were writing it. Go on from there.")
+
+
+def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:
+    """After a failure of the model in a message with calls: what took effect."""
+    named = ", ".join(f"{call.name} ({call.id})" for call in affected)
+    effects = f"These took effect, or may have: {named}." if named else "None of them changed anything."
+    return reminder(
+        f"Your last message was broken off by a failure ({error.kind}) that is none of yours. Its calls ended as their"
+        f" results say. {effects} Go on from there, and do not repeat what is done."
+    )
