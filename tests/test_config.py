@@ -425,3 +425,27 @@ def test_settings_may_be_given_as_a_value_above_the_files(desk: Desk) -> None:
 def test_a_wrong_value_among_given_settings_is_a_usage_error(desk: Desk, given: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         desk.load(**given)
+
+
+@pytest.mark.spec("BLT-2")
+def test_hosts_for_the_sandbox_come_from_the_person_and_a_repository_can_only_take_some_away(desk: Desk) -> None:
+    desk.put(desk.project, '[sandbox]\nallow_hosts = ["evil.example"]')
+    desk.trust()
+    config = desk.load()
+    assert config.allow_hosts == ()
+    assert any("sandbox.allow_hosts = ('evil.example',) is ignored" in note.text for note in config.notes)
+    desk.put(desk.own, '[sandbox]\nallow_hosts = ["pypi.org", "*.example.com"]')
+    assert desk.load().allow_hosts == ("pypi.org", "*.example.com")
+    desk.put(desk.project, '[sandbox]\nallow_hosts = ["a.example.com"]')
+    desk.trust()
+    assert desk.load().allow_hosts == ("a.example.com",)
+    desk.put(desk.project, "[sandbox]\nallow_hosts = []")
+    desk.trust()
+    assert desk.load().allow_hosts == ()
+
+
+def test_a_host_that_is_none_closes_the_gate(desk: Desk) -> None:
+    desk.put(desk.own, '[sandbox]\nallow_hosts = ["https://example.com/simple"]')
+    fault = desk.load().faults[0]
+    assert "sandbox.allow_hosts must be a list of hosts" in fault.text
+    assert "write its host alone" in fault.text

@@ -74,6 +74,8 @@ class Config:
     models: ModelSettings = ModelSettings()
     auto_allow: bool = True
     """Commands in a proven sandbox run without a question; see ``frees_commands``."""
+    allow_hosts: tuple[str, ...] = ()
+    """Hosts that commands in a sandbox may reach."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -202,6 +204,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         notify=cast(str | None, layers.value("questions.notify")),
         max_concurrency=cast(int, layers.value("limits.max_concurrency")),
         auto_allow=bool(layers.value("sandbox.auto_allow")),
+        allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,17 @@ from callgate.config import Config
 from callgate.core.ports import Run, Tool
 from callgate.host.sandbox.confining import ProvenSandbox
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.host.sandbox.sandbox import Backend
 from callgate.policy import sandboxing
 from callgate.policy.well_known import StandIn
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin.bash import bash
 from callgate.words.calls import Result
-from callgate.words.events import CallSettled, Event, Noted, QuestionAsked
+from callgate.words.events import CallProgressed, CallSettled, Event, Noted, QuestionAsked
 from callgate.words.messages import Text
 from tests.flows.gated import DONE, of
 from tests.host.sandbox.kit import best
+from tests.host.sandbox.proxy_kit import page, server
 
 REFUSAL = "curl: (6) Could not resolve host: example.com"
 
@@ -42,7 +45,7 @@ class Shell(StandIn):
         inside = self.sandbox is not None and self.sandbox.takes(run.call_id, command)
         self.ran.append((command, inside))
         if inside and self.sandbox is not None and "curl" in command:
-            self.sandbox.denied(command, REFUSAL, 6)
+            self.sandbox.denied(command, REFUSAL, 6, ())
         return Result((Text("done"),))
 
 
@@ -54,9 +57,9 @@ def config(tmp_path: Path) -> Config:
     return Config(base / "work", base / "home", base / "data")
 
 
-def prove(config: Config) -> None:
+def prove(config: Config, backend: Backend | None = None) -> None:
     """Puts a proof on record without trying anything."""
-    held = Proof(best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
+    held = Proof(backend or best(), tuple(AttackOutcome(name, "held") for name in INDISPENSABLE))
     kept = sandboxing.KeptProofs(1, sandboxing._key(), (held,))  # pyright: ignore[reportPrivateUsage]
     sandboxing.write_record(config.data / "sandbox" / "proof.json", sandboxing.to_json(kept))
 
@@ -133,3 +136,32 @@ def test_bash_works_inside_says_what_was_refused_and_asks_the_next_time(config: 
     assert "it failed: it wanted to write /etc/callgate-test; a yes runs it outside" in asked.question.reason
     assert not Path("/etc/callgate-test").exists()
     assert sorted(os.listdir(config.root)) == ["file"]
+
+
+FETCH = """python3 -c "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).status)" """
+
+
+@pytest.mark.spec("BLT-2", "GATE-13")
+def test_bash_reaches_allowed_hosts_without_a_question_and_a_refused_one_is_named_in_the_next(config: Config) -> None:
+    prove(config)
+    with server(page) as port, server(page) as other:
+        allowing = replace(config, allow_hosts=(f"localhost:{port}",))
+        good, bad = (f"{FETCH} http://localhost:{each}/" for each in (port, other))
+        events = events_of(allowing, bash(), [good], [bad], [bad])
+    worked, refused = [each.result for each in of(events, CallSettled)]
+    assert worked.text == "200"
+    assert worked.details["hosts"] == [{"host": f"localhost:{port}", "allowed": True, "why": ""}]
+    assert f"[The sandbox refused it: it wanted to reach localhost:{other}. If it needs that, send" in refused.text
+    assert [each["allowed"] for each in refused.details["hosts"]] == [False]
+    said = "".join(each.text for each in of(events, CallProgressed))
+    assert f"the sandbox refuses localhost:{other}: it is not in sandbox.allow_hosts\n" in said
+    (asked,) = of(events, QuestionAsked)
+    assert f"it failed: it wanted to reach localhost:{other}; a yes runs it outside" in asked.question.reason
+
+
+@pytest.mark.spec("BLT-2")
+def test_a_sandbox_without_a_network_of_its_own_says_that_no_host_is_reached(config: Config) -> None:
+    prove(config, "landlock")
+    events = events_of(replace(config, allow_hosts=("example.com",)), Shell(), ["ls"])
+    (note,) = [each.text for each in of(events, Noted) if "sandbox" in each.text]
+    assert "sandbox.allow_hosts has no effect" in note

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from callgate.host.local import LocalHost
-from callgate.host.ports import Command
+from callgate.host.ports import Command, HostDecision
 from callgate.host.tasks import BackgroundTask
 from callgate.testing import ManualClock, MemoryHost, ScriptedCommand
 from callgate.tools.builtin import command_call
@@ -312,12 +312,12 @@ class Boxed:
     def takes(self, call_id: str, text: str) -> bool:
         return "outside" not in text
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
         if "refused" in command.argv[-1]:
             raise ToolFailure("there is no sandbox for it")
         return replace(command, env={**command.env, "BOXED": "yes"})
 
-    def denied(self, text: str, output: str, returncode: int) -> str | None:
+    def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> str | None:
         return "it wanted to write /etc/x" if "Read-only" in output else None
 
 

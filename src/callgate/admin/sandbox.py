@@ -2,14 +2,14 @@
 
 import os
 import subprocess
-import tempfile
+from collections.abc import Callable
 
 from callgate.config import Config, load_config
 from callgate.host.environment import scrubbed
-from callgate.host.ports import Command
+from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.proof import Proof
-from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused, private_folder
-from callgate.policy.sandboxing import Proofs, profile_for
+from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
+from callgate.policy.sandboxing import NO_HOSTS, Proofs, sandbox_in_force
 
 __all__ = ["BACKENDS", "Proof", "prove_again", "run_inside"]
 
@@ -19,21 +19,28 @@ def prove_again(*, every: bool) -> tuple[Proof, ...]:
     return _proofs(load_config()).prove(every=every)
 
 
-def run_inside(argv: tuple[str, ...]) -> int:
-    """Runs a command in the sandbox of the current folder and gives its exit status. SandboxRefused without one."""
+def run_inside(argv: tuple[str, ...], say: Callable[[str], None]) -> int:
+    """Runs a command in the sandbox of the current folder and gives its exit status. SandboxRefused without one.
+    ``say`` is called, in any thread, with a line about each host that is refused."""
+
+    def tell(decision: HostDecision) -> None:
+        if not decision.allowed:
+            say(f"the sandbox refuses {decision.host}: {decision.why}")
+
     config = load_config()
     proofs = _proofs(config)
-    sandbox = proofs.sandbox()
-    if sandbox is None and proofs.kept() is None:
+    if proofs.kept() is None:
         proofs.prove()
-        sandbox = proofs.sandbox()
-    if sandbox is None:
-        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {proofs.why_none()}")
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=private_folder(config.data)) as scratch:
-        private = str(private_folder(config.data))
-        profile = profile_for(str(config.root), str(config.home), private=private, scratch=os.path.realpath(scratch))
-        inside = sandbox.wrap(Command(argv, str(config.root), scrubbed(os.environ)), profile)
-        ended = subprocess.run(inside.argv, cwd=inside.cwd, env=dict(inside.env), check=False).returncode
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
+    if isinstance(found, str):
+        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found}")
+    if config.allow_hosts and not found.hosts:
+        say(NO_HOSTS)
+    inside = found.wrap(Command(argv, str(config.root), scrubbed(os.environ)), tell)
+    with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:
+        for number in inside.handed_fds:
+            os.close(number)
+        ended = running.wait()
     return ended if ended >= 0 else 128 - ended
 
 

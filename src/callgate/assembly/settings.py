@@ -84,14 +84,16 @@ def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tu
     taking = [take for each in tools if (take := getattr(each, "take_sandbox", None)) is not None]
     if not taking or not isinstance(host, LocalHost):
         return False, ()
-    from callgate.policy.sandboxing import sandbox_in_force  # brings the attacks along; for commands alone
+    from callgate.policy.sandboxing import NO_HOSTS, sandbox_in_force  # for commands alone
 
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules) if config.own_data else _NO_PLACE
+    found = _NO_PLACE
+    if config.own_data:
+        found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
     if isinstance(found, str):
         return False, (f"no sandbox is in force, so commands that do more than read are asked about: {found}",)
     for take in taking:
         take(found)
-    return True, ()
+    return True, (NO_HOSTS,) if config.allow_hosts and not found.hosts else ()
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:

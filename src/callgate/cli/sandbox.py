@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from callgate.admin.sandbox import BACKENDS, Proof, prove_again, run_inside
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.output import counted, out, put, put_json
+from callgate.cli.session.output import counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Signs, Span, paragraph, signs_for
 
 IN_FORCE, NONE = 0, 1
@@ -27,7 +27,7 @@ def prove(options: Namespace) -> int:
 
 
 def run(options: Namespace) -> int:
-    return run_inside(tuple(options.words))
+    return run_inside(tuple(options.words), say)
 
 
 def _lines(proof: Proof, columns: int, signs: Signs) -> Iterator[Line]:

@@ -13,19 +13,16 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Lock
 from urllib.parse import quote, urljoin, urlsplit
 
+from callgate.host.resolving import CONNECT_SECONDS, MOST_ADDRESSES, Resolve, host_name, system_addresses
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
-CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 30.0
 """The other side may be silent so long. The time of the whole fetch is the timeout of the call."""
-MOST_ADDRESSES = 3
 MOST_REDIRECTS = 5
 _CHUNK = 65_536
 _REDIRECTIONS = (301, 302, 303, 307, 308)
 _NOT_ESCAPED = "!#$%&'()*+,/:;=?@[]~"
-
-Resolve = Callable[[str, int], Sequence[str]]
 
 
 @noun
@@ -49,12 +46,6 @@ class WebRules:
 
     host_of: Callable[[str], str | None]
     refuses: Callable[[str, str], bool]
-
-
-def system_addresses(name: str, port: int) -> Sequence[str]:
-    """The IP addresses of a name, as the system resolves it."""
-    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(row[4][0]) for row in found))
 
 
 class PageFetch:
@@ -211,13 +202,6 @@ class PageFetch:
         if self._stopped:
             raise OSError("it was stopped")
         return b"".join(parts)[: self._most], size > self._most
-
-
-def host_name(host: str) -> str:
-    """A host in normal form without its port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
 
 
 def _shut(sock: socket.socket) -> None:

@@ -38,7 +38,7 @@ class Launcher:
     def start(self, command: Command, descriptors: Mapping[int, int], kept: int | None) -> "GuardLine":
         """Asks for a start. ``descriptors`` are ours by their numbers in the command; ``kept`` is the reading end of
         the output, for the guard of a command that outlives Callgate."""
-        wanted = {**descriptors, **{number: number for number in command.pass_fds}}
+        wanted = {**descriptors, **{number: number for number in (*command.pass_fds, *command.handed_fds)}}
         sent, numbers = [*wanted.values()], [*wanted]
         if kept is not None:
             sent, numbers = [*sent, kept], [*numbers, -1]

@@ -4,7 +4,7 @@ machine.
 A tool reaches them from ``run.host`` with ``files_of`` and ``processes_of``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
@@ -78,13 +78,15 @@ def too_large(path: str, size: int, most: int) -> ToolFailure:
 @noun
 class Command:
     """A program with all that it gets: a sandbox turns one Command into another. After ``stdin`` the program reads the
-    end of its input. ``pass_fds`` are open descriptors that it gets under the same numbers."""
+    end of its input. ``pass_fds`` are open descriptors that it gets under the same numbers. So are ``handed_fds``, and
+    these are closed here once it has them, or could not be started."""
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str] = field(default_factory=nothing)
     stdin: bytes = b""
     pass_fds: tuple[int, ...] = ()
+    handed_fds: tuple[int, ...] = ()
 
 
 class Process(Protocol):
@@ -142,6 +144,15 @@ class Processes(Protocol):
         ...
 
 
+@noun
+class HostDecision:
+    """The answer of a sandbox's proxy to a command that wanted to reach a host; ``why`` not, or why in vain."""
+
+    host: str
+    allowed: bool
+    why: str = ""
+
+
 class Confinement(Protocol):
     """A sandbox with its profile, for commands of this host."""
 
@@ -149,14 +160,15 @@ class Confinement(Protocol):
         """True if the shell command of this call runs inside, as was settled when the call was judged."""
         ...
 
-    def wrap(self, command: Command) -> Command:
-        """The command that runs ``command`` inside. It raises ToolFailure, or another error that says why, where that
-        cannot be done: the command is then not run."""
+    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
+        """The command that runs ``command`` inside. ``tell`` is called, in any thread, with every host that it wants to
+        reach, where some may be reached; each decision comes before the command knows it. It raises ToolFailure, or
+        another error that says why, where that cannot be done: the command is then not run."""
         ...
 
-    def denied(self, text: str, output: str, returncode: int) -> object | None:
+    def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> object | None:
         """The access that the sandbox refused and that made the shell command fail, in words as ``str`` gives them;
-        None if it was not that."""
+        None if it was not that. ``hosts`` are those that it wanted to reach."""
         ...
 
 

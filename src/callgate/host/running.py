@@ -105,6 +105,8 @@ class Running:
 
     def _start(self, selector: selectors.BaseSelector, stack: ExitStack) -> GuardLine:
         with ExitStack() as theirs:
+            for handed in self._command.handed_fds:
+                theirs.callback(os.close, handed)
             descriptors: dict[int, int] = {0: self._input(selector, stack, theirs)}
             readers: list[int] = []
             for number, sink in enumerate(self._sinks, 1):

@@ -51,7 +51,7 @@ EVENTS: dict[str, str] = {
 """Events that hooks can be for, with the moment each one means."""
 
 _CALLS, _LOOP = ExecutorSettings(), LoopLimits()
-DEFAULTS: dict[str, str | int | float | None] = {
+DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "mode": "default",
     "questions.deadline": _CALLS.patience,
     "questions.notify": None,
@@ -60,6 +60,7 @@ DEFAULTS: dict[str, str | int | float | None] = {
     "limits.max_concurrency": _CALLS.max_concurrency,
     "limits.max_turns": _LOOP.max_turns,
     "sandbox.auto_allow": True,
+    "sandbox.allow_hosts": (),
     "models.default": None,
     "models.cheap": None,
     "models.fallback": None,
@@ -92,6 +93,7 @@ _KEYS: tuple[Key, ...] = (
     Key("limits.max_concurrency", "count", "How many calls of one message run at once; {} unless given."),
     Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
     Key("sandbox.auto_allow", "flag", "Whether a command in a proven sandbox runs without a question; it does."),
+    Key("sandbox.allow_hosts", "hosts", "Hosts that commands in the sandbox may reach; none, unless given."),
     Key("models.default", "text", "The model that answers, such as anthropic/claude-opus-5-5 or ollama/qwen3."),
     Key("models.cheap", "text", "The model that writes titles and summaries; the one that answers, unless given."),
     Key("models.fallback", "text", "The model for a turn in which the other one is overloaded."),
@@ -129,6 +131,7 @@ KINDS: dict[str, str] = {
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
     "count": "a whole number above 0",
     "flag": "true or false",
+    "hosts": "a list of hosts such as example.com, *.example.com or localhost:8000",
     "effort": f"one of {', '.join(EFFORTS)} or auto",
     "thinking": "off, adaptive or a number of tokens",
     "number": "a number from 0 to 2",
@@ -195,6 +198,15 @@ def read_texts(value: object) -> tuple[str, ...]:
     return tuple(cast(list[str], value))
 
 
+def read_hosts(value: object) -> tuple[str, ...]:
+    from callgate.policy.hosts import host_pattern  # most settings name no hosts
+
+    found = read_texts(value)
+    for each in found:
+        host_pattern(each, star=True)
+    return found
+
+
 def read_headers(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError
@@ -240,6 +252,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "duration": read_duration,
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
     "flag": _only(bool),
+    "hosts": read_hosts,
     "effort": _only(str, (*EFFORTS, "auto").__contains__),
     "thinking": read_thinking,
     "number": read_number,

@@ -61,7 +61,7 @@ class Layers:
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 
-    def value(self, name: str) -> str | int | float | None:
+    def value(self, name: str) -> str | int | float | tuple[str, ...] | None:
         return self.values[name].value if name in self.values else DEFAULTS[name]
 
 
@@ -189,7 +189,11 @@ def _overruled(said: SetValue, why: str) -> SettingsFault:
     return SettingsFault(f"{said.name} = {shown(said.value)} is ignored: {why}", said.origin)
 
 
-def _is_stricter(said: SetValue, than: str | int | float | None) -> bool:
+def _is_stricter(said: SetValue, than: str | int | float | tuple[str, ...] | None) -> bool:
+    if isinstance(said.value, tuple):
+        from callgate.policy.allowed_hosts import includes  # hosts are the only lists, and few settings have them
+
+        return said.value != than and includes(than if isinstance(than, tuple) else (), said.value)
     if isinstance(said.value, str):
         return said.value in MODES and (than not in MODES or is_stricter(cast(Mode, said.value), cast(Mode, than)))
     return said.value < (than if isinstance(than, int | float) else math.inf)

@@ -13,8 +13,9 @@ from callgate.policy.shorten import brief, sentence
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Allow, Ask
 
-_INSIDE = Allow("sandbox", "it runs inside the sandbox: without the network, and writing nothing outside the workspace")
+_INSIDE = "it runs inside the sandbox: {}, and writing nothing outside the workspace"
 _OUTSIDE_RISK = "outside the sandbox nothing holds it back"
+_MOST_NAMED = 3
 _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 
 
@@ -54,7 +55,7 @@ class SandboxChecks:
         unread = subject.doubt is not None and subject.doubt.kind == "unread"
         if not self._free or unread or subject.outside or self._swept(case) is not None:
             return None
-        return _INSIDE
+        return Allow("sandbox", _INSIDE.format(_reach(case.tool)))
 
     def _outside(self, case: Case) -> str | None:
         """The reason why the command runs outside, empty if it runs inside; None if there is no sandbox or command."""
@@ -63,6 +64,12 @@ class SandboxChecks:
         if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
             return None
         return sandbox.settle(case.call_id, declared.command, _needs(self._subject(case))) or ""
+
+
+def _reach(tool: object) -> str:
+    hosts: tuple[str, ...] = getattr(getattr(tool, "sandbox", None), "hosts", ())
+    more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
+    return f"reaching only {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without the network"
 
 
 def _needs(subject: Subject) -> str | None:

@@ -8,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callgate.formats.jsonable import to_json
 from callgate.host.sandbox.confining import ProvenSandbox
@@ -22,7 +23,7 @@ from callgate.host.sandbox.sandbox import (
     missing,
     private_folder,
 )
-from callgate.policy.contents import PathContent
+from callgate.policy.contents import HostContent, PathContent
 from callgate.policy.entries import RuleLine
 from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
 from callgate.policy.protected import names_in_a_row, secrets_of
@@ -31,6 +32,9 @@ from callgate.policy.subjects import Way
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 from callgate.words.places import Place
+
+if TYPE_CHECKING:
+    from callgate.host.sandbox.proxy import HostProxy
 
 RESERVED = (".git", ".callgate", ".claude", ".cursor", ".vscode", ".idea", ".mcp.json")
 """Places that a command must not create where they do not exist: programs run what is written there without being
@@ -163,6 +167,7 @@ class Proofs:
         """Tries the kinds of sandboxes, the best first, until one holds (or ``every`` one), and keeps the outcome.
         Blocks for seconds. UsageError when the outcome cannot be written."""
         from callgate.host.sandbox.proving import prove, try_outside  # with the attacks, which a session does not need
+        from callgate.policy.allowed_hosts import proxy_rules
 
         found: list[Proof] = []
         control = None
@@ -174,11 +179,11 @@ class Proofs:
                 found.append(Proof(backend, fault=why))
                 continue
             try:
-                control = control or try_outside(self._folder)
+                control = control or try_outside(self._folder, proxy_rules)
             except OSError as error:
                 found.append(Proof(backend, fault=f"the attacks could not be run: {error}"))
                 continue
-            found.append(prove(Sandbox(backend, self._folder), self._folder, control=control))
+            found.append(prove(Sandbox(backend, self._folder), self._folder, proxy_rules, control=control))
             if found[-1].holds and not every:
                 break
         write_record(self._file, to_json(KeptProofs(VERSION, _key(), tuple(found))))
@@ -197,9 +202,11 @@ class Proofs:
         return "; ".join(f"{proof.backend}: {proof.why_not}" for proof in proofs if not proof.holds)
 
 
-def sandbox_in_force(data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = ()) -> ProvenSandbox | str:
+def sandbox_in_force(
+    data: Path, root: Path, home: Path, rules: Sequence[RuleLine] = (), hosts: Sequence[str] = ()
+) -> ProvenSandbox | str:
     """The sandbox for commands of a workspace, or the reason why none is in force. ``rules`` are those of the settings:
-    what they deny by its path is denied to commands too."""
+    what they deny by its path or its host is denied to commands too. ``hosts`` are those that commands may reach."""
     proofs = Proofs(data)
     sandbox = proofs.sandbox()
     if sandbox is None:
@@ -213,7 +220,22 @@ def sandbox_in_force(data: Path, root: Path, home: Path, rules: Sequence[RuleLin
     def profile() -> Profile:
         return profile_for(str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies)
 
-    return ProvenSandbox(sandbox, profile)
+    return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, book))
+
+
+def proxy_for(sandbox: Sandbox, hosts: Sequence[str], book: Rulebook) -> "HostProxy | None":
+    """The proxy for these hosts but for those that a rule denies; None if there are none, or the sandbox has no network
+    of its own."""
+    if not hosts or not sandbox.has_network:
+        return None
+    from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
+    from callgate.policy.allowed_hosts import proxy_rules
+
+    denied = [rule.content.pattern for rule in book.denies if isinstance(rule.content, HostContent)]
+    return HostProxy(proxy_rules(hosts, denied))
+
+
+NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
 
 
 class _Scratch:

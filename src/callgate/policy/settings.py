@@ -58,7 +58,7 @@ class SetValue:
     """A plain value, and its origin."""
 
     name: str
-    value: str | int | float
+    value: str | int | float | tuple[str, ...]
     origin: Origin
 
 

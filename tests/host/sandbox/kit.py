@@ -31,8 +31,9 @@ import json, sys
 from pathlib import Path
 from callgate.host.sandbox.proving import prove
 from callgate.host.sandbox.sandbox import Sandbox
+from callgate.policy.allowed_hosts import proxy_rules
 folder = Path(sys.argv[2])
-found = prove(Sandbox(sys.argv[1], folder), folder)
+found = prove(Sandbox(sys.argv[1], folder), folder, proxy_rules)
 rows = [[each.name, each.outcome, each.why] for each in found.outcomes]
 print(json.dumps({"fault": found.fault, "holds": found.holds, "rows": rows}))
 """

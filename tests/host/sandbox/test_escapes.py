@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 from callgate.host.sandbox.attacks import load
 from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.proving import prove, try_outside
+from callgate.host.sandbox.proxy_connection import ProxyRules
 from callgate.host.sandbox.sandbox import Backend
+from callgate.policy.allowed_hosts import proxy_rules
 from tests.host.sandbox.kit import LINUX, NOBODY, PROVE, proof_as_nobody, sandbox_of, visible_folder
 from tests.house.tree import PACKAGE
 
@@ -51,6 +54,7 @@ MAY_BE_ABSENT = frozenset(
         "read_victim_memory_by_call",
         "limit_victim",
         "share_memory",
+        "tunnel_to_cloud_metadata",
     )
 )
 
@@ -89,7 +93,7 @@ def test_a_callgate_that_lies_in_a_folder_that_is_empty_inside_is_proven_too(bac
 @pytest.mark.parametrize("backend", LINUX)
 def test_no_attack_gets_out(backend: Backend, record_property: Any) -> None:
     with visible_folder() as folder:
-        proof = prove(sandbox_of(backend, folder), folder)
+        proof = prove(sandbox_of(backend, folder), folder, proxy_rules)
     assert not proof.fault
     assert proof.holds
     rows = [(each.name, each.outcome, each.why) for each in proof.outcomes]
@@ -125,15 +129,41 @@ def test_the_message_bus_cannot_be_reached(backend: Backend, monkeypatch: pytest
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as bus:
             assert bus.stdout is not None
             assert bus.stdout.readline().startswith(b"unix:path=")
-            proof = prove(sandbox_of(backend, folder), folder)
+            proof = prove(sandbox_of(backend, folder), folder, proxy_rules)
             bus.kill()
     assert [each.outcome for each in proof.outcomes if each.name == "reach_services"] == ["held"]
+
+
+def all_hosts(hosts: Sequence[str]) -> ProxyRules:
+    return replace(proxy_rules(hosts), allows=lambda host: True, refuses=lambda address, host: False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces"])
+def test_a_proxy_that_lets_everything_through_is_found_out(backend: Backend) -> None:
+    with visible_folder() as folder:
+        proof = prove(sandbox_of(backend, folder), folder, all_hosts)
+    assert {
+        "tunnel_to_host_not_allowed",
+        "tunnel_to_address",
+        "tunnel_to_name_of_own_machine",
+        "fetch_from_host_not_allowed",
+        "carry_secret_in_looked_up_name",
+    } <= {each.name for each in proof.escaped}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["bubblewrap", "namespaces"])
+def test_a_proxy_that_lets_nothing_through_proves_nothing(backend: Backend) -> None:
+    with visible_folder() as folder:
+        proof = prove(sandbox_of(backend, folder), folder, lambda hosts: proxy_rules(()))
+    assert proof.fault == "a command inside cannot reach a host that is allowed"
 
 
 @pytest.mark.slow
 def test_every_attack_that_must_be_held_succeeds_without_a_sandbox() -> None:
     with visible_folder() as folder:
-        outside = try_outside(folder)
+        outside = try_outside(folder, proxy_rules)
     assert outside.said.keys() == load().keys()
     assert load().keys() - outside.succeeded <= MAY_BE_ABSENT
     assert not MAY_BE_ABSENT & {*INDISPENSABLE}

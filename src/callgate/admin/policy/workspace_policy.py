@@ -49,7 +49,7 @@ def sandbox_of(config: Config) -> ProvenSandbox | None:
     """The sandbox in force for commands of the workspace."""
     if not config.own_data:
         return None
-    found = sandbox_in_force(config.data, config.root, config.home, config.rules)
+    found = sandbox_in_force(config.data, config.root, config.home, config.rules, config.allow_hosts)
     return None if isinstance(found, str) else found
 
 

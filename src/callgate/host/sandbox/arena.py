@@ -10,20 +10,28 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from callgate.host.ports import Command
 from callgate.host.sandbox.attacks import LIBC, load
-from callgate.host.sandbox.bubblewrap import EMPTIED
 from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.proxy import HostProxy
+from callgate.host.sandbox.proxy_connection import ProxyRules
+from callgate.host.sandbox.sandbox import emptied_places
 
 Said = Mapping[str, tuple[str, str]]
 """For each attack its own word (did, tried, failed, absent) and why."""
 
+HostRules = Callable[[Sequence[str]], ProxyRules]
+"""Makes rules for a proxy of hosts as they are written in the settings."""
+
 ATTACKS = load()
+_REBOUND, _METADATA = "rebound.callgate.example", "metadata.callgate.example"
+_LEADS_TO = {_METADATA: "169.254.169.254"}
 _PROGRAM = Path(__file__).with_name("attacks") / "__main__.py"
 _BEFORE = "as it was"
 _TIME = 120.0  # seconds for all attacks together; they take about one
@@ -35,8 +43,11 @@ _FIRST = "works"
 class Arena:
     """Everything is made in a new folder in ``folder`` and removed on leaving."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rules: HostRules) -> None:
         self._folder = folder
+        self._rules = rules
+        self._looked_up: list[str] = []
+        self._served: list[str] = []  # paths of requests to the allowed host
         self._stack = ExitStack()
         self._channels: list[socket.socket] = []
         self._addresses: dict[str, Any] = {}
@@ -64,6 +75,7 @@ class Arena:
         """A descriptor of the folder outside."""
         stack.callback(os.close, self.leftover)
         self._listen(stack)
+        self._make_proxies(stack)
         self._share_memory(stack)
         self._start_victim(stack)
 
@@ -109,6 +121,36 @@ class Arena:
             "abstract": abstract,
             "services": [*_services()],
         }
+
+    def _make_proxies(self, stack: ExitStack) -> None:
+        """The proxy of the sandbox, with a listener that it allows, and another one that allows what is not allowed."""
+        allowed = self._serve_page(stack)
+        self._addresses |= {"allowed": allowed, "rebound": _REBOUND, "metadata": _METADATA}
+        hosts = (f"localhost:{allowed}", _METADATA, f"{_REBOUND}:{self._addresses['port']}")
+        self.proxy = HostProxy(self._rules(hosts), self._resolve)
+        other = HostProxy(self._rules((f"localhost:{self._addresses['port']}",)), self._resolve)
+        for each in (self.proxy, other):
+            stack.callback(each.close)
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self._addresses["other_proxy"] = listener.getsockname()[1]
+        line = stack.enter_context(socket.socket(fileno=other.line(lambda decision: None).descriptor))
+        socket.send_fds(line, [b"."], [listener.fileno()])
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._channels.append(stack.enter_context(ours))
+        self.line = stack.enter_context(theirs).fileno()
+        """A connected socket, as a line to a proxy is."""
+
+    def _serve_page(self, stack: ExitStack) -> int:
+        """A server that keeps connections open, so that it takes every request that reaches it."""
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        Thread(target=_serve_pages, args=(listener, self._served), daemon=True).start()
+        stack.callback(listener.shutdown, socket.SHUT_RDWR)
+        return listener.getsockname()[1]
+
+    def _resolve(self, name: str, port: int) -> list[str]:
+        self._looked_up.append(name.partition(".")[0])
+        return [_LEADS_TO.get(name, "127.0.0.1")]
 
     def _open(self, stack: ExitStack, family: int, kind: int, address: Any) -> int:
         channel = stack.enter_context(socket.socket(family, kind))
@@ -174,23 +216,29 @@ class Arena:
             scratch=str(self.base / "scratch"),
         )
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: tuple[int, ...] = ()) -> tuple[Said, str]:
+    def run(self, command: Command) -> tuple[Said, str]:
         """The words of the attacks, and why they could not be run, if so."""
-        ran = subprocess.run(
-            argv,
+        with subprocess.Popen(
+            command.argv,
             cwd=self.workspace,
-            env=dict(env),
+            env=dict(command.env),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIME,
-            pass_fds=pass_fds,
-            check=False,
-        )
-        rows = [line.split("\t") for line in ran.stdout.decode(errors="replace").splitlines()]
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(*command.pass_fds, *command.handed_fds),
+        ) as ran:
+            for number in command.handed_fds:
+                os.close(number)
+            try:
+                out, error = ran.communicate(timeout=_TIME)
+            except BaseException:
+                ran.kill()
+                raise
+        rows = [line.split("\t") for line in out.decode(errors="replace").splitlines()]
         said = {name: (word, why) for name, word, why in (row for row in rows if len(row) == 3)}
         if ran.returncode == 0 and said:
             return said, ""
-        words = ran.stderr.decode(errors="replace").strip().splitlines()
+        words = error.decode(errors="replace").strip().splitlines()
         return said, words[-1] if words else f"the attacks ended with {ran.returncode}"
 
     # ---- judging ----------------------------------------------------------------------------------------------------
@@ -199,6 +247,11 @@ class Arena:
         with suppress(OSError):
             return (self.workspace / _FIRST / "file").read_text() == "works\n"
         return False
+
+    @property
+    def was_reached(self) -> bool:
+        """True if the proxy passed on what is allowed: the first of two requests of an attack."""
+        return "" in self._served
 
     def succeeded(self, said: Said) -> frozenset[str]:
         """Attacks that saw themselves succeed, changed something that they must not, or reached a listener."""
@@ -218,17 +271,46 @@ class Arena:
         )
 
     def _heard(self) -> frozenset[str]:
-        found: set[str] = set()
+        found = {*self._looked_up, *self._served}
         for channel in self._channels:
             with suppress(OSError):
                 while True:
-                    if channel.type == socket.SOCK_DGRAM:
-                        found.add(channel.recv(200).decode(errors="replace"))
+                    if channel.type == socket.SOCK_DGRAM or not _listens(channel):
+                        heard = channel.recv(200)
+                        found.add(_named(heard))
+                        if not heard:
+                            break
                     else:
                         with channel.accept()[0] as caller:
                             caller.settimeout(1)
-                            found.add(caller.recv(200).decode(errors="replace"))
+                            found.add(_named(caller.recv(200)))
         return frozenset(found)
+
+
+def _named(heard: bytes) -> str:
+    """The name of the attack in what a listener heard: all of it, or the path of a request."""
+    words = heard.decode(errors="replace").split()
+    return words[1].strip("/") if len(words) > 2 and words[2].startswith("HTTP/") else " ".join(words)
+
+
+def _listens(channel: socket.socket) -> bool:
+    return bool(channel.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def _serve_pages(listener: socket.socket, served: list[str]) -> None:
+    """Answers every request of every connection, one at a time, and notes the paths."""
+    with suppress(OSError):
+        while True:
+            with listener.accept()[0] as caller, suppress(OSError):
+                caller.settimeout(1)
+                heard = b""
+                while data := caller.recv(10_000):
+                    heard += data
+                    while (end := heard.find(b"\r\n\r\n")) >= 0:
+                        served.append(_named(heard[:end]))
+                        heard = heard[end + 4 :]
+                        caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+                        caller.shutdown(socket.SHUT_WR)
 
 
 def _is_untouched(file: Path) -> bool:
@@ -284,6 +366,4 @@ def _is_socket(path: str) -> bool:
 
 def _programs() -> tuple[str, ...]:
     """Callgate and the interpreter, where they lie in a folder that is empty inside: the attacks are run by them."""
-    places = {os.path.realpath(place) for place in (_PROGRAM.parents[4], sys.prefix, sys.base_prefix)}
-    empty = tuple(f"{folder}/" for folder in ("/tmp", *EMPTIED))
-    return tuple(place for place in sorted(places) if place.startswith(empty))
+    return emptied_places(str(_PROGRAM.parents[4]), sys.prefix, sys.base_prefix)

@@ -2,16 +2,18 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping
 
 from callgate.host.environment import find_program
 from callgate.host.sandbox.profile import Binding, Profile, bindings
+from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON
 
 NAME = "bwrap"
 INSTALL = "install the package bubblewrap (apt, dnf, pacman and apk have it under that name)"
 _SHELL = "/bin/sh"
 _FLAGS = ("--unshare-user", "--unshare-all", "--cap-drop", "ALL", "--disable-userns", "--die-with-parent")
-_FILTER_FD, _LOCK_FD = 9, 8
+_SINGLE_DIGITS = range(9, 2, -1)  # a shell need not know others
 
 # Sockets of the system's services are in /run; some systems keep their programs there too.
 EMPTIED = ("/run", "/var/tmp")
@@ -20,9 +22,46 @@ KEPT = ("/run/current-system", "/run/opengl-driver")
 # root owns these, with or without capabilities; other users cannot write them
 _KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "mtrr", "scsi"))
 
+# Run inside before a command with a proxy: makes the proxy's socket there, sends it over the line and becomes the
+# command, which has neither. Python ignores two signals, which the command is not to inherit.
+_SEND_SOCKET = f"""\
+import _signal, _socket, os, sys
+line = int(sys.argv[1])
+made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+made.bind(("127.0.0.1", {PORT}))
+made.listen(128)
+channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, line)
+channel.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, made.fileno().to_bytes(4, sys.byteorder))])
+made.close()
+channel.close()
+for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+    _signal.signal(number, _signal.SIG_DFL)
+if sys.argv[2]:
+    os.environ.pop(sys.argv[2], None)
+try:
+    os.execvp(sys.argv[3], sys.argv[3:])
+except OSError as error:
+    os.write(2, f"{{sys.argv[3]}}: {{error.strerror}}\\n".encode(errors="replace"))
+    os._exit(127)
+"""
+
+
+def with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
+    """The words that run ``argv`` inside once the proxy has its socket; ``env`` are the names of its variables."""
+    dropped = "" if SET_BY_PYTHON in env else SET_BY_PYTHON
+    return (sys.executable, "-I", "-S", "-B", "-c", _SEND_SOCKET, str(line), dropped, *argv)
+
 
 def wrapped(
-    argv: tuple[str, ...], cwd: str, profile: Profile, *, filter_file: str, lock: str, variables: Mapping[str, str]
+    argv: tuple[str, ...],
+    cwd: str,
+    profile: Profile,
+    *,
+    filter_file: str,
+    lock: str,
+    variables: Mapping[str, str],
+    descriptors: Collection[int] = (),
+    stays: bool = False,
 ) -> tuple[str, ...]:
     """The words that run ``argv`` inside, with these variables besides those that everything here gets.
     ``filter_file`` holds the seccomp filter: a shell opens it anew for each command, because bubblewrap wants it as a
@@ -30,30 +69,28 @@ def wrapped(
 
     Mounts need something to be mounted on. bubblewrap makes folders for places that are held, in the workspace itself;
     the shell removes them afterwards, unless another command still needs them: bubblewrap's first process in each
-    sandbox holds ``lock`` shared, and the command itself does not have the descriptor.
+    sandbox holds ``lock`` shared, and the command itself does not have the descriptor. ``descriptors`` are those that
+    the command is started with. ``stays``: the shell stays there, so that it holds them open until the sandbox is gone.
 
     All of this runs outside the sandbox, so every program is named by its whole path, in a folder that no command can
     write to.
     """
     bound = bindings(profile)
     held = [each.path for each in bound if each.kind == "hold"]
-    locked = ("--sync-fd", str(_LOCK_FD)) if held else ()
-    words = (_path(NAME), *_FLAGS, "--new-session", "--seccomp", str(_FILTER_FD), *locked, *_mounts(profile, bound))
+    filter_fd, lock_fd, *_ = (each for each in _SINGLE_DIGITS if each not in descriptors)
+    locked = ("--sync-fd", str(lock_fd)) if held else ()
+    words = (_path(NAME), *_FLAGS, "--new-session", "--seccomp", str(filter_fd), *locked, *_mounts(profile, bound))
     named = (word for name, value in variables.items() for word in ("--setenv", name, value))
     inner = shlex.join((*words, *named, "--chdir", cwd, "--", *argv))
-    opened = f"{_FILTER_FD}<{shlex.quote(filter_file)}"
-    if not held:
+    opened = f"{filter_fd}<{shlex.quote(filter_file)}"
+    if not held and not stays:
         return (_SHELL, "-c", f"exec {inner} {opened}")
-    script = f"""\
-trap : TERM INT HUP
-exec {_LOCK_FD}>>{shlex.quote(lock)}
-{_path("flock")} -s {_LOCK_FD} || exit 125
-{inner} {opened}
-status=$?
-trap '' TERM INT HUP
-{_path("flock")} -n -x {_LOCK_FD} && {_path("rmdir")} {shlex.join(held)} 2>/dev/null
-exit $status"""
-    return (_SHELL, "-c", script)
+    lines = ["trap : TERM INT HUP", f"{inner} {opened}", "status=$?", "trap '' TERM INT HUP", "exit $status"]
+    if held:
+        flock, rmdir = _path("flock"), _path("rmdir")
+        lines[1:1] = [f"exec {lock_fd}>>{shlex.quote(lock)}", f"{flock} -s {lock_fd} || exit 125"]
+        lines[-1:-1] = [f"{flock} -n -x {lock_fd} && {rmdir} {shlex.join(held)} 2>/dev/null"]
+    return (_SHELL, "-c", "\n".join(lines))
 
 
 def _path(name: str) -> str:

@@ -1,11 +1,15 @@
 """A sandbox in use: where each command of a session runs, and what was refused to it there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from callgate.host.ports import Command
+from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.denied import DeniedAccess, denied_access
 from callgate.host.sandbox.profile import Profile, flaw
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
+
+if TYPE_CHECKING:
+    from callgate.host.sandbox.proxy import HostProxy
 
 _MOST_REMEMBERED = 10_000
 
@@ -18,9 +22,18 @@ class ProvenSandbox:
     that failed for lack of an access is remembered: the next call of it is to run outside, after a question.
     """
 
-    def __init__(self, sandbox: Sandbox, profile: Callable[[], Profile]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        profile: Callable[[], Profile],
+        hosts: Sequence[str] = (),
+        proxy: "HostProxy | None" = None,
+    ) -> None:
         self._sandbox = sandbox
         self._profile = profile
+        self._proxy = proxy
+        self.hosts = tuple(hosts) if proxy is not None else ()
+        """The hosts that commands may reach, through the proxy."""
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
 
@@ -47,13 +60,14 @@ class ProvenSandbox:
         """True if the command of this call runs inside; so does one that no gate has judged."""
         return self._settled.pop((call_id, text), None) is None
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: Command, tell: Callable[[HostDecision], None]) -> Command:
         """SandboxRefused, with the reason, where that cannot be done."""
-        return self._sandbox.wrap(command, self._profile())
+        profile = self._profile()
+        return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(tell))
 
-    def denied(self, text: str, output: str, returncode: int) -> DeniedAccess | None:
+    def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> DeniedAccess | None:
         """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
-        found = denied_access(output, returncode, self._profile())
+        found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])
         if found is not None:
             self._refused[text] = found
         return found

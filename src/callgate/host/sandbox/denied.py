@@ -7,6 +7,7 @@ where the profile explains it.
 
 import posixpath
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from callgate.host.sandbox.profile import Profile
@@ -74,12 +75,23 @@ _KERNEL = re.compile(
 _NOT_MADE = re.compile(r"^(?:bwrap|sandbox): (?P<why>[^\n]+)", re.MULTILINE)
 _LONGEST = 20_000
 _LONGEST_PLACE = 200
+_MOST_HOSTS = 5
 
 
-def denied_access(error: str, returncode: int, profile: Profile) -> DeniedAccess | None:
-    """The access that made a command fail, by its standard error; None where nothing points to the sandbox."""
+def denied_access(error: str, returncode: int, profile: Profile, hosts: Sequence[str] = ()) -> DeniedAccess | None:
+    """The access that made a command fail, by its standard error; None where nothing points to the sandbox. ``hosts``
+    are those that the proxy refused to it."""
     if returncode == 0:
         return None
+    found = _denied(error, profile)
+    if hosts and (found is None or found.wanted in ("network", "kernel")):
+        named = [*dict.fromkeys(hosts)]
+        more = f" and {len(named) - _MOST_HOSTS} more" if len(named) > _MOST_HOSTS else ""
+        return DeniedAccess("network", f"{', '.join(named[:_MOST_HOSTS])}{more}"[:_LONGEST_PLACE])
+    return found
+
+
+def _denied(error: str, profile: Profile) -> DeniedAccess | None:
     text = error[-_LONGEST:]
     if (made := _NOT_MADE.match(text)) is not None:
         return DeniedAccess("sandbox", made["why"][:_LONGEST_PLACE])

@@ -3,12 +3,15 @@ ours.
 
     launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE] [--scratch FOLDER] [--empty FOLDER]…
                 [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
-                [--setenv NAME VALUE]… -- COMMAND…
+                [--setenv NAME VALUE]… [--unset NAME]… [--line DESCRIPTOR --port PORT] -- COMMAND…
 
 Landlock says where the command may write and read, and the seccomp filter refuses what goes around that. With
 ``--namespaces`` the command also has users, mounts, processes and a network of its own, and the places are treated by
 mounts, as with bubblewrap. Landlock's rules only ever add to a folder and all below it; so without mounts a folder that
 holds a protected place is opened child by child, and nothing new can be made in it directly.
+
+With ``--line`` a socket that listens on this port of the network inside is sent over that descriptor, for the proxy.
+The program that makes the sandbox holds the line open until the sandbox is gone; the command does not get it.
 """
 
 import ctypes
@@ -84,22 +87,25 @@ class Plan:
         cut = words.index("--")
         self.argv = list(words[cut + 1 :])
         self.namespaces = False
-        self.filter = self.chdir = self.lock = self.scratch = ""
+        self.filter = self.chdir = self.lock = self.scratch = self.line = self.port = ""
         self.places: list[tuple[str, str]] = []
         self.emptied: list[str] = []
         self.kept: list[int] = []
         self.variables: dict[str, str] = {}
+        self.unset: list[str] = []
         options = iter(words[:cut])
         for option in options:
             if option == "--namespaces":
                 self.namespaces = True
-            elif option in ("--filter", "--chdir", "--lock", "--scratch"):
+            elif option in ("--filter", "--chdir", "--lock", "--scratch", "--line", "--port"):
                 setattr(self, option[2:], next(options))
             elif option == "--empty":
                 self.emptied.append(next(options))
             elif option == "--setenv":
                 name = next(options)
                 self.variables[name] = next(options)
+            elif option == "--unset":
+                self.unset.append(next(options))
             elif option == "--keep":
                 self.kept.append(int(next(options)))
             else:
@@ -181,6 +187,8 @@ def _inside(plan: Plan, instructions: bytes) -> int:
     os.setsid()
     _mount_all(plan)
     _raise_loopback()
+    if plan.line:
+        _send_socket(int(plan.line), int(plan.port))
     _restrict(plan, instructions)
     child = os.fork()
     if child == 0:
@@ -267,6 +275,17 @@ def _raise_loopback() -> None:
     request = b"lo".ljust(16, b"\0") + _UP_AND_RUNNING.to_bytes(2, sys.byteorder) + bytes(22)
     _libc.ioctl(channel, ctypes.c_ulong(_SET_INTERFACE_FLAGS), request)
     os.close(channel)
+
+
+def _send_socket(line: int, port: int) -> None:
+    import _socket  # the module around it takes longer to load than the sandbox to make
+
+    made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    made.bind(("127.0.0.1", port))
+    made.listen(128)
+    sent = made.fileno().to_bytes(4, sys.byteorder)
+    channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, line)
+    channel.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, sent)])
 
 
 # ---- restrictions -------------------------------------------------------------------------------------------------
@@ -358,6 +377,8 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _execute(plan: Plan) -> NoReturn:
+    for name in plan.unset:
+        os.environ.pop(name, None)
     os.environ.update(plan.variables)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # Python ignores them, and an ignored signal stays so in the command

@@ -5,25 +5,30 @@ force if no attack got out, the most important ones were really tried, and a com
 """
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
-from callgate.host.sandbox.arena import Arena, Said
+from callgate.host.sandbox.arena import Arena, HostRules, Said
 from callgate.host.sandbox.proof import AttackOutcome, Proof
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
 from callgate.words.noun import noun
 
 
-def prove(sandbox: Sandbox, folder: Path, *, control: "Control | None" = None) -> Proof:
+def prove(sandbox: Sandbox, folder: Path, rules: HostRules, *, control: "Control | None" = None) -> Proof:
     """Tries all attacks on the sandbox, in a new folder in ``folder`` that is removed afterwards. Blocks for about a
-    second. ``control`` is the outcome without a sandbox, where it is known already."""
+    second. A sandbox with a network of its own is tried with a proxy, whose rules ``rules`` makes. ``control`` is the
+    outcome without a sandbox, where it is known already."""
     try:
-        outside = control or try_outside(folder)
-        with Arena(folder) as arena:
-            wrapped = sandbox.wrap(arena.command(), arena.profile())
-            said, fault = arena.run(wrapped.argv, wrapped.env)
+        outside = control or try_outside(folder, rules)
+        with Arena(folder, rules) as arena:
+            line = arena.proxy.line(lambda decision: None) if sandbox.has_network else None
+            wrapped = sandbox.wrap(arena.command(), arena.profile(), line)
+            said, fault = arena.run(wrapped)
             inside = arena.succeeded(said)
             if not fault and not arena.worked():
                 fault = "a command inside cannot write in the workspace"
+            if not fault and line is not None and not arena.was_reached:
+                fault = "a command inside cannot reach a host that is allowed"
     except (OSError, SandboxRefused, subprocess.SubprocessError) as error:
         return Proof(sandbox.backend, fault=f"the attacks could not be run: {error}")
     if fault:
@@ -49,10 +54,9 @@ class Control:
     succeeded: frozenset[str]
 
 
-def try_outside(folder: Path) -> Control:
-    with Arena(folder) as arena:
-        command = arena.command()
-        said, fault = arena.run(command.argv, command.env, pass_fds=(arena.leftover,))
+def try_outside(folder: Path, rules: HostRules) -> Control:
+    with Arena(folder, rules) as arena:
+        said, fault = arena.run(replace(arena.command(), pass_fds=(arena.leftover, arena.line)))
         if fault:
             raise OSError(fault)
         return Control(said, arena.succeeded(said))

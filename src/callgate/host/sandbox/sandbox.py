@@ -15,6 +15,7 @@ from callgate.host.files import make_folders, write_new
 from callgate.host.ports import Command
 from callgate.host.sandbox import bubblewrap, seatbelt
 from callgate.host.sandbox.profile import Profile, bindings, flaw
+from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON, ProxyLine
 from callgate.host.sandbox.seccomp import MACHINES, filter_for
 from callgate.words.errors import CallgateError
 
@@ -27,6 +28,7 @@ BACKENDS: Mapping[Backend, str] = {
 }
 """The ways to make a sandbox, the best first."""
 
+_WITH_NAMESPACES = ("bubblewrap", "namespaces")
 LAUNCHER = Path(__file__).with_name("launcher.py")
 # Variables that change what a program loads when it starts: those that the loader itself drops for a program with more
 # rights than its caller. What makes the sandbox runs outside of it and must not load anything from the workspace.
@@ -55,36 +57,60 @@ class Sandbox:
         self._folder = folder
         self._filter = "" if backend == "seatbelt" else self._filter_file()
 
-    def wrap(self, command: Command, profile: Profile) -> Command:
-        """The command that runs ``command`` inside. SandboxRefused where the profile cannot be enforced."""
+    @property
+    def has_network(self) -> bool:
+        """True if commands have a network of their own, so that a proxy can be all that they reach."""
+        return self.backend in _WITH_NAMESPACES
+
+    def wrap(self, command: Command, profile: Profile, line: ProxyLine | None = None) -> Command:
+        """The command that runs ``command`` inside. ``line`` leads to the proxy, through which it reaches hosts; it is
+        handed over to the command. SandboxRefused where the profile cannot be enforced."""
+        try:
+            return self._wrapped(command, profile, line)
+        except BaseException:
+            if line is not None:
+                os.close(line.descriptor)
+            raise
+
+    def _wrapped(self, command: Command, profile: Profile, line: ProxyLine | None) -> Command:
         why = flaw(profile)
+        if line is not None and not self.has_network:
+            why = f"{self.backend} has no network of its own"
         if why is not None:
             raise SandboxRefused(f"the sandbox cannot be made: {why}")
-        whole = self._environment(command.env, profile)
+        handed = () if line is None else (line.descriptor,)
+        whole = {**self._environment(command.env, profile), **({} if line is None else line.variables())}
         loading = {name: value for name, value in whole.items() if _LOADING.fullmatch(name)}
         outer = {name: value for name, value in whole.items() if name not in loading}
         if self.backend == "bubblewrap":
+            inner = command.argv if line is None else bubblewrap.with_line(command.argv, line.descriptor, whole)
             argv = bubblewrap.wrapped(
-                command.argv,
+                inner,
                 command.cwd,
-                profile,
+                profile if line is None else _showing_python(profile),
                 filter_file=self._filter,
                 lock=self._lock(profile),
                 variables=loading,
+                descriptors=(*command.pass_fds, *handed),
+                stays=line is not None,
             )
         elif self.backend == "seatbelt":
             argv = seatbelt.wrapped(command.argv, profile)
         else:
-            argv = self._launched(command, profile, loading)
-        return replace(command, argv=argv, env=outer)
+            argv = self._launched(command, profile, loading, line)
+        return replace(command, argv=argv, env=outer, handed_fds=(*command.handed_fds, *handed))
 
-    def _launched(self, command: Command, profile: Profile, variables: Mapping[str, str]) -> tuple[str, ...]:
+    def _launched(
+        self, command: Command, profile: Profile, variables: Mapping[str, str], line: ProxyLine | None
+    ) -> tuple[str, ...]:
         place = str(LAUNCHER)
         if any(place.startswith(f"{top}/") for top in profile.tops) and not _is_kept(place, profile):
             raise SandboxRefused(f"the sandbox cannot be made: its program {place} lies where commands can write")
         words = [sys.executable, "-I", "-S", str(LAUNCHER), "--filter", self._filter, "--chdir", command.cwd]
         if self.backend == "namespaces":
             words += ["--namespaces", "--lock", self._lock(profile)]
+        if line is not None:
+            words += ["--line", str(line.descriptor), "--port", str(PORT)]
         if profile.scratch:
             words += ["--scratch", profile.scratch]
         for each in bindings(profile):
@@ -93,14 +119,15 @@ class Sandbox:
             words += ["--empty", folder]
         for name, value in variables.items():
             words += ["--setenv", name, value]
+        if SET_BY_PYTHON not in command.env:
+            words += ["--unset", SET_BY_PYTHON]
         for number in command.pass_fds:
             words += ["--keep", str(number)]
         return (*words, "--", *command.argv)
 
     def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
         """Temporary files and caches go where they can be written."""
-        mounted = self.backend in ("bubblewrap", "namespaces")
-        place = "/tmp" if mounted else profile.scratch
+        place = "/tmp" if self.backend in _WITH_NAMESPACES else profile.scratch
         kept = {name: value for name, value in env.items() if name not in _TEMPORARY}
         return {**kept, "TMPDIR": place, "XDG_CACHE_HOME": f"{place}/.cache"} if place else kept
 
@@ -135,6 +162,17 @@ def missing(backend: Backend) -> str | None:
 
 def bubblewrap_program() -> str | None:
     return find_program(bubblewrap.NAME)
+
+
+def emptied_places(*places: str) -> tuple[str, ...]:
+    """Those of these places that lie in a folder which is empty inside."""
+    empty = tuple(f"{folder}/" for folder in ("/tmp", *bubblewrap.EMPTIED))
+    return tuple(place for place in sorted({*map(os.path.realpath, places)}) if place.startswith(empty))
+
+
+def _showing_python(profile: Profile) -> Profile:
+    """Inside, the interpreter starts commands that have a proxy."""
+    return replace(profile, read_only=(*profile.read_only, *emptied_places(sys.prefix, sys.base_prefix)))
 
 
 def _is_kept(path: str, profile: Profile) -> bool:

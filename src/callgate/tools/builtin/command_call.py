@@ -14,7 +14,7 @@ from callgate import shell
 from callgate.core.ports import Run
 from callgate.host.environment import find_program, scrubbed
 from callgate.host.paths import oddity
-from callgate.host.ports import Command, Confinement, Process, processes_of
+from callgate.host.ports import Command, Confinement, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
@@ -29,6 +29,7 @@ CONTEXT = "working_folder"
 """The working folder in the context of a session, unless it is the workspace."""
 _GRACE = 2.0
 _MOMENT = 0.1  # seconds
+_MOST_HOSTS = 100  # that are on record for one command
 _ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Read by a shell before the command, or where it looks for a folder or a file; with SSH_CLIENT some run ~/.bashrc.
 _DROPPED = frozenset(
@@ -57,6 +58,7 @@ class CommandCall:
         self._folder = folder
         self._confined = settings.sandbox is not None and settings.sandbox.takes(run.call_id, text)
         self._output = CommandOutput(run.host, f"Bash-{run.call_id}.txt", run.progress)
+        self._hosts: list[HostDecision] = []
         self._moved_to = ""
         self._tasks: BackgroundTasks | None = getattr(run.host, "tasks", None)
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -126,7 +128,7 @@ class CommandCall:
         )
         try:
             if self._confined and self._settings.sandbox is not None:
-                command = self._settings.sandbox.wrap(command)
+                command = self._settings.sandbox.wrap(command, self._told)
             return await processes_of(self._run.host).start(command, self._output.take)
         except CallgateError as error:
             raise ToolFailure(f"It was not run: {error}") from error
@@ -137,6 +139,13 @@ class CommandCall:
             return replace(Result.failed("tool_error", text, effects="none"), context_update={CONTEXT: None})
         except (OSError, ValueError) as error:
             raise ToolFailure(f"It was not run: {error}") from error
+
+    def _told(self, decision: HostDecision) -> None:
+        """In the thread of the sandbox's proxy. A host that is refused is said at once."""
+        if decision not in self._hosts and len(self._hosts) < _MOST_HOSTS:
+            self._hosts.append(decision)
+            if not decision.allowed:
+                self._run.progress(f"the sandbox refuses {decision.host}: {decision.why}\n")
 
     def _finish(self, how: str) -> None:
         if not self._over.done():
@@ -204,7 +213,7 @@ class CommandCall:
             lines.append(f"[{note}]")
         failed = code != "ok" or (returncode != 0 and meaning is None)
         if failed and self._confined and self._settings.sandbox is not None:
-            denied = self._settings.sandbox.denied(self._text, text, returncode)
+            denied = self._settings.sandbox.denied(self._text, text, returncode, self._hosts)
             lines += [f"[The sandbox refused it: {denied}. {_ASK_AGAIN}]"] if denied else []
         update = None
         if self._moved_to and self._moved_to != self._folder:
@@ -212,6 +221,8 @@ class CommandCall:
             home = self._run.host.normal(".")
             update = {CONTEXT: None if self._moved_to == home else self._moved_to}
         details: dict[str, Any] = {"exit_code": returncode, "folder": self._folder}
+        if self._hosts:
+            details["hosts"] = [{"host": each.host, "allowed": each.allowed, "why": each.why} for each in self._hosts]
         if failed:
             details["effects"] = "unknown" if shell.effects_of(shell.analyse(self._text)) != "none" else "none"
         return Result(

@@ -12,7 +12,9 @@ from typing import Any
 Arena = dict[str, Any]
 """``outside`` and ``workspace`` (each with a folder for every attack), ``victim`` (a process), ``token`` (the secret),
 ``port``, ``udp``, ``home`` with ``home_port`` (this machine's own address), ``socket``, ``datagrams``, ``inner`` and
-``abstract`` (listeners), ``services`` (sockets of the machine's own), ``memory`` (the key of shared memory)."""
+``abstract`` (listeners), ``services`` (sockets of the machine's own), ``memory`` (the key of shared memory); of the
+proxy ``allowed`` (the port of localhost that may be reached), ``rebound`` and ``metadata`` (allowed names that lead to
+this machine and to the address of a cloud's keys), ``other_proxy`` (the port of another one)."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 X86 = os.name == "posix" and os.uname().machine == "x86_64"
@@ -49,9 +51,9 @@ def attack(function: Attack) -> Attack:
 
 
 def load() -> dict[str, Attack]:
-    from callgate.host.sandbox.attacks import kernel, network, reading, writing  # they need the names above
+    from callgate.host.sandbox.attacks import kernel, network, proxy, reading, writing  # they need the names above
 
-    assert all((kernel, network, reading, writing))
+    assert all((kernel, network, proxy, reading, writing))
     return ATTACKS
 
 

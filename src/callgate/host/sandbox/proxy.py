@@ -1,0 +1,132 @@
+"""The proxy through which commands in a sandbox reach the hosts that are allowed to them.
+
+    command ──TCP──▶ 127.0.0.1 of its sandbox ══ the same socket ══▶ proxy, in a thread of Callgate ──TCP──▶ host
+
+A socket belongs to the network in which it was made. So the program that starts a command makes the listening socket
+inside the sandbox and sends it out over a line, a pair of connected sockets; the proxy accepts there and connects
+outside. The command gets neither the line nor any other way out, and there is no socket with a path or a name that it
+could look for. The end of the line says that the sandbox is gone.
+
+A host is compared with the list, then resolved here, then its addresses are checked, and the connection goes to one of
+those. TLS is not opened: a tunnel is a tunnel to the host that was asked for.
+"""
+
+import asyncio
+import socket
+import weakref
+from contextlib import suppress
+from threading import Event, Thread, current_thread
+
+from callgate.host.resolving import Resolve, system_addresses
+from callgate.host.sandbox.proxy_connection import ProxyConnection, ProxyRules, Tell
+from callgate.host.sandbox.proxy_line import ProxyLine
+
+_MOST_CONNECTIONS = 256
+
+
+class HostProxy:
+    """A proxy for the commands of one sandbox; its thread begins with the first line and ends with this object."""
+
+    def __init__(self, rules: ProxyRules, resolve: Resolve = system_addresses) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._thread: _ProxyThread | None = None
+
+    def line(self, tell: Tell) -> ProxyLine:
+        """A new line, for a command that is started now."""
+        if self._thread is None:
+            self._thread = _ProxyThread()
+            weakref.finalize(self, self._thread.stop)
+        ours, theirs = socket.socketpair()
+        self._thread.serve(ours, ProxyConnection(self._rules, self._resolve, tell))
+        return ProxyLine(theirs.detach(), self._rules.direct)
+
+    def close(self) -> None:
+        """Ends every connection."""
+        if self._thread is not None:
+            self._thread.stop()
+
+
+class _ProxyThread:
+    """An event loop in a thread of its own: what commands send and receive does not delay the session."""
+
+    def __init__(self) -> None:
+        self._begun = Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = Thread(target=asyncio.run, args=(self._run(),), name="callgate-proxy", daemon=True)
+        self._thread.start()
+        self._begun.wait()
+
+    async def _run(self) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        self._begun.set()
+        await self._over.wait()  # the rest is cancelled when this returns
+
+    def stop(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._over.set)
+        if current_thread() is not self._thread:
+            self._thread.join()
+
+    def serve(self, line: socket.socket, served: ProxyConnection) -> None:
+        def begin() -> None:
+            task = self._loop.create_task(_attend(line, served))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(begin)
+
+
+async def _attend(line: socket.socket, served: ProxyConnection) -> None:
+    """Serves one sandbox, from the socket that comes over its line to the end of the line."""
+    with line:
+        line.setblocking(False)
+        listener = await _listener(line)
+        if listener is None:
+            return
+        running: set[asyncio.Task[None]] = set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            running.add(task)
+            try:
+                if len(running) <= _MOST_CONNECTIONS:
+                    await served.serve(reader, writer)
+            finally:
+                running.discard(task)
+                writer.close()
+
+        server = await asyncio.start_server(serve, sock=listener)
+        try:
+            await _readable(line)
+        finally:
+            server.close()
+            for task in tuple(running):
+                task.cancel()
+
+
+async def _listener(line: socket.socket) -> socket.socket | None:
+    """The listening socket that the sandbox sends; None if it is gone before, or sends something else."""
+    await _readable(line)
+    try:
+        _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
+    except OSError:
+        return None
+    for descriptor in descriptors:
+        found = socket.socket(fileno=descriptor)
+        if found.family == socket.AF_INET and found.getsockname()[0] == "127.0.0.1":
+            found.setblocking(False)
+            return found
+        found.close()
+    return None
+
+
+async def _readable(line: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(line, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(line)

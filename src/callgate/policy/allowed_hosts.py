@@ -1,0 +1,63 @@
+"""The hosts that commands in a sandbox may reach (``sandbox.allow_hosts``), as rules for the sandbox's proxy."""
+
+from collections.abc import Sequence
+from functools import partial
+from ipaddress import ip_address
+
+from callgate.host.sandbox.proxy_connection import ProxyRules
+from callgate.policy.hosts import HostPattern, host_pattern, is_private, normal_host
+
+_OWN = "localhost"
+_DIRECT = (_OWN, "127.0.0.1", "::1")
+"""A command reaches the loopback of its own sandbox without the proxy, unless that of the machine is allowed."""
+
+
+def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> ProxyRules:
+    """The rules of a proxy for these hosts, written as in ``sandbox.allow_hosts``; those that ``denied`` touches are
+    refused all the same. ValueError for what is no host."""
+    allowed = tuple(host_pattern(each, star=True) for each in hosts)
+    named = {each.name.strip("[]") for each in allowed}
+    return ProxyRules(
+        normal=normal_host,
+        allows=partial(_allows, allowed, tuple(denied)),
+        refuses=partial(_refuses, allowed),
+        direct=tuple(each for each in _DIRECT if each not in named),
+    )
+
+
+def includes(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    """True if every host that ``narrow`` allows is allowed by ``wide`` too."""
+    patterns = [host_pattern(each, star=True) for each in wide]
+    return all(any(_within(host_pattern(each, star=True), pattern) for pattern in patterns) for each in narrow)
+
+
+def _within(narrow: HostPattern, wide: HostPattern) -> bool:
+    if narrow == wide:
+        return True
+    if narrow.port != wide.port or not narrow.name:
+        return False
+    if not wide.name:
+        return not is_private(narrow.name)
+    return wide.below and narrow.name.endswith(f".{wide.name}")
+
+
+def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host: str) -> bool:
+    return any(each.covers(host) for each in allowed) and not any(each.touches(host) for each in denied)
+
+
+def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:
+    """Refuses an address of this machine, its network or its cloud that a name leads to, unless the address is on the
+    list itself, or the name is one of the own network. Such a name leads to this machine only if it is localhost, and
+    never to an address that serves keys to machines in a cloud."""
+    if not is_private(address):
+        return False
+    port = host.rpartition(":")[2] if host.count(":") == 1 or "]:" in host else ""
+    literal = f"[{address}]" if ":" in address else address
+    if any(each.covers(f"{literal}:{port}" if port else literal) for each in allowed if each.name):
+        return False
+    name, found = host.removesuffix(f":{port}").strip("[]"), ip_address(address)
+    if not is_private(name) or not any(each.name and each.covers(host) for each in allowed):
+        return True
+    if found.is_loopback:
+        return name != _OWN and not name.endswith(f".{_OWN}")
+    return found.is_link_local or found.is_unspecified or found.is_multicast or not found.is_private
