@@ -39,13 +39,14 @@ class ModelName:
 @noun
 class ServerRow:
     """A server that models are asked at. ``key_variables``: the first one that is set holds its key; ``local``: it
-    needs none."""
+    needs none; ``quirks`` are those of each of its models."""
 
     family: str
     base_url: str
     base_variable: str = ""
     key_variables: tuple[str, ...] = ()
     local: bool = False
+    quirks: tuple[str, ...] = ()
 
 
 class Catalogue:
@@ -92,8 +93,8 @@ class Catalogue:
         """Every server by its name."""
         shipped: dict[str, ServerRow] = {}
         for name, row in self._shipped["providers"].items():
-            fields: dict[str, Any] = {**row, "key_variables": tuple(row.get("key_variables", ()))}
-            shipped[name] = ServerRow(**fields)
+            lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_variables", "quirks")}
+            shipped[name] = ServerRow(**{**row, **lists})
         return shipped | self._servers
 
     @property
@@ -133,6 +134,7 @@ class Catalogue:
         own = self._own.get(str(model)) or self._own.get(model.name) or self._own.get(f"{model.provider}/{plain}")
         group = self._pattern(model.name, local=server.local)
         row = {**self._merged(shipped or {"like": group}), **self._merged(own or {})}
+        row["quirks"] = [*row.get("quirks", ()), *server.quirks]
         is_known = shipped is not None or own is not None
         return facts_of(model.name, server.family, row, self._today, known=is_known)
 

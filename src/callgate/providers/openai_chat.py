@@ -1,0 +1,242 @@
+"""OpenAI's Chat Completions API, which many other servers imitate.
+
+Most of these know a part of it, and some refuse a request for a field that they do not know. So a request has only the
+fields that it needs, and ``ModelFacts.quirks`` say what else a server takes or lacks: see ``QUIRKS``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.openai_chat_stream import FAMILY, THINKING_FIELDS, ChatParser
+from callgate.providers.openai_shared import (
+    BASE_URL,
+    BASE_VARIABLE,
+    KEY_VARIABLES,
+    Json,
+    arguments_text,
+    cache_key,
+    effort_value,
+    is_strict,
+    kept_for,
+    make_headers,
+    output_limit,
+    pieces,
+    result_words,
+    safe_id,
+    safe_name,
+    write_body,
+)
+from callgate.words.errors import ModelError
+from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
+from callgate.words.model import Request, ToolChoice
+
+QUIRKS: Mapping[str, str] = {
+    "no_sampling": "temperature and stop sequences are refused",
+    "max_completion_tokens": "the limit of the output has this name instead of max_tokens",
+    "cache_key": "prompt_cache_key is known",
+    "developer_role": "the system prompt has the role developer",
+    "no_stream_options": "stream_options is refused; the usage comes without being asked for",
+    "parallel_tool_calls": "calls in parallel have to be asked for",
+    "thinking_type": 'thinking is switched with {"thinking": {"type": "enabled" | "disabled"}}',
+    "reasoning_content": "the thinking of messages with calls has to be sent back, in this field",
+    "reasoning": "the thinking of earlier messages can be sent back, in this field",
+    "ids_of_nine": "a call id has exactly nine letters or digits",
+}
+_LONGEST_ID = 40
+_NO_IMAGES_THERE = "(An image follows in the next message.)"
+
+
+class OpenAIChat:
+    """``provider`` is the name in errors for people."""
+
+    name: str = FAMILY
+    key_variables: tuple[str, ...] = KEY_VARIABLES
+    base_url: str = BASE_URL
+    base_variable: str = BASE_VARIABLE
+
+    def __init__(self, provider: str = FAMILY) -> None:
+        self._provider = provider
+
+    def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+        notes: list[str] = []
+        body = _body(request, facts, notes)
+        return HttpPost("/chat/completions", make_headers(request, key), write_body(body, self._provider)), notes
+
+    def parser(self) -> StreamParser:
+        return ChatParser(self._provider)
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
+
+        return read_fault(status, headers, body, self._provider)
+
+
+def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
+    body: Json = {"model": facts.name, "messages": _messages(request, facts)}
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in request.tools
+        ]
+        choice = _choice(request.tool_choice, facts, notes)
+        if choice != "auto":
+            body["tool_choice"] = choice
+        if "parallel_tool_calls" in facts.quirks:
+            body["parallel_tool_calls"] = True
+    body["stream"] = True
+    if "no_stream_options" not in facts.quirks:
+        body["stream_options"] = {"include_usage": True}
+    _put_options(body, request, facts, notes)
+    return {**body, **request.options.body}
+
+
+def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
+    choice = facts.abilities.nearest(wanted)
+    if choice is not wanted:
+        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used")
+    return {"type": "function", "function": {"name": choice.name}} if choice.kind == "named" else choice.kind
+
+
+def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
+    options, quirks, note = request.options, facts.quirks, notes.append
+    limit = output_limit(request, facts, note)
+    if limit is not None:
+        body["max_completion_tokens" if "max_completion_tokens" in quirks else "max_tokens"] = limit
+    _put_thinking(body, request, facts, notes)
+    if options.temperature is not None:
+        if "no_sampling" in quirks:
+            note(f"{facts.name} takes no temperature: it was left out")
+        else:
+            body["temperature"] = options.temperature
+    if options.stop:
+        if "no_sampling" in quirks:
+            note(f"{facts.name} takes no stop sequences: they were left out")
+        else:
+            body["stop"] = list(options.stop)
+    if request.output is not None:
+        if facts.abilities.structured:
+            schema = {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        else:
+            note(f"{facts.name} cannot be held to a JSON Schema: it was left out")
+    if options.service_tier is not None:
+        body["service_tier"] = options.service_tier
+    if "cache_key" in quirks and (key := cache_key(request)) is not None:
+        body["prompt_cache_key"] = key
+
+
+def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
+    wanted = request.options.thinking
+    effort = effort_value(request, facts, notes.append)
+    if isinstance(effort, Mapping):  # a server with fields of its own
+        body.update(cast("Json", effort))
+    elif effort is not None:
+        body["reasoning_effort"] = effort
+    if wanted == "off":
+        if facts.thinking == "always":
+            notes.append(f"{facts.name} cannot be kept from thinking")
+        elif "thinking_type" in facts.quirks:
+            body["thinking"] = {"type": "disabled"}
+        elif facts.thinking != "none":
+            body["reasoning_effort"] = "none"
+    elif isinstance(wanted, int) or request.limits.max_thinking_tokens is not None:
+        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows")
+
+
+# ---- the conversation -----------------------------------------------------------------------------------------------
+
+
+def _messages(request: Request, facts: ModelFacts) -> list[Json]:
+    """A message of a tool has text alone: its images follow as a message of the user, after all results of a turn."""
+    role = "developer" if "developer_role" in facts.quirks else "system"
+    messages: list[Json] = [{"role": role, "content": request.system}] if request.system else []
+    images: list[Json] = []
+    for message in request.messages:
+        if message.role == "tool":
+            messages += [_result(part, facts, images) for part in message.parts if isinstance(part, ResultPart)]
+            continue
+        if message.role == "assistant":
+            _put_images(messages, images)
+            answer = _answer(message, facts)
+            if answer is not None:
+                messages.append(answer)
+            continue
+        content = images + [_content(*piece) for piece in pieces(message.parts, facts)]
+        images = []
+        if content:
+            messages.append({"role": "user", "content": _simple(content)})
+    _put_images(messages, images)
+    return messages
+
+
+def _put_images(messages: list[Json], images: list[Json]) -> None:
+    if images:
+        messages.append({"role": "user", "content": [*images]})
+        images.clear()
+
+
+def _simple(content: list[Json]) -> str | list[Json]:
+    """Plain text where it is no more: every server takes that."""
+    return content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content
+
+
+def _content(kind: str, value: str, name: str) -> Json:
+    if kind == "text":
+        return {"type": "text", "text": value}
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": value}}
+    return {"type": "file", "file": {"filename": name, "file_data": value}}
+
+
+def _result(result: ResultPart, facts: ModelFacts, images: list[Json]) -> Json:
+    texts: list[str] = []
+    others: list[Json] = []
+    for piece in pieces(result.content, facts):
+        if piece[0] == "text":
+            texts.append(piece[1])
+        else:
+            others.append(_content(*piece))
+    call_id = _id(result.call_id, facts)
+    if others:
+        texts.append(_NO_IMAGES_THERE)
+        images += [{"type": "text", "text": f"Of the result of {result.name} ({call_id}):"}, *others]
+    return {"role": "tool", "tool_call_id": call_id, "content": result_words(texts, is_error=result.is_error)}
+
+
+def _answer(message: Message, facts: ModelFacts) -> Json | None:
+    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text]
+    calls = [_call(part, facts) for part in message.parts if isinstance(part, CallPart)]
+    if not texts and not calls:
+        return None
+    answer: Json = {"role": "assistant", "content": "".join(texts) or None}
+    own = (message.model or "").startswith(f"{FAMILY}/")
+    thought = "\n\n".join(part.text for part in message.parts if isinstance(part, Thinking) and own)
+    for field in THINKING_FIELDS:
+        if field in facts.quirks and (thought or (calls and field == "reasoning_content")):
+            answer[field] = thought
+    details: list[Any] = []
+    for part in message.parts:
+        if isinstance(part, Opaque) and part.provider == FAMILY and isinstance(part.data, Mapping):
+            details += part.data.get("reasoning_details") or ()
+    if details:
+        answer["reasoning_details"] = details
+    if calls:
+        answer["tool_calls"] = calls
+    return answer
+
+
+def _call(call: CallPart, facts: ModelFacts) -> Json:
+    return {
+        "id": _id(call.id, facts),
+        "type": "function",
+        "function": {"name": safe_name(call.name), "arguments": arguments_text(call)},
+        **kept_for(FAMILY, call.kept),
+    }
+
+
+def _id(call_id: str, facts: ModelFacts) -> str:
+    return safe_id(call_id, longest=_LONGEST_ID, exactly=9 if "ids_of_nine" in facts.quirks else None)

@@ -1,0 +1,324 @@
+"""Reads the stream of OpenAI's Chat Completions API, as OpenAI and the servers that imitate it send it.
+
+The reason to finish is the end marker: a stream without one is cut off, one without ``[DONE]`` is not. The usage comes
+after it, so the message ends with ``[DONE]`` or with the connection. Calls have no end marker of their own: one is
+closed when another begins, if its arguments are a whole JSON object by then, and all are when the message finishes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from callgate.providers.family import ServerEvent
+from callgate.providers.openai_shared import ChatUsage, Json, broken, compact, group, read_object
+from callgate.words.errors import ModelError
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    OpaqueData,
+    PartEnded,
+    PartKind,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+from callgate.words.noun import maker
+
+Out = Sequence[ModelEvent | ModelError]
+FAMILY = "openai-chat"
+_arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(TextDelta), maker(ThinkingDelta)
+_STOPS: Mapping[str, StopReason] = {
+    "stop": "end",
+    "eos": "end",
+    "stop_sequence": "end",
+    "tool_calls": "end",
+    "function_call": "end",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": "context_full",
+    "content_filter": "refusal",
+    "sensitive": "refusal",
+}
+"""A message with calls that has ended stops for them, whatever reason its server gives. A reason that is not here is no
+proof that the message is whole."""
+_FAILURES = {
+    "error": "server_error",
+    "network_error": "server_error",
+    "insufficient_system_resource": "overloaded_error",
+}
+"""Reasons to finish that are failures of the server, and the code of the error."""
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+_QUIET = frozenset({"role", "content", "tool_calls"})
+
+
+class _Call:
+    __slots__ = ("closed", "extra", "id", "name", "part", "pieces")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.part = -1  # not started: its name may not be whole yet
+        self.pieces: list[str] = []
+        self.extra: Json = {}
+        self.closed = False
+
+    def whole(self) -> bool:
+        """Its arguments are a JSON object, to which nothing but white space can be added."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
+        try:
+            read_object("".join(self.pieces))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+class ChatParser:
+    def __init__(self, provider: str = FAMILY) -> None:
+        self._provider = provider
+        self._parts = 0
+        self._open: tuple[PartKind, int] | None = None  # the text or the thinking that goes on
+        self._calls: dict[object, _Call] = {}  # the newest for each index
+        self._all: list[_Call] = []
+        self._details: list[Json] = []
+        self._details_part = -1
+        self._usage = ChatUsage()
+        self._reason: str | None = None
+        self._started = False
+        self._refused = False
+        self._over = False
+
+    def feed(self, event: ServerEvent) -> Out:
+        text = event.data
+        if self._over or not text:
+            return ()
+        try:
+            if text == "[DONE]":
+                return self.end()
+            data = read_object(text)
+            choices = data.get("choices")
+            if not choices or not self._started or data.get("usage") or data.get("error") or data.get("x_groq"):
+                return self._unusual(event, data)
+            out: list[ModelEvent] = []
+            self._choice(out, choices)
+            return out
+        except _ServerFailure as failure:
+            return self._failed(failure.data)
+        except Exception as error:  # whatever a server sends, the stream ends with an error of ours
+            self._over = True
+            return (broken(self._provider, f"{type(error).__name__}: {error}", text),)
+
+    def end(self) -> Out:
+        """The end of the stream. The message is whole if a reason to finish came."""
+        if self._over or self._reason is None:
+            self._over = True
+            return ()
+        self._over = True
+        out: list[ModelEvent] = []
+        self._close_all(out)
+        stop, detail = self._stop(self._reason)
+        out.append(MessageEnded(stop, self._usage.total(), detail))
+        return out
+
+    def _unusual(self, event: ServerEvent, data: Json) -> Out:
+        """The first chunk, one with the usage, or one without a choice."""
+        if data.get("error") or (event.event == "error" and not data.get("choices")) or data.get("object") == "error":
+            return self._failed(data)
+        out: list[ModelEvent] = []
+        if not self._started and (data.get("choices") or data.get("model")):
+            self._started = True
+            out.append(MessageStarted(str(data.get("id") or ""), f"{FAMILY}/{data.get('model') or ''}"))
+        self._usage.take(data.get("usage") or group(data.get("x_groq")).get("usage"))
+        if data.get("choices"):
+            self._choice(out, data["choices"])
+        return out
+
+    def _failed(self, data: object) -> Out:
+        from callgate.providers.openai_faults import stream_fault  # costly to load, and rarely needed
+
+        self._over = True
+        return (stream_fault(data, self._provider),)
+
+    # ---- one chunk --------------------------------------------------------------------------------------------------
+
+    def _choice(self, out: list[ModelEvent], choices: list[Json]) -> None:
+        choice = choices[0]
+        if choice.get("index"):  # further answers to the same question, which were not asked for
+            choice = next((each for each in choices if not each.get("index")), None)
+            if choice is None:
+                return
+        delta = choice.get("delta") or choice.get("message")
+        if delta:
+            if not delta.keys() <= _QUIET:
+                self._other_fields(out, delta)
+            content = delta.get("content")
+            if content:
+                if content.__class__ is str:
+                    self._say(out, "text", content)
+                else:
+                    self._contents(out, content)
+            calls = delta.get("tool_calls")
+            if calls:
+                for call in calls:
+                    self._piece(out, call.get("index"), call)
+        reason = choice.get("finish_reason")
+        if reason:
+            self._usage.take(choice.get("usage"))
+            if reason in _FAILURES:
+                told = {"code": _FAILURES[reason], "message": f"the answer finished with {reason!r}"}
+                raise _ServerFailure(choice.get("error") or told)
+            self._reason = self._reason or str(reason)
+            self._close_all(out)
+
+    def _say(self, out: list[ModelEvent], kind: PartKind, text: str) -> None:
+        if text.__class__ is not str:
+            raise TypeError("text is wanted")
+        if self._open is None or self._open[0] != kind:
+            self._close(out)
+            self._open = (kind, self._new_part(out, kind))
+        make = _text_delta if kind == "text" else _thinking_delta
+        out.append(make(self._open[1], text))
+
+    def _contents(self, out: list[ModelEvent], contents: Iterable[Json]) -> None:
+        """A list of contents, which Mistral's thinking models send."""
+        for each in contents:
+            if each["type"] == "thinking":
+                inner: Any = each["thinking"]
+                text = inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
+                if text:
+                    self._say(out, "thinking", text)
+            elif each.get("text"):
+                self._say(out, "text", each["text"])
+
+    def _other_fields(self, out: list[ModelEvent], delta: Json) -> None:
+        thought = next((delta[field] for field in THINKING_FIELDS if delta.get(field)), None)
+        details = delta.get("reasoning_details")
+        if details:
+            self._add_details(out, details)
+            thought = thought or "".join(str(each.get("text") or each.get("summary") or "") for each in details)
+        if thought:
+            self._say(out, "thinking", thought)
+        if delta.get("refusal"):
+            self._refused = True
+            self._say(out, "text", delta["refusal"])
+        if delta.get("function_call"):
+            self._piece(out, "function_call", {"function": delta["function_call"]})
+
+    def _add_details(self, out: list[ModelEvent], details: Iterable[Json]) -> None:
+        """OpenRouter's reasoning in the form of the provider behind it. Pieces of one text are joined."""
+        if self._details_part < 0:
+            self._details_part = self._new_part(out, "opaque")
+        for each in details:
+            last = self._details[-1] if self._details else {}
+            same = all(last.get(key) == each.get(key) for key in ("type", "index")) and "data" not in each
+            if not same or last.get("id", each.get("id")) != each.get("id", last.get("id")):
+                self._details.append(dict(each))
+                continue
+            for key, value in each.items():
+                if key in ("text", "summary"):
+                    last[key] = (last.get(key) or "") + (value or "")
+                elif value is not None:
+                    last[key] = value
+
+    # ---- calls ------------------------------------------------------------------------------------------------------
+
+    def _piece(self, out: list[ModelEvent], index: object, data: Json) -> None:
+        function: Any = data.get("function") or {}
+        call_id, name = data.get("id") or "", str(function.get("name") or "")
+        text = _json_text(function.get("arguments"))
+        call = self._calls.get(index) if index is not None else self._all[-1] if self._all else None
+        if call is None or (name and self._is_another(call, index, call_id, name, text)):
+            call = self._new_call(out, index)
+        call.id = call.id or str(call_id)
+        if data.get("extra_content"):  # Google's signatures of thoughts
+            call.extra["extra_content"] = data["extra_content"]
+        if call.part < 0 and name and name != call.name:
+            call.name += name
+        if not text:
+            return
+        if call.closed:
+            if not text.isspace():
+                raise ValueError("more arguments for a call that is whole")
+            return
+        call.pieces.append(text)
+        if call.part < 0:
+            self._start(out, call)
+        out.append(_arguments_delta(call.part, text))
+
+    def _is_another(self, call: _Call, index: object, call_id: object, name: str, text: str) -> bool:
+        """True if a piece with a name begins a new call at an index that is taken. Some servers repeat id and name with
+        every piece, some give every call the same index or none, and some give no ids."""
+        if call_id and call.id:
+            return call_id != call.id
+        if index is None and name != call.name:
+            return True
+        return bool(text) and (call.closed or call.whole())
+
+    def _new_call(self, out: list[ModelEvent], index: object) -> _Call:
+        for earlier in self._all:
+            if not earlier.closed and earlier.whole():
+                self._end_call(out, earlier)
+        call = _Call()
+        self._all.append(call)
+        self._calls[index] = call
+        return call
+
+    def _start(self, out: list[ModelEvent], call: _Call) -> None:
+        self._close(out)
+        call.part = self._parts
+        self._parts += 1
+        out.append(PartStarted(call.part, "tool_call", call.id, call.name))
+
+    def _end_call(self, out: list[ModelEvent], call: _Call) -> None:
+        if call.part < 0:
+            self._start(out, call)
+        if call.extra:
+            out.append(OpaqueData(call.part, FAMILY, call.extra))
+        out.append(PartEnded(call.part))
+        call.closed = True
+
+    # ---- ends -------------------------------------------------------------------------------------------------------
+
+    def _new_part(self, out: list[ModelEvent], kind: PartKind) -> int:
+        out.append(PartStarted(self._parts, kind))
+        self._parts += 1
+        return self._parts - 1
+
+    def _close(self, out: list[ModelEvent]) -> None:
+        if self._open is not None:
+            out.append(PartEnded(self._open[1]))
+            self._open = None
+
+    def _close_all(self, out: list[ModelEvent]) -> None:
+        """A call that the limit of tokens cut off stays open, and is refused by what reads these events."""
+        self._close(out)
+        cut = _STOPS.get(self._reason or "") not in ("end", "refusal")
+        for call in self._all:
+            if not call.closed and not (cut and not call.whole()):
+                self._end_call(out, call)
+        if self._details_part >= 0:
+            out.append(OpaqueData(self._details_part, FAMILY, {"reasoning_details": self._details}))
+            out.append(PartEnded(self._details_part))
+            self._details, self._details_part = [], -1
+
+    def _stop(self, reason: str) -> tuple[StopReason, str]:
+        stop = _STOPS.get(reason, "cut_off")
+        if stop == "end":
+            if self._all:
+                return "tool_calls", ""
+            return ("refusal" if self._refused else "end"), ""
+        return stop, reason
+
+
+def _json_text(arguments: object) -> str:
+    if arguments.__class__ is str:
+        return cast("str", arguments)
+    return "" if arguments is None else compact(arguments)  # an object instead of its JSON
+
+
+class _ServerFailure(Exception):
+    def __init__(self, data: object) -> None:
+        super().__init__()
+        self.data = data

@@ -1,0 +1,108 @@
+"""Errors of OpenAI and of compatible servers. These differ much, so an error is read by its code, by its type, and last
+by its words. Loaded when the first error is read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from json import loads
+from typing import Any, cast
+
+from callgate.providers.faults import Fault, fault_by_status, fault_of, http_fault
+from callgate.providers.openai_shared import Json, group
+from callgate.words.errors import ModelError
+
+_CODES_OF: Mapping[Fault, str] = {
+    "wrong_key": "invalid_api_key authentication_error invalid_authentication_error",
+    "not_allowed": "account_deactivated permission_error insufficient_permissions data_residency_mismatch "
+    "unsupported_country_region_territory",
+    "no_credit": "insufficient_quota billing_hard_limit_reached billing_not_active insufficient_balance "
+    "exceeded_current_quota_error",
+    "unknown_model": "model_not_found model_not_available",
+    "too_long": "context_length_exceeded exceed_context_size_error string_above_max_length request_too_large "
+    "model_max_prompt_tokens_exceeded",
+    "image": "invalid_image invalid_image_format invalid_base64_image invalid_image_url image_too_large "
+    "image_too_small image_parse_error invalid_image_mode image_file_too_large unsupported_image_media_type "
+    "empty_image_file failed_to_download_image image_file_not_found",
+    "refused": "invalid_prompt content_filter content_policy_violation bio_policy cyber_policy "
+    "misalignment_policy_violation image_content_policy_violation",
+    "rate_limited": "rate_limit_exceeded rate_limit_error rate_limit_reached_error",
+    "overloaded": "slow_down server_is_overloaded overloaded_error engine_overloaded_error unavailable_error "
+    "service_unavailable",
+    "server": "server_error internal_error internal_server_error vector_store_timeout",
+}
+"""The codes and types of errors, by what they are."""
+_CODES: Mapping[str, Fault] = {code: fault for fault, codes in _CODES_OF.items() for code in codes.split()}
+_WORDS: Sequence[tuple[re.Pattern[str], Fault]] = (
+    (
+        re.compile(
+            r"maximum context length|context (length|size|window)|exceeds? (the )?(available |model'?s? )?context|n_ctx"
+            r"|prompt is too long|input is too long|longer than the maximum|reduce the length of|request too large for"
+            r"|max_model_len|too large for model with \d+ maximum context",
+            re.IGNORECASE,
+        ),
+        "too_long",
+    ),
+    (
+        re.compile(
+            r"try pulling it first|model .{0,200}(not found|does not exist|is not loaded|not a valid model)"
+            r"|no such model|not a valid model id|no models? loaded|unknown model",
+            re.IGNORECASE | re.DOTALL,
+        ),
+        "unknown_model",
+    ),
+    (re.compile(r"image input|(support|accept)s? images?|image_url|multimodal|mmproj", re.IGNORECASE), "image"),
+    (re.compile(r"didn'?t provide an api key|missing (bearer|api key)|no api key|no auth credentials", re.I), "no_key"),
+    (re.compile(r"(invalid|incorrect|wrong) api key|api key (is )?(not valid|invalid)", re.I), "wrong_key"),
+    (re.compile(r"insufficient (balance|credits?|quota|funds)|exceeded your current quota", re.I), "no_credit"),
+)
+_EXACT_STATUS = frozenset({400, 401, 403, 404, 413, 422, 429, 500})
+"""Statuses that say too little: the words of the answer may say more."""
+
+
+def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
+    """The codes and the words of an error in any of the shapes that servers give it."""
+    if isinstance(error, list):
+        return _said(cast("list[object]", error)[0], depth + 1) if error and depth < 5 else ([], "")
+    if not isinstance(error, dict):
+        return [], error if isinstance(error, str) else ""
+    told = cast("Json", error)
+    inner = told.get("error")
+    if inner and isinstance(inner, dict | str | list) and depth < 5:
+        return _said(cast("object", inner), depth + 1)
+    codes = [str(told[key]) for key in ("code", "type") if isinstance(told.get(key), str | int)]
+    words = [told[key] for key in ("message", "detail", "msg") if isinstance(told.get(key), str)]
+    details: Any = told.get("detail")
+    if isinstance(details, list):  # FastAPI's own form, which vLLM has for fields that it does not know
+        words += [f"{_said(each, 5)[1]} {group(each).get('loc', '')}" for each in cast("list[object]", details)[:3]]
+    raw: Any = group(told.get("metadata")).get("raw")  # OpenRouter: the words of the provider behind it
+    return codes, "; ".join([*words[:3], *([raw] if isinstance(raw, str) else [])])
+
+
+def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
+    """The fault that an error names, None where it says no more than the status, and its words."""
+    codes, words = _said(error)
+    named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)
+    if named in ("rate_limited", "server", None) and (status is None or status in _EXACT_STATUS):
+        by_words: Fault | None = next((fault for pattern, fault in _WORDS if pattern.search(words)), None)
+        if by_words is not None and not (named == "rate_limited" and by_words not in ("too_long", "no_credit")):
+            return by_words, words
+    if named is None and status is None:
+        number = next((int(code) for code in codes if code.isdecimal() and len(code) == 3), None)
+        named = None if number is None or number < 400 else fault_by_status(number)
+    return named, words
+
+
+def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> ModelError:
+    text = body[:100_000].decode("utf-8", "replace").strip()
+    try:
+        error: object = loads(text)
+    except (ValueError, RecursionError):
+        error = "" if text.startswith("<") else text
+    fault, words = fault_in(error, status)
+    return http_fault(status, headers, provider, words, fault=fault)
+
+
+def stream_fault(error: object, provider: str) -> ModelError:
+    """The ModelError for an error that came inside a stream. One without a known cause counts as
+    the server's."""
+    fault, words = fault_in(error, None)
+    return fault_of(fault or "server", provider, words)

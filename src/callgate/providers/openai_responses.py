@@ -1,0 +1,231 @@
+"""OpenAI's Responses API, without state on the server: every request has the whole conversation, and reasoning comes
+encrypted, to be sent back in its place."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.openai_responses_stream import FAMILY, TEXT_FIELDS, ResponsesParser
+from callgate.providers.openai_shared import (
+    BASE_URL,
+    BASE_VARIABLE,
+    KEY_VARIABLES,
+    Json,
+    arguments_text,
+    cache_key,
+    effort_value,
+    is_strict,
+    kept_for,
+    make_headers,
+    output_limit,
+    pieces,
+    result_words,
+    safe_id,
+    safe_name,
+    write_body,
+)
+from callgate.words.errors import ModelError
+from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text
+from callgate.words.model import Request, ToolChoice
+
+_LONGEST_ID = 64
+_FEWEST_TOKENS = 16
+_PLAIN: Json = {"type": "output_text", "text": None, "annotations": []}
+
+
+class OpenAIResponses:
+    """``provider`` is the name in errors for people."""
+
+    name: str = FAMILY
+    key_variables: tuple[str, ...] = KEY_VARIABLES
+    base_url: str = BASE_URL
+    base_variable: str = BASE_VARIABLE
+
+    def __init__(self, provider: str = FAMILY) -> None:
+        self._provider = provider
+
+    def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+        notes: list[str] = []
+        body = _body(request, facts, notes)
+        return HttpPost("/responses", make_headers(request, key), write_body(body, self._provider)), notes
+
+    def parser(self) -> StreamParser:
+        return ResponsesParser(self._provider)
+
+    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+        from callgate.providers.openai_faults import read_fault  # costly to load, and rarely needed
+
+        return read_fault(status, headers, body, self._provider)
+
+
+def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
+    body: Json = {"model": facts.name}
+    if request.system:
+        body["instructions"] = request.system
+    body["input"] = [item for message in request.messages for item in _items(message, facts)]
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": False,
+            }
+            for tool in request.tools
+        ]
+        body["tool_choice"] = _choice(request.tool_choice, facts, notes)
+        body["parallel_tool_calls"] = True
+    body["store"] = False
+    body["stream"] = True
+    _put_options(body, request, facts, notes)
+    return {**body, **request.options.body}
+
+
+def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
+    choice = facts.abilities.nearest(wanted)
+    if choice is not wanted:
+        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used")
+    return {"type": "function", "name": choice.name} if choice.kind == "named" else choice.kind
+
+
+def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
+    options, thinks, note = request.options, facts.thinking != "none", notes.append
+    limit = output_limit(request, facts, note)
+    if limit is not None:
+        body["max_output_tokens"] = max(limit, _FEWEST_TOKENS)
+    effort = effort_value(request, facts, note)
+    if options.thinking == "off" and thinks:
+        effort = "none"
+        if facts.thinking == "always":
+            effort = next(iter((facts.efforts or {}).values()), None)
+            note(f"{facts.name} cannot be kept from thinking: its lowest effort is used")
+    elif isinstance(options.thinking, int) or request.limits.max_thinking_tokens is not None:
+        note(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows")
+    if thinks:
+        body["reasoning"] = {**({} if effort is None else {"effort": effort}), "summary": "auto"}
+        body["include"] = ["reasoning.encrypted_content"]
+    if options.temperature is not None:
+        if thinks or "no_sampling" in facts.quirks:
+            note(f"{facts.name} takes no temperature: it was left out")
+        else:
+            body["temperature"] = options.temperature
+    if options.stop:
+        note("OpenAI's Responses API has no stop sequences: they were left out")
+    if request.output is not None:
+        if facts.abilities.structured:
+            body["text"] = {"format": {"type": "json_schema", **_schema(request.output)}}
+        else:
+            note(f"{facts.name} cannot be held to a JSON Schema: it was left out")
+    if options.service_tier is not None:
+        body["service_tier"] = options.service_tier
+    if (key := cache_key(request)) is not None:
+        body["prompt_cache_key"] = key
+
+
+def _schema(schema: Mapping[str, Any]) -> Json:
+    return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+
+
+# ---- the conversation -----------------------------------------------------------------------------------------------
+
+
+def _items(message: Message, facts: ModelFacts) -> list[Json]:
+    if message.role == "assistant":
+        return _answer(message)
+    if message.role == "tool":
+        return [_output(part, facts) for part in message.parts if isinstance(part, ResultPart)]
+    content = [_content(*piece) for piece in pieces(message.parts, facts)]
+    return [{"type": "message", "role": "user", "content": content}] if content else []
+
+
+def _content(kind: str, value: str, name: str) -> Json:
+    if kind == "text":
+        return {"type": "input_text", "text": value}
+    if kind == "image":
+        return {"type": "input_image", "image_url": value, "detail": "auto"}
+    return {"type": "input_file", "filename": name, "file_data": value}
+
+
+def _output(result: ResultPart, facts: ModelFacts) -> Json:
+    found = pieces(result.content, facts)
+    texts = [value for kind, value, _ in found if kind == "text"]
+    output: str | list[Json] = result_words(texts, is_error=result.is_error)
+    if len(texts) < len(found):
+        output = [_content(*piece) for piece in found]
+        if result.is_error:
+            output.insert(0, _content("text", "Error:", ""))
+    return {"type": "function_call_output", "call_id": safe_id(result.call_id, longest=_LONGEST_ID), "output": output}
+
+
+def _answer(message: Message) -> list[Json]:
+    """The items of an answer as they came. Reasoning with no item after it, of an answer that was cut off, is left
+    out: the API refuses it."""
+    items: list[Json] = []
+    said: _Said | None = None
+    for part in message.parts:
+        match part:
+            case Text(text):
+                if said is None:
+                    said = _Said({"type": "message", "role": "assistant"}, items)
+                said.add(text)
+                continue
+            case Opaque(provider, {"type": "message"} as data) if provider == FAMILY:
+                said = _Said(data, items)
+                continue
+            case Opaque(provider, Mapping() as data) if provider == FAMILY:
+                if _can_go_back(data):
+                    items.append(dict(data))
+            case CallPart():
+                items.append(_call(part))
+            case _:
+                continue
+        said = None
+    while items and items[-1].get("type") == "reasoning":
+        items.pop()
+    return items
+
+
+class _Said:
+    """A message of the answer. Its data has None in place of each text; without data it is plain text."""
+
+    def __init__(self, data: Mapping[str, Any], items: list[Json]) -> None:
+        self._item: Json = {**data, "content": [] if "content" in data else ""}
+        self._items = items
+        self._forms: list[Json] = list(data.get("content") or ())
+        self._pass_others()
+
+    def add(self, text: str) -> None:
+        content = self._item["content"]
+        if isinstance(content, str):
+            self._item["content"] = content + text
+        else:
+            form = self._forms.pop(0) if self._forms else _PLAIN
+            content.append({k: text if value is None and k in TEXT_FIELDS else value for k, value in form.items()})
+        self._put()
+        self._pass_others()
+
+    def _pass_others(self) -> None:
+        """Contents that are no text, or an empty one, are there already."""
+        while self._forms and all(self._forms[0].get(field, "") is not None for field in TEXT_FIELDS):
+            self._item["content"].append(self._forms.pop(0))
+            self._put()
+
+    def _put(self) -> None:
+        if not self._items or self._items[-1] is not self._item:
+            self._items.append(self._item)
+
+
+def _can_go_back(item: Mapping[str, Any]) -> bool:
+    """Reasoning without its content is known by its id alone, and the server has kept nothing under that."""
+    return item.get("type") != "reasoning" or bool(item.get("encrypted_content") or item.get("content"))
+
+
+def _call(call: CallPart) -> Json:
+    return {
+        "type": "function_call",
+        **kept_for(FAMILY, call.kept),
+        "call_id": safe_id(call.id, longest=_LONGEST_ID),
+        "name": safe_name(call.name),
+        "arguments": arguments_text(call),
+    }

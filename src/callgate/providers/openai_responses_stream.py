@@ -1,0 +1,277 @@
+"""Reads the stream of OpenAI's Responses API.
+
+An answer is a list of items. Text and function calls have words of ours. Every item has one part that gives it back in
+the next request: a call has its own data with it, any other item is an ``opaque`` part that starts with the item, so
+that it keeps its place, and gets the item's data when the item is done. That of a message has None in place of its
+texts, which are parts of their own. Unknown events are passed over, and unknown items are kept like the known ones.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from callgate.providers.family import ServerEvent
+from callgate.providers.openai_shared import Json, broken, count, group, make_usage, read_object
+from callgate.words.errors import ModelError
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    OpaqueData,
+    PartEnded,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+from callgate.words.noun import maker
+
+Out = Sequence[ModelEvent | ModelError]
+FAMILY = "openai"
+_arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(TextDelta), maker(ThinkingDelta)
+_TEXTS = {"output_text": "text", "refusal": "refusal"}
+"""The contents of a message that are text for people, and the field that has it."""
+TEXT_FIELDS = frozenset(_TEXTS.values())
+_INCOMPLETE: Mapping[str, StopReason] = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
+
+
+class _Item:
+    """One item of the answer. ``part`` is the call, or the opaque part; ``texts`` are its parts for people, by their
+    index in the item, each with the number of the part and the pieces that came."""
+
+    __slots__ = ("done", "last", "part", "pieces", "texts", "type")
+
+    def __init__(self, kind: str, part: int) -> None:
+        self.type = kind
+        self.part = part
+        self.pieces: list[str] = []
+        self.texts: dict[int, tuple[int, list[str]]] = {}
+        self.last: object = None
+        self.done = False
+
+
+class ResponsesParser:
+    def __init__(self, provider: str = FAMILY) -> None:
+        self._provider = provider
+        self._items: dict[int, _Item] = {}
+        self._parts = 0
+        self._started = False
+        self._over = False
+        self._refused = False
+        self._called = False
+        ended = {f"response.{status}": self._ended for status in ("completed", "incomplete", "failed", "cancelled")}
+        self._steps: Mapping[object, Callable[[Json], Out]] = {
+            "response.created": self._begun,
+            "response.output_item.added": self._item_added,
+            "response.output_item.done": self._item_done,
+            "response.output_text.delta": self._text,
+            "response.refusal.delta": self._text,
+            "response.function_call_arguments.delta": self._arguments,
+            "response.reasoning_summary_text.delta": self._thinking,
+            "response.reasoning_text.delta": self._thinking,
+            **ended,
+            "response.done": self._ended,
+            "error": self._failed,
+        }
+
+    def feed(self, event: ServerEvent) -> Out:
+        if self._over or not event.data or event.data == "[DONE]":
+            return ()
+        try:
+            data = read_object(event.data)
+            kind = data.get("type") or event.event
+            step = self._steps.get(kind)
+            if step is not None:
+                return step(data)
+            return self._failed(data) if kind == "" and data.get("error") else ()
+        except Exception as error:  # whatever a server sends, the stream ends with an error of ours
+            self._over = True
+            return (broken(self._provider, f"{type(error).__name__}: {error}", event.data),)
+
+    def end(self) -> Out:
+        return ()
+
+    # ---- pieces -----------------------------------------------------------------------------------------------------
+
+    def _arguments(self, data: Json) -> Out:
+        item = self._items[data["output_index"]]
+        delta = data["delta"]
+        if delta.__class__ is not str:
+            raise TypeError("a piece of text is wanted")
+        if item.type != "function_call" or item.done:
+            raise ValueError("arguments for an item that is no open call")
+        item.pieces.append(delta)
+        return (_arguments_delta(item.part, delta),)
+
+    def _text(self, data: Json) -> Out:
+        item = self._items[data["output_index"]]
+        delta, index = data["delta"], data["content_index"]
+        if delta.__class__ is not str:
+            raise TypeError("a piece of text is wanted")
+        if item.done:
+            raise ValueError("text for an item that is done")
+        known = item.texts.get(index)
+        if known is not None:
+            known[1].append(delta)
+            return (_text_delta(known[0], delta),)
+        part = self._new_part()
+        item.texts[index] = (part, [delta])
+        return PartStarted(part, "text"), _text_delta(part, delta)
+
+    def _thinking(self, data: Json) -> Out:
+        """All the summaries of a reasoning item, or its texts, are one part with empty lines between them."""
+        item = self._items[data["output_index"]]
+        delta = data["delta"]
+        if delta.__class__ is not str:
+            raise TypeError("a piece of text is wanted")
+        if item.done:
+            raise ValueError("thinking for an item that is done")
+        place = (data["type"], data.get("summary_index"), data.get("content_index"))
+        known = item.texts.get(0)
+        if known is None:
+            part = self._new_part()
+            item.texts[0] = (part, [])
+            item.last = place
+            return PartStarted(part, "thinking"), _thinking_delta(part, delta)
+        if place != item.last:
+            item.last, delta = place, f"\n\n{delta}"
+        return (_thinking_delta(known[0], delta),)
+
+    # ---- items ------------------------------------------------------------------------------------------------------
+
+    def _begun(self, data: Json) -> Out:
+        out: list[ModelEvent] = []
+        self._begin(out, group(data.get("response")))
+        return out
+
+    def _begin(self, out: list[ModelEvent], response: Json) -> None:
+        if not self._started:
+            self._started = True
+            out.append(MessageStarted(str(response.get("id") or ""), f"{FAMILY}/{response.get('model') or ''}"))
+
+    def _item_added(self, data: Json) -> Out:
+        out: list[ModelEvent] = []
+        self._add(out, data["output_index"], data["item"])
+        return out
+
+    def _item_done(self, data: Json) -> Out:
+        out: list[ModelEvent] = []
+        self._finish(out, data["output_index"], data["item"])
+        return out
+
+    def _add(self, out: list[ModelEvent], index: int, data: Json) -> _Item:
+        if index.__class__ is not int or index in self._items:
+            raise ValueError(f"an item cannot start as number {index}")
+        self._begin(out, {})
+        item = self._items[index] = _Item(str(data["type"]), self._new_part())
+        if item.type == "function_call":
+            self._called = True
+            out.append(PartStarted(item.part, "tool_call", str(data.get("call_id") or ""), str(data["name"])))
+        else:
+            out.append(PartStarted(item.part, "opaque"))
+        return item
+
+    def _finish(self, out: list[ModelEvent], index: int, data: Json) -> None:
+        item = self._items.get(index) or self._add(out, index, data)
+        if item.done or data["type"] != item.type:
+            raise ValueError(f"item {index} ends twice, or as another one")
+        if item.type == "function_call" and data.get("status") == "incomplete":
+            return  # the call stays open: its arguments are cut off
+        item.done = True
+        kept = data
+        if item.type == "function_call":
+            self._rest_of_call(out, item, str(data.get("arguments") or ""))
+            kept = {key: value for key, value in data.items() if key not in ("type", "call_id", "name", "arguments")}
+        elif item.type == "message":
+            kept = {**data, "content": [self._content(out, item, i, each) for i, each in enumerate(data["content"])]}
+        elif item.type == "reasoning" and not item.texts:
+            self._unstreamed_thinking(out, item, data)
+        out.extend(PartEnded(part) for part, _ in item.texts.values())
+        out.append(OpaqueData(item.part, FAMILY, kept))
+        out.append(PartEnded(item.part))
+
+    def _rest_of_call(self, out: list[ModelEvent], item: _Item, whole: str) -> None:
+        came = "".join(item.pieces)
+        if whole.startswith(came):
+            if rest := whole[len(came) :]:
+                out.append(_arguments_delta(item.part, rest))
+        elif not whole or read_object(came) != read_object(whole):
+            raise ValueError("the arguments of a call differ from the pieces that came before")
+
+    def _content(self, out: list[ModelEvent], item: _Item, index: int, content: Json) -> Json:
+        """The content with None in place of its text, of which what did not stream is told now."""
+        field = _TEXTS.get(content["type"])
+        if field is None:
+            return content
+        self._refused = self._refused or field == "refusal"
+        whole = str(content.get(field) or "")
+        part, came = item.texts.get(index) or (-1, [])
+        rest = whole[len("".join(came)) :]
+        if rest:
+            if part < 0:
+                part = self._new_part()
+                item.texts[index] = (part, [])
+                out.append(PartStarted(part, "text"))
+            out.append(_text_delta(part, rest))
+        return {**content, field: None} if whole else content
+
+    def _unstreamed_thinking(self, out: list[ModelEvent], item: _Item, data: Json) -> None:
+        told: list[Any] = [*(data.get("summary") or ()), *(data.get("content") or ())]
+        text = "\n\n".join(each["text"] for each in told if each.get("text"))
+        if text:
+            part = self._new_part()
+            item.texts[0] = (part, [])
+            out += (PartStarted(part, "thinking"), _thinking_delta(part, text))
+
+    def _new_part(self) -> int:
+        self._parts += 1
+        return self._parts - 1
+
+    # ---- the end ----------------------------------------------------------------------------------------------------
+
+    def _ended(self, data: Json) -> Out:
+        response = group(data.get("response"))
+        status = response.get("status") or str(data["type"]).rpartition(".")[2]
+        if status == "failed" or (response.get("error") and status != "completed"):
+            return self._failed(response)
+        out: list[ModelEvent] = []
+        self._begin(out, response)
+        for index, item in enumerate(response.get("output") or ()):
+            known = self._items.get(index)
+            if (known is None or not known.done) and status != "cancelled":
+                self._finish(out, index, item)
+        for item in self._items.values():
+            if not item.done:
+                out.extend(PartEnded(part) for part, _ in item.texts.values())
+        self._over = True
+        stop, detail = self._stop(status, group(response.get("incomplete_details")))
+        out.append(MessageEnded(stop, usage_of(response.get("usage")), detail))
+        return out
+
+    def _stop(self, status: object, why: Json) -> tuple[StopReason, str]:
+        if status in ("completed", "done"):
+            if self._called:
+                return "tool_calls", ""
+            return ("refusal" if self._refused else "end"), ""
+        reason = str(why.get("reason") or status)
+        return _INCOMPLETE.get(reason, "cut_off"), reason
+
+    def _failed(self, data: Json) -> Out:
+        from callgate.providers.openai_faults import stream_fault  # costly to load, and rarely needed
+
+        self._over = True
+        return (stream_fault(data, self._provider),)
+
+
+def usage_of(data: object) -> Usage:
+    """Nothing where the server does not say."""
+    told = group(data)
+    read, made = group(told.get("input_tokens_details")), group(told.get("output_tokens_details"))
+    return make_usage(
+        prompt=count(told.get("input_tokens")),
+        cached=count(read.get("cached_tokens")),
+        written=count(read.get("cache_write_tokens")),
+        output=count(told.get("output_tokens")),
+        reasoning=count(made.get("reasoning_tokens")),
+    )
