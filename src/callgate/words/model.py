@@ -8,7 +8,8 @@ from callgate.words.messages import Message, Usage
 from callgate.words.noun import nothing, noun
 
 PartKind = Literal["text", "thinking", "tool_call", "opaque"]
-StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off"]
+StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "context_full", "cut_off", "paused"]
+"""``paused``: the server interrupted its own work, such as a search; asked to go on, the model finishes the message."""
 WHOLE: frozenset[str] = frozenset({"end", "tool_calls"})
 """Stop reasons after which a message is known to be complete, so that its effects may happen."""
 
@@ -118,11 +119,13 @@ class RequestLimits:
 
 @noun
 class CacheHints:
-    """Places for cache breakpoints: after the tools, the system text, a number of messages."""
+    """Places for cache breakpoints: after the tools, the system text, a number of messages. ``life`` is how long the
+    provider is asked to keep what it has read."""
 
     tools: bool = True
     system: bool = True
     messages: int | None = None
+    life: Literal["5m", "1h"] = "5m"
 
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]

@@ -1,0 +1,169 @@
+"""Requests as bodies of the Anthropic Messages API.
+
+A breakpoint of the prompt cache stands after the tools, after the system text, after the last stable message and where
+the request before ended: four, which is all the API allows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from callgate.providers.anthropic.messages import MessageBlocks, container
+from callgate.providers.anthropic.schema import accepted
+from callgate.providers.family import HttpPost, ModelFacts
+from callgate.providers.writing import compact, effort_value, output_limit
+from callgate.words.model import CacheHints, Request, ToolChoice
+
+VERSION = "2023-06-01"
+LEAST_BUDGET = 1_024
+USUAL_BUDGET = 8_192
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+    """The POST of a request, and notes on what was left out."""
+    notes: list[str] = []
+    betas: list[str] = []
+    options = request.options
+    most = output_limit(facts, request.limits.max_output_tokens)
+    effort = None if options.effort is None else effort_value(facts, options.effort, notes)
+    thinking = _thinking(request, facts, effort, most, notes)
+    talk = MessageBlocks(request.messages, facts, thinks=thinking.get("type") not in ("disabled", "between_tools"))
+    if thinking.get("type") == "enabled" and not talk.thought_first:
+        notes.append(f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them.")
+        thinking = {}
+    if "block_binding" in thinking:
+        betas.append("thinking-binding-controls-2026-08-01")
+    if thinking.get("type") == "enabled" and request.tools:
+        betas.append("interleaved-thinking-2025-05-14")
+    body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
+    _add_prompt(body, request, facts, talk)
+    thinks = thinking.get("type") in ("adaptive", "enabled")
+    choice = _choice(request, facts, thinks, notes)
+    if "tools" in body and choice is not None:
+        body["tool_choice"] = choice
+    if thinking:
+        body["thinking"] = thinking
+    if config := _output_config(request, facts, effort, notes):
+        body["output_config"] = config
+    if options.temperature is not None:
+        if thinks or "no_sampling" in facts.quirks:
+            reason = "while it thinks" if thinks else "at all"
+            notes.append(f"{facts.name} takes no temperature {reason}: it is left out.")
+        else:
+            body["temperature"] = options.temperature
+    if options.stop:
+        body["stop_sequences"] = list(options.stop)
+    if options.service_tier is not None:
+        body["service_tier"] = options.service_tier
+    if (place := container(request.messages)) is not None:
+        body["container"] = place
+    _add_own(body, options.body)
+    return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
+
+
+def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, str]:
+    headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": VERSION}
+    if key:
+        headers["x-api-key"] = key
+    own = {name.lower(): value for name, value in request.options.headers.items()}
+    if betas:
+        headers["anthropic-beta"] = ",".join([*betas, *filter(None, [own.pop("anthropic-beta", "")])])
+    return {**headers, **own}
+
+
+def _add_prompt(body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks) -> None:
+    """Adds system text, tools and messages, with their cache breakpoints."""
+    hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
+    control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
+    tools = [_tool(each.name, each.description, each.parameters) for each in request.tools]
+    tools = tools or [_tool(name, "", {}) for name in talk.tool_names]  # the API wants those of calls in the messages
+    if tools:
+        if hints.tools:
+            tools[-1]["cache_control"] = control
+        body["tools"] = tools
+    if request.system.strip():
+        system: dict[str, Any] = {"type": "text", "text": request.system}
+        if hints.system:
+            system["cache_control"] = control
+        body["system"] = [system]
+    talk.mark(hints, control)
+    body["messages"] = talk.contents
+
+
+def _tool(name: str, description: str, parameters: Any) -> dict[str, Any]:
+    schema = parameters if "type" in parameters else {"type": "object", **parameters}
+    tool = {"name": name, "description": description, "input_schema": schema}
+    return tool if description else {"name": name, "input_schema": schema}
+
+
+def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> dict[str, Any] | None:
+    """The tool choice, or the nearest one that the model can be held to. None is the API's default."""
+    if not request.tools:
+        return {"type": "none"}
+    wanted = request.tool_choice
+    choice = facts.abilities.nearest(wanted)
+    if thinks and choice.kind in ("required", "named"):
+        choice = ToolChoice("auto")
+    if choice.kind != wanted.kind:
+        reason = " while it thinks" if thinks else ""
+        notes.append(f"{facts.name} cannot be held to a tool choice {wanted.kind!r}{reason}: {choice.kind!r} is used.")
+    if choice.kind == "named":
+        return {"type": "tool", "name": choice.name}
+    return None if choice.kind == "auto" else {"type": _CHOICES[choice.kind]}
+
+
+def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
+    """The ``thinking`` of a body; nothing is the model's own default. A model that checks what stands before its
+    thinking is asked to drop thinking whose place has changed, by compaction or masking, instead of refusing all."""
+    wanted, mode = request.options.thinking, facts.thinking
+    if wanted is None and isinstance(effort, int):
+        wanted = effort
+    binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if "fixed_prefix" in facts.quirks else {}
+    default: dict[str, Any] = {"type": "adaptive", **binding} if binding else {}
+    if wanted is None:
+        return default
+    if wanted in ("off", 0):
+        if mode == "always":
+            notes.append(f"{facts.name} always thinks: it cannot be switched off.")
+            return default
+        kind = "between_tools" if "between_tools" in facts.quirks else "disabled"
+        return {} if mode == "none" else {"type": kind}
+    if mode == "none":
+        notes.append(f"{facts.name} does not think: the wish is left out.")
+        return {}
+    if mode != "budget":
+        if wanted != "adaptive" and effort is not wanted:
+            notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
+        return {"type": "adaptive", **binding}
+    if wanted == "adaptive":
+        wanted = USUAL_BUDGET
+        notes.append(f"{facts.name} thinks with a budget: {wanted:,} tokens are used.")
+    return _budget(wanted, request, facts, most, notes)
+
+
+def _budget(wanted: int, request: Request, facts: ModelFacts, most: int, notes: list[str]) -> dict[str, Any]:
+    limit = request.limits.max_thinking_tokens
+    budget = min(wanted, most - most // 4, wanted if limit is None else limit)
+    if wanted >= LEAST_BUDGET > budget:
+        notes.append(f"{facts.name} does not think: an answer of {most:,} tokens leaves no room for it.")
+        return {}
+    return {"type": "enabled", "budget_tokens": max(budget, LEAST_BUDGET)}
+
+
+def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list[str]) -> dict[str, Any]:
+    config: dict[str, Any] = {"effort": effort} if isinstance(effort, str) else {}
+    if request.output is not None:
+        if facts.abilities.structured:
+            config["format"] = {"type": "json_schema", "schema": accepted(request.output)}
+        else:
+            notes.append(f"{facts.name} cannot be held to a JSON Schema: it is left out.")
+    return config
+
+
+def _add_own(body: dict[str, Any], own: Any) -> None:
+    """Adds a person's own fields. Tools, such as those that run at the provider, come behind ours; everything else
+    takes the place of what is there."""
+    for name, value in own.items():
+        if name == "tools" and isinstance(value, list | tuple):
+            value = [*body.get("tools", ()), *cast("list[Any]", value)]
+        body[name] = value

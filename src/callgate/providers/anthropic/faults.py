@@ -1,0 +1,70 @@
+"""Errors of the Anthropic API: their type and words, made into rows of the table of faults."""
+
+from collections.abc import Mapping
+from json import loads
+from typing import Any, Final, cast
+
+from callgate.providers.faults import Fault, fault_of, http_fault
+from callgate.words.errors import ModelError
+
+NAME: Final = "anthropic"
+
+TYPES: Final[Mapping[str, Fault]] = {
+    "invalid_request_error": "bad_request",
+    "authentication_error": "wrong_key",
+    "billing_error": "no_credit",
+    "permission_error": "not_allowed",
+    "not_found_error": "unknown_model",
+    "request_too_large": "too_long",
+    "rate_limit_error": "rate_limited",
+    "timeout_error": "timeout",
+    "conflict_error": "conflict",
+    "api_error": "server",
+    "overloaded_error": "overloaded",
+}
+_WORDS: Final[tuple[tuple[str, Fault], ...]] = (
+    ("prompt is too long", "too_long"),
+    ("exceed context limit", "too_long"),
+    ("exceeds the maximum number of tokens", "too_long"),
+    ("request exceeds the maximum size", "too_long"),
+    ("credit balance", "no_credit"),
+    ("spend limit", "no_credit"),
+    ("usage limits", "no_credit"),
+    ("image exceeds", "image"),
+    ("image dimensions", "image"),
+    ("could not process image", "image"),
+    ("many-image requests", "image"),
+)
+"""What a message contains whose type alone says too little."""
+
+
+def reported(data: object, words: str = "") -> ModelError:
+    """The error of an ``error`` event in the middle of a stream."""
+    fault, detail = _read(data)
+    given = cast("dict[str, Any]", data).get("request_id") if isinstance(data, dict) else None
+    return fault_of(fault or "server", NAME, detail or words, request_id=given if isinstance(given, str) else None)
+
+
+def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error of an HTTP answer that is no success."""
+    try:
+        data = loads(body)
+    except (ValueError, RecursionError):
+        return http_fault(status, headers, NAME, body[:2000].decode("utf-8", "replace"))
+    fault, detail = _read(data)
+    return http_fault(status, headers, NAME, detail, fault=fault)
+
+
+def _read(data: object) -> tuple[Fault | None, str]:
+    """The fault and the words of an error object; None if its type is not known."""
+    error = cast("dict[str, Any]", data).get("error") if isinstance(data, dict) else None
+    if not isinstance(error, dict):
+        return None, ""
+    given = cast("dict[str, Any]", error)
+    kind, message = given.get("type"), given.get("message")
+    message = message if isinstance(message, str) else ""
+    said = message.lower()
+    fault: Fault | None = next((fault for words, fault in _WORDS if words in said), None)
+    if fault is None and isinstance(kind, str):
+        fault = TYPES.get(kind)
+    return fault, message

@@ -1,0 +1,193 @@
+"""Messages as content of the Anthropic Messages API, with cache breakpoints."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from callgate.providers.anthropic.faults import NAME
+from callgate.providers.family import ModelFacts
+from callgate.providers.writing import asked, base64, in_text, not_shown, safe_name
+from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.words.model import CacheHints
+
+Block = dict[str, Any]
+IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_MARKED = ("text", "image", "document", "tool_use", "tool_result")
+_DATED = re.compile(r"[-@]\d{8}$")
+
+
+class MessageBlocks:
+    """The ``messages`` of a body. Neighbours of one role are one message, as the API wants them; texts of white space,
+    which it refuses, are left out. ``thinks``: the model thinks in this request, so that it reads earlier thinking."""
+
+    def __init__(self, messages: Sequence[Message], facts: ModelFacts, *, thinks: bool) -> None:
+        self._facts = facts
+        self._thinks = thinks
+        self._dangling = _dangling(messages)
+        self.contents: list[Block] = []
+        self._ends: list[tuple[int, int]] = []
+        for message in messages:
+            self._add("assistant" if message.role == "assistant" else "user", self._blocks(message))
+            self._ends.append((len(self.contents), len(self.contents[-1]["content"]) if self.contents else 0))
+        if self.contents and self.contents[0]["role"] == "assistant":
+            self.contents.insert(0, {"role": "user", "content": [{"type": "text", "text": "Go on."}]})
+            self._ends = [(at + 1, size) for at, size in self._ends]
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that were called, each once."""
+        blocks = (block for content in self.contents for block in content["content"])
+        return list(dict.fromkeys(block["name"] for block in blocks if block["type"] == "tool_use"))
+
+    @property
+    def thought_first(self) -> bool:
+        """True unless the calls under way began without thinking, which the API refuses beside a budget."""
+        answers: list[list[Block]] = [each["content"] for each in self.contents if each["role"] == "assistant"]
+        pending = bool(self.contents) and self.contents[-1]["content"][0]["type"] == "tool_result"
+        return not pending or not answers or answers[-1][0]["type"] in ("thinking", "redacted_thinking")
+
+    def mark(self, hints: CacheHints, control: Block) -> None:
+        """Puts a breakpoint after the messages that the hints say, and one where the request before this ended: the
+        server looks only some twenty blocks back from a breakpoint, and a message with many calls has more."""
+        if hints.messages is None or not self._ends or hints.messages < 1:
+            return
+        at, size = self._ends[min(hints.messages, len(self._ends)) - 1]
+        if not at:
+            return
+        self._mark(self.contents[at - 1]["content"][:size], control)
+        before = next((content for content in reversed(self.contents[: at - 1]) if content["role"] == "user"), None)
+        if before is not None:
+            self._mark(before["content"], control)
+
+    @staticmethod
+    def _mark(blocks: list[Block], control: Block) -> None:
+        block = next((block for block in reversed(blocks) if block["type"] in _MARKED), None)
+        if block is not None:
+            block["cache_control"] = control
+
+    def _add(self, role: str, blocks: list[Block]) -> None:
+        if not blocks:
+            return
+        if self.contents and self.contents[-1]["role"] == role:
+            self.contents[-1]["content"] += blocks
+        else:
+            self.contents.append({"role": role, "content": blocks})
+
+    def _blocks(self, message: Message) -> list[Block]:
+        own = message.role == "assistant"
+        blocks: list[Block] = []
+        last: Block | None = None
+        for part in message.parts:
+            if isinstance(part, Opaque):
+                if own and part.provider == NAME and isinstance(part.data, dict):
+                    self._give_back(part.data, message, last, blocks)
+                continue
+            last = self._thought(part, message) if isinstance(part, Thinking) else self._block(part)
+            if last is not None:
+                blocks.append(last)
+        return blocks
+
+    def _give_back(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
+        """Adds a block of the provider in its place, or data to the block before it."""
+        kind = data.get("type")
+        if kind is None:
+            if last is not None and data.get("on") == "block":
+                last.update({name: value for name, value in data.items() if name != "on"})
+        elif data.get("id") in self._dangling:
+            return
+        elif self._reads(message) or kind not in ("thinking", "redacted_thinking"):
+            blocks.append(data)
+
+    def _thought(self, part: Thinking, message: Message) -> Block | None:
+        if not part.signature or not self._reads(message):
+            return None
+        return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+
+    def _reads(self, message: Message) -> bool:
+        """True if the model reads the thinking of this message."""
+        family, _, model = (message.model or "").rpartition("/")
+        ours = family == NAME or (not family and model.startswith("claude-"))
+        bound = "own_thinking" in self._facts.quirks and _DATED.sub("", model) != _DATED.sub("", self._facts.name)
+        return self._thinks and ours and not bound
+
+    def _block(self, part: Part) -> Block | None:
+        match part:
+            case Text(text):
+                return {"type": "text", "text": text} if text.strip() else None
+            case Image():
+                return self._image(part)
+            case Resource():
+                return self._resource(part)
+            case CallPart():
+                return self._call(part)
+            case ResultPart():
+                return self._result(part)
+            case _:
+                return None
+
+    def _image(self, image: Image) -> Block:
+        if not self._facts.abilities.images or image.media_type not in IMAGES:
+            return {"type": "text", "text": not_shown(image)}
+        source = {"type": "base64", "media_type": image.media_type, "data": base64(image.data)}
+        return {"type": "image", "source": source}
+
+    def _resource(self, resource: Resource) -> Block:
+        if resource.text is None and resource.data is not None and resource.media_type is not None:
+            if resource.media_type in IMAGES:
+                return self._image(Image(resource.media_type, resource.data))
+            if resource.media_type == "application/pdf" and self._facts.abilities.images:
+                source = {"type": "base64", "media_type": resource.media_type, "data": base64(resource.data)}
+                return {"type": "document", "source": source, **({"title": resource.uri} if resource.uri else {})}
+        return {"type": "text", "text": in_text(resource)}
+
+    def _call(self, call: CallPart) -> Block:
+        block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 64)}
+        block["input"] = asked(call)
+        for data in _own((call.kept,)) if call.kept is not None else ():
+            caller = data.get("caller")
+            lost = isinstance(caller, dict) and cast("Block", caller).get("tool_id") in self._dangling
+            block.update({name: value for name, value in data.items() if name != "caller" or not lost})
+        return block
+
+    def _result(self, result: ResultPart) -> Block:
+        content = [block for block in map(self._block, result.content) if block is not None]
+        if result.is_error and not content:
+            content = [{"type": "text", "text": "It failed and said nothing more."}]  # the API wants words of a failure
+        block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, 64)}
+        if content:
+            block["content"] = content
+        return {**block, "is_error": True} if result.is_error else block
+
+
+def container(messages: Sequence[Message]) -> str | None:
+    """The id of the server-side container that the last message of the model worked in."""
+    last = next((message for message in reversed(messages) if message.role == "assistant"), None)
+    for data in () if last is None else _own(last.parts):
+        found = data.get("container")
+        if data.get("on") == "message" and isinstance(found, dict):
+            name = cast("Block", found).get("id")
+            return name if isinstance(name, str) else None
+    return None
+
+
+def _own(parts: Iterable[Part]) -> list[Block]:
+    opaque = (part for part in parts if isinstance(part, Opaque) and part.provider == NAME)
+    return [part.data for part in opaque if isinstance(part.data, dict)]
+
+
+def _dangling(messages: Sequence[Message]) -> frozenset[str]:
+    """Ids of server-side calls without a result. A person's words behind such a call make the API refuse the whole
+    conversation; while nothing but results of our own tools follows, the server still works on it."""
+    called: set[str] = set()
+    lost: set[str] = set()
+    for message in messages:
+        if message.role == "user":
+            lost |= called
+            called.clear()
+        for data in _own(message.parts) if message.role == "assistant" else ():
+            kind, name, of = data.get("type"), data.get("id"), data.get("tool_use_id")
+            if isinstance(kind, str) and kind.endswith("_tool_use") and isinstance(name, str):
+                called.add(name)
+            if isinstance(of, str):
+                called.discard(of)
+    return frozenset(lost)

@@ -1,0 +1,286 @@
+"""Server-sent events of the Anthropic Messages API, made into model events.
+
+Blocks that Callgate has no word for (redacted thinking, server-side tools and their results, compaction, and any block
+of a type that is not known yet) are ``opaque`` parts: the block as it came, its deltas put in. Events of unknown types
+are ignored.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from json import dumps, loads
+from typing import Any, Final, cast
+
+from callgate.providers.anthropic.faults import NAME, reported
+from callgate.providers.family import ServerEvent
+from callgate.providers.faults import fault_of
+from callgate.providers.reading import rest_of, text_of
+from callgate.words.errors import ModelError, in_words
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    OpaqueData,
+    PartEnded,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+from callgate.words.noun import maker
+
+Given = dict[str, Any]
+Out = Sequence[ModelEvent | ModelError]
+
+STOPS: Final[Mapping[str, StopReason]] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_calls",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "context_full",
+    "refusal": "refusal",
+    "pause_turn": "paused",
+    "compaction": "paused",
+}
+"""``stop_reason`` of the API and ours. One that is not here ends the message as cut off: nothing takes effect."""
+
+_text, _thinking, _arguments = maker(TextDelta), maker(ThinkingDelta), maker(ArgumentsDelta)
+
+
+class _Block:
+    """A content block being streamed. ``data`` is the block of an opaque part, or what a text block or a call has
+    besides our words for it; ``json`` are the pieces of its input."""
+
+    __slots__ = ("data", "index", "json", "steps")
+
+    def __init__(self, index: int, steps: "Mapping[str, Step]", data: Given) -> None:
+        self.index = index
+        self.steps = steps
+        self.data = data
+        self.json: list[str] = []
+
+
+Step = Callable[[_Block, Given], Out]
+
+
+class AnthropicParser:
+    """One answer. Parts are numbered in the order in which their blocks start."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Block] = {}
+        self._parts = 0
+        self._calls: set[str] = set()
+        self._begun = self._over = False
+        self._first = Usage()
+        self._counts: dict[str, int] = {}
+        self._stop: str | None = None
+        self._detail = ""
+        self._container: Given | None = None
+        self._read: Mapping[str, Callable[[Given], Out]] = {
+            "content_block_delta": self._delta,
+            "content_block_start": self._started,
+            "content_block_stop": self._stopped,
+            "message_start": self._message_started,
+            "message_delta": self._message_delta,
+            "message_stop": self._message_stopped,
+            "error": self._error,
+        }
+
+    def feed(self, event: ServerEvent) -> Out:
+        if self._over or not event.data:
+            return ()
+        try:
+            data = loads(event.data)
+            read = self._read.get(data.get("type") or event.event)
+            return () if read is None else read(data)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if event.event == "error":
+                return self._failed(reported({}, event.data))
+            return self._failed(fault_of("protocol", NAME, f"{event.data[:200]}: {in_words(error)}"))
+
+    def end(self) -> Out:
+        self._over = True
+        return ()
+
+    def _failed(self, error: ModelError) -> Out:
+        self._over = True
+        return (error,)
+
+    def _error(self, data: Given) -> Out:
+        return self._failed(reported(data))
+
+    def _message_started(self, data: Given) -> Out:
+        message: Given = data["message"]
+        if self._begun:
+            raise ValueError("the message started twice")
+        self._begun = True
+        self._count(message.get("usage"))
+        self._first = self._usage()
+        return (MessageStarted(text_of(message["id"]), f"{NAME}/{text_of(message['model'])}", self._first),)
+
+    def _started(self, data: Given) -> Out:
+        index, given = data["index"], dict[str, Any](data["content_block"])
+        if not self._begun or index in self._open:
+            raise ValueError("a block started before the message, or twice")
+        kind = text_of(given["type"])
+        steps = _STEPS.get(kind, _OPAQUE)
+        part = self._parts
+        self._parts += 1
+        block = self._open[index] = _Block(part, steps, given)
+        if steps is _OPAQUE:
+            return (PartStarted(part, "opaque"),)
+        del given["type"]
+        if steps is _TEXT:
+            return (PartStarted(part, "text"), *_text_delta(block, {"text": given.pop("text", None) or ""}))
+        if steps is _THINKING:
+            began = {name: given.pop(name, None) or "" for name in ("thinking", "signature")}
+            return (PartStarted(part, "thinking"), *_thinking_delta(block, began), *_signature_delta(block, began))
+        name, call_id = text_of(given.pop("name")), text_of(given.pop("id"))
+        if not name or not call_id or call_id in self._calls:
+            raise ValueError("a call without a name or an id of its own")
+        self._calls.add(call_id)
+        if whole := given.pop("input", None):
+            block.json.append(dumps(whole, ensure_ascii=False))
+        kept = _told(given)
+        started = PartStarted(part, "tool_call", call_id, name)
+        return (started, OpaqueData(part, NAME, kept)) if kept else (started,)
+
+    def _delta(self, data: Given) -> Out:
+        block = self._open[data["index"]]
+        delta = data["delta"]
+        step = block.steps.get(delta["type"])
+        return () if step is None else step(block, delta)
+
+    def _stopped(self, data: Given) -> Out:
+        block = self._open.pop(data["index"])
+        steps, part = block.steps, block.index
+        if steps is _OPAQUE:
+            if block.json:
+                block.data["input"] = loads("".join(block.json) or "{}")
+            return (OpaqueData(part, NAME, block.data), PartEnded(part))
+        if steps is _CALL:
+            whole = "".join(block.json)  # of a server that sends arguments at once
+            return (_arguments(part, whole), PartEnded(part)) if whole else (PartEnded(part),)
+        beside = _told(block.data)
+        return (PartEnded(part), *self._beside({**beside, "on": "block"})) if beside else (PartEnded(part),)
+
+    def _beside(self, data: Given) -> Out:
+        """An opaque part for data that belongs to the part before it, or to the whole message."""
+        part = self._parts
+        self._parts += 1
+        return (PartStarted(part, "opaque"), OpaqueData(part, NAME, data), PartEnded(part))
+
+    def _message_delta(self, data: Given) -> Out:
+        delta: Given = data["delta"]
+        self._count(data.get("usage"))
+        if stop := delta.get("stop_reason"):
+            self._stop, self._detail = text_of(stop), _detail(delta)
+        if isinstance(container := delta.get("container"), dict):
+            self._container = cast("Given", container)
+        return ()
+
+    def _message_stopped(self, _: Given) -> Out:
+        if not self._begun or self._stop is None or self._open:
+            raise ValueError("the message ended before it started, without a reason, or inside a block")
+        self._over = True
+        reason: StopReason = STOPS.get(self._stop, "cut_off")
+        if reason in ("end", "tool_calls"):
+            reason = "tool_calls" if self._calls else "end"
+        kept = () if self._container is None else self._beside({"container": self._container, "on": "message"})
+        detail = self._detail if reason not in ("cut_off", "paused") else self._stop
+        return (*kept, MessageEnded(reason, rest_of(self._usage(), self._first), detail))
+
+    def _count(self, usage: object) -> None:
+        """Counts are totals so far, so that later ones replace earlier ones. Those left out stay."""
+        given = cast("Given", usage) if isinstance(usage, dict) else {}
+        details = given.get("output_tokens_details")
+        for name, value in (*given.items(), *(cast("Given", details) if isinstance(details, dict) else {}).items()):
+            if type(value) is int and value >= 0:
+                self._counts[name] = value
+
+    def _usage(self) -> Usage:
+        count = self._counts.get
+        output = count("output_tokens", 0)
+        return Usage(
+            input=count("input_tokens", 0),
+            cache_read=count("cache_read_input_tokens", 0),
+            cache_write=count("cache_creation_input_tokens", 0),
+            output=output,
+            reasoning=min(count("thinking_tokens", 0), output),
+        )
+
+
+def _detail(delta: Given) -> str:
+    details = delta.get("stop_details")
+    if isinstance(details, dict):
+        said = (cast("Given", details).get(name) for name in ("category", "explanation"))
+        return ": ".join(each for each in said if isinstance(each, str))
+    sequence = delta.get("stop_sequence")
+    return sequence if isinstance(sequence, str) else ""
+
+
+def _told(data: Given) -> Given:
+    return {name: value for name, value in data.items() if value is not None and value != []}
+
+
+def _text_delta(block: _Block, delta: Given) -> Out:
+    text = text_of(delta["text"])
+    return (_text(block.index, text),) if text else ()
+
+
+def _citations_delta(block: _Block, delta: Given) -> Out:
+    block.data["citations"] = [*(block.data.get("citations") or ()), delta["citation"]]
+    return ()
+
+
+def _thinking_delta(block: _Block, delta: Given) -> Out:
+    text = text_of(delta["thinking"])
+    return (_thinking(block.index, text),) if text else ()
+
+
+def _signature_delta(block: _Block, delta: Given) -> Out:
+    signature = text_of(delta["signature"])
+    return (_thinking(block.index, "", signature),) if signature else ()
+
+
+def _input_delta(block: _Block, delta: Given) -> Out:
+    text = text_of(delta["partial_json"])
+    if not text:
+        return ()
+    if block.json:
+        block.json.clear()
+    return (_arguments(block.index, text),)
+
+
+def _collected(name: str) -> Step:
+    """Adds text to a field of an opaque block."""
+
+    def step(block: _Block, delta: Given) -> Out:
+        block.data[name] = text_of(block.data.get(name) or "") + text_of(delta[name])
+        return ()
+
+    return step
+
+
+def _opaque_input(block: _Block, delta: Given) -> Out:
+    block.json.append(text_of(delta["partial_json"]))
+    return ()
+
+
+def _replaced(block: _Block, delta: Given) -> Out:
+    block.data.update({name: value for name, value in delta.items() if name != "type" and value is not None})
+    return ()
+
+
+_TEXT: Final[Mapping[str, Step]] = {"text_delta": _text_delta, "citations_delta": _citations_delta}
+_THINKING: Final[Mapping[str, Step]] = {"thinking_delta": _thinking_delta, "signature_delta": _signature_delta}
+_CALL: Final[Mapping[str, Step]] = {"input_json_delta": _input_delta}
+_OPAQUE: Final[Mapping[str, Step]] = {
+    "input_json_delta": _opaque_input,
+    "text_delta": _collected("text"),
+    "thinking_delta": _collected("thinking"),
+    "signature_delta": _replaced,
+    "citations_delta": _citations_delta,
+    "compaction_delta": _replaced,
+}
+_STEPS: Final[Mapping[str, Mapping[str, Step]]] = {"text": _TEXT, "thinking": _THINKING, "tool_use": _CALL}

@@ -1,0 +1,149 @@
+"""Requests as bodies of Gemini's ``streamGenerateContent``.
+
+There are no cache breakpoints: the API finds repeated beginnings by itself, and a cache of one's own is an object with
+a price for each hour. The bytes of tools, system text and earlier messages stay the same, which is what that needs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import quote
+
+from callgate.providers.family import HttpPost, ModelFacts
+from callgate.providers.gemini.contents import Contents, is_old
+from callgate.providers.writing import compact, effort_value, output_limit
+from callgate.words.model import Request
+
+Given = dict[str, Any]
+MOST_STOPS = 5
+_MODES = {"required": "ANY", "named": "ANY", "none": "NONE"}
+_INNER = ("items", "additionalProperties")
+_MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED = ("properties", "$defs", "definitions")
+
+
+def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+    """The POST of a request, and notes on what was left out."""
+    notes: list[str] = []
+    body: Given = {}
+    if request.system.strip():
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_declared(*each) for each in _tools(request)]}]
+        if (choice := _choice(request, facts, notes)) is not None:
+            body["toolConfig"] = {"functionCallingConfig": choice}
+    body["contents"] = Contents(request.messages, facts).contents
+    body["generationConfig"] = _generation(request, facts, notes)
+    if request.options.service_tier is not None:
+        body["serviceTier"] = request.options.service_tier
+    _add_own(body, request.options.body)
+    headers = {"content-type": "application/json", "accept": "text/event-stream"}
+    if key:
+        headers["x-goog-api-key"] = key
+    headers.update((name.lower(), value) for name, value in request.options.headers.items())
+    name = facts.name if "/" in facts.name else f"models/{facts.name}"
+    path = f"/v1beta/{quote(name, safe='/:@')}:streamGenerateContent?alt=sse"
+    return HttpPost(path, headers, compact(body)), notes
+
+
+def _tools(request: Request) -> list[tuple[str, str, Mapping[str, Any]]]:
+    return [(each.name, each.description, each.parameters) for each in request.tools]
+
+
+def _declared(name: str, description: str, parameters: Mapping[str, Any]) -> Given:
+    declared: Given = {"name": name, **({"description": description} if description else {})}
+    return {**declared, "parametersJsonSchema": accepted(parameters)} if parameters.get("properties") else declared
+
+
+def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:
+    """The tool choice, or the nearest one that the model can be held to. None is the API's default."""
+    wanted = request.tool_choice
+    choice = facts.abilities.nearest(wanted)
+    if choice.kind != wanted.kind:
+        notes.append(f"{facts.name} cannot be held to a tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+    if choice.kind == "auto":
+        return None
+    named = {"allowedFunctionNames": [choice.name]} if choice.kind == "named" else {}
+    return {"mode": _MODES[choice.kind], **named}
+
+
+def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
+    options = request.options
+    config: Given = {"maxOutputTokens": output_limit(facts, request.limits.max_output_tokens)}
+    if thinking := _thinking(request, facts, notes):
+        config["thinkingConfig"] = thinking
+    if options.temperature is not None:
+        if "no_sampling" in facts.quirks:
+            notes.append(f"{facts.name} takes no temperature at all: it is left out.")
+        else:
+            config["temperature"] = options.temperature
+    if options.stop:
+        config["stopSequences"] = list(options.stop[:MOST_STOPS])
+        if len(options.stop) > MOST_STOPS:
+            notes.append(f"{facts.name} takes {MOST_STOPS} stop sequences: the others are left out.")
+    if request.output is not None:
+        if not facts.abilities.structured or (request.tools and is_old(facts)):
+            reason = " while it has tools" if facts.abilities.structured else ""
+            notes.append(f"{facts.name} cannot be held to a JSON Schema{reason}: it is left out.")
+        else:
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": accepted(request.output)}
+    return config
+
+
+def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
+    """The ``thinkingConfig``: a budget for models that have one, else a level. Thoughts are asked for in the answer
+    wherever there are any."""
+    wanted, mode, options = request.options.thinking, facts.thinking, request.options
+    effort = None if options.effort is None else effort_value(facts, options.effort, notes)
+    if mode == "none":
+        if wanted not in (None, "off", 0):
+            notes.append(f"{facts.name} does not think: the wish is left out.")
+        return {}
+    config: Given = {"includeThoughts": True}
+    if wanted in ("off", 0):
+        if mode == "budget":
+            return {"thinkingBudget": 0}
+        notes.append(f"{facts.name} always thinks: it cannot be switched off.")
+    elif wanted is not None and mode != "budget" and wanted != "adaptive":
+        notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
+    budget = -1 if wanted == "adaptive" else wanted if isinstance(wanted, int) and wanted > 0 else effort
+    if mode == "budget" and isinstance(budget, int):
+        limit = request.limits.max_thinking_tokens
+        config["thinkingBudget"] = budget if limit is None or budget < 0 else min(budget, limit)
+    elif isinstance(effort, str):
+        config["thinkingLevel"] = effort
+    return config
+
+
+def accepted(schema: Mapping[str, Any]) -> Given:
+    """A JSON Schema as the API takes it: nothing beside a ``$ref``, and ``enum`` for ``const``."""
+    found: Given = {}
+    for name, value in schema.items():
+        if name in _NAMED and isinstance(value, Mapping):
+            named = cast("Mapping[str, Any]", value)
+            found[name] = {each: _inner(inside) for each, inside in named.items()}
+        elif name in _MANY and isinstance(value, list | tuple):
+            found[name] = [_inner(inside) for inside in cast("Sequence[Any]", value)]
+        elif name in _INNER:
+            found[name] = _inner(value)
+        elif name == "const" and isinstance(value, str | int) and not isinstance(value, bool):
+            found["enum"] = [value]
+        elif name != "$schema":
+            found[name] = value
+    if "$ref" in found and any(not name.startswith("$") for name in found):
+        found = {"anyOf": [{"$ref": found.pop("$ref")}], **found}
+    return found
+
+
+def _inner(schema: Any) -> Any:
+    return accepted(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema
+
+
+def _add_own(body: Given, own: Mapping[str, Any]) -> None:
+    """Adds a person's own fields. Tools, such as those that run at the provider, come behind ours; fields of
+    ``generationConfig`` are added one by one; everything else takes the place of what is there."""
+    for name, value in own.items():
+        if name == "tools" and isinstance(value, list | tuple):
+            value = [*body.get("tools", ()), *cast("list[Any]", value)]
+        elif name == "generationConfig" and isinstance(value, Mapping):
+            value = {**body[name], **cast("Mapping[str, Any]", value)}
+        body[name] = value

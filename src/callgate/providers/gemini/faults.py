@@ -1,0 +1,101 @@
+"""Errors of the Gemini API: status and words, made into rows of the table of faults."""
+
+from collections.abc import Mapping
+from json import loads
+from typing import Any, Final, cast
+
+from callgate.providers.faults import Fault, fault_by_status, fault_of, request_id_of, retry_after
+from callgate.words.errors import ModelError
+
+NAME: Final = "gemini"
+
+STATUSES: Final[Mapping[str, Fault]] = {
+    "INVALID_ARGUMENT": "bad_request",
+    "FAILED_PRECONDITION": "bad_request",
+    "OUT_OF_RANGE": "bad_request",
+    "UNIMPLEMENTED": "bad_request",
+    "UNAUTHENTICATED": "wrong_key",
+    "PERMISSION_DENIED": "not_allowed",
+    "NOT_FOUND": "unknown_model",
+    "RESOURCE_EXHAUSTED": "rate_limited",
+    "ABORTED": "conflict",
+    "CANCELLED": "server",
+    "INTERNAL": "server",
+    "UNKNOWN": "server",
+    "DATA_LOSS": "server",
+    "UNAVAILABLE": "overloaded",
+    "DEADLINE_EXCEEDED": "timeout",
+}
+_WORDS: Final[tuple[tuple[str, Fault], ...]] = (
+    ("api key not valid", "wrong_key"),
+    ("api key expired", "wrong_key"),
+    ("api key not found", "wrong_key"),
+    ("api key was reported as leaked", "wrong_key"),
+    ("exceeds the maximum number of tokens", "too_long"),
+    ("input token count", "too_long"),
+    ("payload size exceeds", "too_long"),
+    ("input image", "image"),
+    ("credits are depleted", "no_credit"),
+    ("spending cap", "no_credit"),
+    ("enable billing", "no_credit"),
+)
+"""What a message contains whose status alone says too little."""
+
+
+def reported(data: object) -> ModelError:
+    """The error of an event in the middle of a stream."""
+    error = _error(data)
+    code = error.get("code")
+    return _made(error, code if type(code) is int else 500, {})
+
+
+def answered(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error of an HTTP answer that is no success."""
+    try:
+        error = _error(loads(body))
+    except (ValueError, RecursionError):
+        error = {}
+    return _made(error or {"message": body[:2000].decode("utf-8", "replace")}, status, headers)
+
+
+def _made(error: dict[str, Any], status: int, headers: Mapping[str, str]) -> ModelError:
+    message, name = error.get("message"), error.get("status")
+    message = message if isinstance(message, str) else ""
+    said = message.lower()
+    fault: Fault | None = next((fault for words, fault in _WORDS if words in said), None)
+    if fault is None and isinstance(name, str):
+        fault = STATUSES.get(name)
+    wait, daily = _details(error.get("details"))
+    after = retry_after(headers)
+    return fault_of(
+        fault or fault_by_status(status),
+        NAME,
+        f"HTTP {status}: {message}" if message else f"HTTP {status}",
+        request_id=request_id_of(headers),
+        retry_after=wait if after is None else after,
+        retryable=False if daily else None,
+    )
+
+
+def _error(data: object) -> dict[str, Any]:
+    """The ``error`` of an answer, which is an object or a list of one."""
+    if isinstance(data, list) and data:
+        data = cast("list[object]", data)[0]
+    error = cast("dict[str, Any]", data).get("error") if isinstance(data, dict) else None
+    return cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+
+
+def _details(details: object) -> tuple[float | None, bool]:
+    """The seconds to wait, and whether a limit for the whole day is reached, which no wait of a turn outlasts."""
+    wait: float | None = None
+    daily = False
+    for detail in cast("list[object]", details) if isinstance(details, list) else ():
+        if not isinstance(detail, dict):
+            continue
+        given = cast("dict[str, Any]", detail)
+        delay, violations = given.get("retryDelay"), given.get("violations")
+        if isinstance(delay, str) and delay[:-1].replace(".", "", 1).isdecimal() and delay.endswith("s"):
+            wait = float(delay[:-1])
+        for violation in cast("list[object]", violations) if isinstance(violations, list) else ():
+            daily = daily or (isinstance(violation, dict) and "PerDay" in str(cast("Any", violation).get("quotaId")))
+    return wait, daily

@@ -1,0 +1,220 @@
+"""Server-sent events of Gemini's ``streamGenerateContent``, made into model events.
+
+Each event is a whole answer as far as it came. Texts that follow each other are one part, thoughts another; calls come
+whole. Parts that Callgate has no word for (code that ran at the provider, files, tools of the server) are ``opaque`` as
+they came. A signature stays with its call; on a text it is an ``opaque`` part behind it that says how much of the text
+it belongs to, because the API wants signed text apart from the text before it.
+"""
+
+from collections.abc import Mapping, Sequence
+from json import dumps, loads
+from typing import Any, Final, Literal
+
+from callgate.providers.family import ServerEvent
+from callgate.providers.faults import fault_of
+from callgate.providers.gemini.faults import NAME, reported
+from callgate.providers.gemini.partial import PartialCall
+from callgate.providers.reading import rest_of, text_of
+from callgate.words.errors import ModelError, in_words
+from callgate.words.messages import Usage
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    MessageStarted,
+    ModelEvent,
+    OpaqueData,
+    PartEnded,
+    PartStarted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
+from callgate.words.noun import maker
+
+Given = dict[str, Any]
+Out = list[ModelEvent | ModelError]
+
+STOPS: Final[Mapping[str, StopReason]] = {
+    "STOP": "end",
+    "MAX_TOKENS": "max_tokens",
+    "CONTINUATION": "max_tokens",
+    "SAFETY": "refusal",
+    "RECITATION": "refusal",
+    "LANGUAGE": "refusal",
+    "BLOCKLIST": "refusal",
+    "PROHIBITED_CONTENT": "refusal",
+    "SPII": "refusal",
+    "IMAGE_SAFETY": "refusal",
+    "IMAGE_PROHIBITED_CONTENT": "refusal",
+    "IMAGE_RECITATION": "refusal",
+    "MALFORMED_FUNCTION_CALL": "cut_off",
+    "MALFORMED_RESPONSE": "cut_off",
+    "UNEXPECTED_TOOL_CALL": "cut_off",
+    "TOO_MANY_TOOL_CALLS": "cut_off",
+    "NO_IMAGE": "cut_off",
+    "IMAGE_OTHER": "cut_off",
+    "OTHER": "cut_off",
+}
+"""``finishReason`` and ours. One that is not here ends the message as cut off: nothing takes effect."""
+_UNSPECIFIED: Final = ("FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
+_COUNTS: Final = (
+    "promptTokenCount",
+    "cachedContentTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+)
+
+_text, _thinking = maker(TextDelta), maker(ThinkingDelta)
+
+
+class GeminiParser:
+    """One answer. It ends with the connection: counts of tokens may follow the reason of the end."""
+
+    def __init__(self) -> None:
+        self._open: Literal["text", "thinking"] | None = None
+        self._parts = 0
+        self._ids: set[str] = set()
+        self._id = ""
+        self._pending: PartialCall | None = None
+        self._begun = self._over = False
+        self._first = Usage()
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._finish: str | None = None
+        self._blocked = False
+        self._words = ""
+
+    def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]:
+        if self._over or not event.data:
+            return ()
+        out: Out = []
+        try:
+            data: Given = loads(event.data)
+            if "error" in data:
+                self._over = True
+                return (reported(data),)
+            self._read(data, out)
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+            self._over = True
+            out.append(fault_of("protocol", NAME, f"{event.data[:200]}: {in_words(error)}"))
+        return out
+
+    def end(self) -> Sequence[ModelEvent | ModelError]:
+        if self._over or self._finish is None:
+            self._over = True
+            return ()
+        self._over = True
+        out: Out = []
+        self._close(out)
+        reason: StopReason = "refusal" if self._blocked else STOPS.get(self._finish, "cut_off")
+        if reason == "end":
+            reason = "tool_calls" if self._ids else "end" if self._parts else "cut_off"
+            reason = "cut_off" if self._pending is not None else reason
+        said = () if self._finish == "STOP" and self._parts else (self._finish,)
+        detail = ": ".join((*said, *filter(None, [self._words])))
+        out.append(MessageEnded(reason, rest_of(self._usage(), self._first), detail))
+        return out
+
+    def _read(self, data: Given, out: Out) -> None:
+        if counts := data.get("usageMetadata"):
+            for name in _COUNTS:
+                if type(value := counts.get(name)) is int:
+                    self._counts[name] = max(0, value)
+        if not self._begun:
+            self._begin(data, out)
+        candidates = data.get("candidates")
+        if candidates:
+            candidate: Given = candidates[0]
+            content: Given | None = candidate.get("content")
+            if content and (parts := content.get("parts")):
+                for part in parts:
+                    self._part(part, out)
+            if reason := candidate.get("finishReason"):
+                self._finished(reason, candidate.get("finishMessage"))
+        if (feedback := data.get("promptFeedback")) and (reason := feedback.get("blockReason")):
+            self._finished(reason, feedback.get("blockReasonMessage"))
+            self._blocked = self._finish == reason
+
+    def _begin(self, data: Given, out: Out) -> None:
+        self._begun = True
+        self._id = text_of(data.get("responseId") or NAME)
+        self._first = self._usage()
+        out.append(MessageStarted(self._id, f"{NAME}/{text_of(data.get('modelVersion') or 'unknown')}", self._first))
+
+    def _finished(self, reason: object, words: object) -> None:
+        if text_of(reason) not in _UNSPECIFIED:
+            self._finish = text_of(reason)
+            self._words = words if isinstance(words, str) else self._words
+
+    def _part(self, part: Given, out: Out) -> None:
+        text = part.get("text")
+        if "functionCall" in part:
+            self._call(part, out)
+        elif type(text) is not str:
+            self._opaque(dict(part), out)
+        elif part.get("thought"):
+            if text:
+                self._switch("thinking", out)
+                out.append(_thinking(self._parts - 1, text))
+            if signature := part.get("thoughtSignature"):
+                self._switch("thinking", out)
+                out.append(_thinking(self._parts - 1, "", text_of(signature)))
+                self._close(out)
+        else:
+            if text:
+                self._switch("text", out)
+                out.append(_text(self._parts - 1, text))
+            if len(part) > 1 and (beside := {name: value for name, value in part.items() if name not in _OWN}):
+                self._opaque({**beside, "on": "text", "chars": len(text)} if text else dict(part), out)
+
+    def _call(self, part: Given, out: Out) -> None:
+        """A call comes whole, or in pieces of its arguments for a person who asked for that."""
+        self._close(out)
+        call: Given = part["functionCall"]
+        pending = self._pending
+        if pending is None:
+            name, given = text_of(call["name"]), text_of(call.get("id") or "")
+            if not name:
+                raise ValueError("a call without a name")
+            wanted = given or f"{self._id}-{len(self._ids) + 1}"
+            call_id = wanted if wanted not in self._ids else f"{wanted}-{len(self._ids) + 1}"
+            self._ids.add(call_id)
+            pending = PartialCall(self._parts)
+            self._parts += 1
+            out.append(PartStarted(pending.index, "tool_call", call_id, name))
+        pending.add(part)
+        self._pending = pending if call.get("willContinue") is True else None
+        if self._pending is None:
+            if kept := pending.kept:
+                out.append(OpaqueData(pending.index, NAME, kept))
+            arguments = dumps(pending.arguments, ensure_ascii=False)
+            out += (ArgumentsDelta(pending.index, arguments), PartEnded(pending.index))
+
+    def _opaque(self, data: Given, out: Out) -> None:
+        self._close(out)
+        index = self._parts
+        self._parts += 1
+        out += (PartStarted(index, "opaque"), OpaqueData(index, NAME, data), PartEnded(index))
+
+    def _switch(self, kind: Literal["text", "thinking"], out: Out) -> None:
+        """Makes the open part one of this kind."""
+        if self._open is not kind:
+            self._close(out)
+            self._open = kind
+            out.append(PartStarted(self._parts, kind))
+            self._parts += 1
+
+    def _close(self, out: Out) -> None:
+        if self._open is not None:
+            self._open = None
+            out.append(PartEnded(self._parts - 1))
+
+    def _usage(self) -> Usage:
+        """Tokens as ours: the API counts cached ones as part of the prompt, and thoughts apart from the answer."""
+        prompt, cached, tools, answer, thoughts = (self._counts[name] for name in _COUNTS)
+        return Usage(
+            input=max(0, prompt - cached) + tools, cache_read=cached, output=answer + thoughts, reasoning=thoughts
+        )
+
+
+_OWN: Final = frozenset({"text", "thought"})

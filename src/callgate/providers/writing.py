@@ -1,0 +1,103 @@
+"""Compact JSON of fixed bytes, resources in words and names that APIs accept, for the writers of request bodies."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from json import dumps, loads
+from typing import Any, cast, get_args
+from zlib import crc32
+
+from callgate.providers.family import ModelFacts
+from callgate.words.errors import ModelError
+from callgate.words.messages import CallPart, Image, Resource
+from callgate.words.model import Effort
+
+_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def compact(body: Mapping[str, Any]) -> bytes:
+    """The body as JSON without spaces. The same body gives the same bytes: keys keep their order. Halves of a
+    character, which UTF-8 cannot say, are joined or replaced; numbers that JSON does not have become null."""
+    try:
+        try:
+            text = dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+        except ValueError:
+            plain = loads(dumps(body, default=_plain), parse_constant=lambda _: None)
+            text = dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelError(f"the request cannot be written as JSON: {error}", kind="bad_request") from error
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    if isinstance(value, tuple | set | frozenset):
+        return list(cast("tuple[Any, ...]", value))
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def safe_name(name: str, longest: int) -> str:
+    """The id or name as it is, if it consists of letters, digits, ``_`` and ``-``; otherwise with ``_`` for everything
+    else and a checksum, so that different ones stay different and the same one stays the same."""
+    if name and len(name) <= longest and _NOT_A_NAME.search(name) is None:
+        return name
+    mark = f"{crc32(name.encode('utf-8', 'replace')):08x}"
+    return f"{_NOT_A_NAME.sub('_', name)[: longest - 9]}_{mark}"
+
+
+def asked(call: CallPart) -> Mapping[str, Any]:
+    """The arguments as the model wrote them. Text that is no JSON object is a field of one, so that the model sees
+    what it wrote."""
+    raw = call.raw_arguments
+    if raw is None:
+        return call.arguments
+    try:
+        written = loads(raw or "{}")
+    except (ValueError, RecursionError):
+        written = None
+    return cast("dict[str, Any]", written) if isinstance(written, dict) else {"not_json": raw}
+
+
+def in_text(resource: Resource) -> str:
+    """A resource as text: its own text under its address, or a line that says what it is."""
+    if resource.text is not None:
+        return f"[{resource.uri}]\n{resource.text}" if resource.uri else resource.text
+    if resource.data is None:
+        return f"[{resource.uri}]"
+    return f"[{resource.uri}: {len(resource.data):,} bytes of {resource.media_type or 'an unknown type'}, not shown]"
+
+
+def not_shown(image: Image) -> str:
+    """The line in the place of an image that the model cannot be sent."""
+    return f"[an image of type {image.media_type}, {len(image.data):,} bytes, which this model cannot be shown]"
+
+
+def effort_value(facts: ModelFacts, wanted: Effort, notes: list[str]) -> Any:
+    """The provider's own value for a level of effort; a level that the model lacks is the next lower one, which is
+    said. None for a model that has no levels."""
+    levels = facts.efforts or {}
+    order: tuple[Effort, ...] = get_args(Effort)
+    lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
+    known: list[Effort] = [level for level in order if level in levels]
+    found = lower[-1] if lower else known[0] if known else None
+    if found is None:
+        notes.append(f"{facts.name} has no levels of effort: {wanted!r} is left out.")
+        return None
+    if found != wanted:
+        notes.append(f"{facts.name} has no effort {wanted!r}: {found!r} is used.")
+    return levels[found]
+
+
+def output_limit(facts: ModelFacts, wanted: int | None) -> int:
+    """The most tokens of the answer: as wanted, but not more than the model is known to write."""
+    if wanted is None:
+        return facts.output_tokens
+    return max(1, min(wanted, facts.output_tokens) if facts.known else wanted)
