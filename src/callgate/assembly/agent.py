@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,9 @@ from callgate.core.ports import Journal, Model, Tool
 from callgate.core.record import Record
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
-from callgate.tools.builtin import BUILTIN, builtin_tools
-from callgate.tools.builtin.skill import skill
-from callgate.tools.skills import skill_folders
+from callgate.tools.builtin import BUILTIN
+from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tools.skills import SkillFolder, described, find_skills, skill_folders
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import MetadataSet
@@ -67,7 +68,7 @@ async def agent_session(
     notes: list[SettingsFault] = []
     if bare:
         config = replace(config, hooks=(), notify=None)
-        found: Sequence[Tool] = builtin_tools(*(BARE if wanted is None else wanted)) if wanted != () else ()
+        found: Sequence[Tool] = shipped_tools(_shipped_names(BARE if wanted is None else wanted))
     else:
         found, notes = await _tools(config, wanted)
     subject = PromptSubject(
@@ -100,14 +101,26 @@ async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[T
     unknown = [name for name in wanted or () if name not in BUILTIN and name not in own]
     if unknown:
         raise UsageError(_no_such(unknown, (*BUILTIN, *own)))
-    shipped = [name for name in BUILTIN if wanted is None or name in wanted]
-    found: list[Tool] = [_skill_tool(config) if name == _SKILL else builtin_tools(name)[0] for name in shipped]
-    return [*found, *(each for name, each in own.items() if wanted is None or name in wanted)], notes
+    names = [name for name in BUILTIN if wanted is None or name in wanted]
+    folders = skill_folders(config.root, home=config.home, own=config.folder, project=isinstance(config.trust, Trusted))
+    shipped = shipped_tools(names, Skill=partial(_skill_tool, folders))
+    for each in shipped:
+        if each.spec.name == _SKILL:
+            each.spec = replace(each.spec, description=described(each.spec.description, find_skills(folders)))
+    return [*shipped, *(each for name, each in own.items() if wanted is None or name in wanted)], notes
 
 
-def _skill_tool(config: Config) -> Tool:
-    trusted = isinstance(config.trust, Trusted)
-    return skill(skill_folders(config.root, home=config.home, own=config.folder, project=trusted))
+def _skill_tool(folders: Sequence[SkillFolder]) -> Tool:
+    from callgate.tools.builtin.skill import skill
+
+    return skill(folders)
+
+
+def _shipped_names(names: Iterable[str]) -> list[str]:
+    unknown = [name for name in names if name not in BUILTIN]
+    if unknown:
+        raise UsageError(_no_such(unknown, BUILTIN))
+    return [*names]
 
 
 async def _custom(config: Config) -> tuple[Sequence[Tool], list[SettingsFault]]:

@@ -9,7 +9,6 @@ only if the session has those tools, so a prompt never speaks of a tool that is 
 
 import re
 from collections.abc import Collection, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from callgate.prompt.parts import PromptPart, SystemPrompt
@@ -90,7 +89,7 @@ def _situation(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
 def _section(name: str, file: str, facts: PromptFacts, notes: list[str]) -> PromptPart:
     given = None if facts.folder is None else _replacement(facts.folder / "prompt" / file, name, notes)
     if given is None:
-        text = files("callgate.prompt").joinpath("texts", *file.split("/")).read_text(encoding="utf-8")
+        text = Path(__file__).with_name("texts").joinpath(file).read_text(encoding="utf-8")
         given = PromptPart(name, text, f"callgate: {file}")
     return PromptPart(name, _for_tools(given.text, facts.tools), given.origin)
 

@@ -4,7 +4,7 @@ and asked about as that action."""
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 from callgate.core.ports import Run
@@ -44,7 +44,7 @@ _arguments = Arguments(dict(_PARAMETERS))
 
 @cache
 def resolve_spec() -> ToolSpec:
-    described = files("callgate.staging").joinpath("resolve.md").read_text(encoding="utf-8").strip()
+    described = Path(__file__).with_name("resolve.md").read_text(encoding="utf-8").strip()
     return ToolSpec(RESOLVE, described, _PARAMETERS)
 
 

@@ -188,6 +188,11 @@ def _words(text: str) -> Sequence[str]:
         return text.split()
 
 
+def described(prompt: str, found: FoundSkills) -> str:
+    """The description of the tool: its prompt, and the skills there are."""
+    return f"{prompt}\n\n{listing(found.by_name.values()) or 'There are no skills here.'}"
+
+
 def listing(skills: Iterable[FoundSkill]) -> str:
     """Names and descriptions for the model, within a budget: then names alone, then a number."""
     shown = sorted((each for each in skills if not each.hidden), key=lambda each: each.name)

@@ -11,6 +11,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from json import dumps
 from operator import is_
 from typing import Any, TypeVar, cast
@@ -30,13 +31,24 @@ DEEPEST = 100
 _UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when it is first needed, which in most sessions is never: all of them take as long as the rest of a
+    start."""
+    return re.compile(pattern, re.ASCII)
+
+
 @noun
 class SecretRule:
     """One kind of secret. Nothing matches without one of the ``starts`` in the text; group 1 of the pattern stays."""
 
     kind: str
     starts: tuple[str, ...]
-    pattern: re.Pattern[str]
+    written: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.written)
 
     def found(self, text: str) -> bool:
         return any(start in text for start in self.starts) and self.pattern.search(text) is not None
@@ -118,74 +130,61 @@ _HEADER_WORDS = (
 )
 _SIGN = r"[\w.~+/=!#%^*@:-]"
 _SPECIAL = (
-    SecretRule("private_key", ("PRIVATE KEY",), re.compile(_PRIVATE_KEY, re.ASCII)),
+    SecretRule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
     SecretRule(
         "jwt",
         (".eyJ",),
-        re.compile(rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+", re.ASCII),
+        rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+",
     ),
     SecretRule(
         "authorization",
         ("uthorization",),
-        re.compile(
-            rf"([Aa]uthorization{_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot){_BLANKS}++)"
-            r"(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}",
-            re.ASCII,
-        ),
+        rf"([Aa]uthorization{_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot){_BLANKS}++)"
+        r"(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}",
     ),
-    SecretRule("bearer", ("Bearer ",), re.compile(r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}", re.ASCII)),
+    SecretRule("bearer", ("Bearer ",), r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}"),
     SecretRule(
         "aws",
         ("aws_secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
-        re.compile(
-            rf"((?:aws_secret_access_key|SECRET_ACCESS_KEY|ecretAccessKey){_QUOTES}[:=]{_QUOTES})"
-            r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
-            re.ASCII,
-        ),
+        rf"((?:aws_secret_access_key|SECRET_ACCESS_KEY|ecretAccessKey){_QUOTES}[:=]{_QUOTES})"
+        r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
     ),
     SecretRule(
         "azure",
         ("AccountKey=", "AccessKey="),
-        re.compile(r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}", re.ASCII),
+        r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}",
     ),
-    SecretRule("telegram", (":AA",), re.compile(r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])", re.ASCII)),
-    SecretRule(
-        "slack", ("hooks.slack.com/services/",), re.compile(r"(hooks\.slack\.com/services/)[\w/]{20,}", re.ASCII)
-    ),
+    SecretRule("telegram", (":AA",), r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])"),
+    SecretRule("slack", ("hooks.slack.com/services/",), r"(hooks\.slack\.com/services/)[\w/]{20,}"),
     SecretRule(
         "webhook",
         ("/api/webhooks/", "/webhookb2/", "hooks.zapier.com/hooks/catch/", "/incomingwebhook/"),
-        re.compile(
-            r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}", re.ASCII
-        ),
+        r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}",
     ),
     SecretRule(
         "api_key",
         tuple(f"{one}-{two}" for one, two in _HEADER_WORDS),
-        re.compile(
-            rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
-            r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
-            re.ASCII,
-        ),
+        rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
+        r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
     ),
     SecretRule(
         "cookie",
         ("ookie: ",),
-        re.compile(rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}", re.ASCII),
+        rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}",
     ),
-    SecretRule("signature", ("sig=",), re.compile(r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}", re.ASCII)),
+    SecretRule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
     SecretRule(
         "password",
         ("--password=", "--password "),
-        re.compile(rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}", re.ASCII),
+        rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}",
     ),
-    SecretRule("password", ("://",), re.compile(_URL_PASSWORD, re.ASCII)),
+    SecretRule("password", ("://",), _URL_PASSWORD),
 )
 
 
 def _token(kind: str, start: str, body: str) -> SecretRule:
     written = re.escape(start)
-    return SecretRule(kind, (start,), re.compile(f"({written}){_at_a_beginning(written)}{body}", re.ASCII))
+    return SecretRule(kind, (start,), f"({written}){_at_a_beginning(written)}{body}")
 
 
 RULES = (*_SPECIAL, *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()))
@@ -215,13 +214,11 @@ def _sieved(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
-def _by_capitals() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    """Starts that are not looked for by a sign: the capitals and digits in them, themselves, their pattern."""
-    starts = [(start, rule.pattern) for rule in RULES for start in rule.starts]
+def _by_capitals() -> tuple[tuple[str, str, SecretRule], ...]:
+    """Starts that are not looked for by a sign: the capitals and digits in them, themselves, their rule."""
+    starts = [(start, rule) for rule in RULES for start in rule.starts]
     signed = ("://", "aws_secret_access_key")
-    return tuple(
-        (_sieved(each), each, pattern) for each, pattern in starts if each not in signed and each[-1] not in "_-"
-    )
+    return tuple((_sieved(each), each, rule) for each, rule in starts if each not in signed and each[-1] not in "_-")
 
 
 _CAPITALS = _by_capitals()
@@ -364,8 +361,8 @@ class Masker:
         sieved = _sieved(text)
         if not self._grams.isdisjoint([sieved[i : i + _GRAM] for i in range(0, len(sieved), _STEP)]):
             return True
-        for sieve, start, pattern in _CAPITALS:
-            if sieve in sieved and start in text and pattern.search(text):
+        for sieve, start, rule in _CAPITALS:
+            if sieve in sieved and start in text and rule.pattern.search(text):
                 return True
         return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
 

@@ -1,15 +1,20 @@
 """Hooks behind an address: one POST, no redirects, and nothing unencrypted leaves the machine."""
 
+from __future__ import annotations
+
 import socket
 import ssl
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from callgate.policy.hooks.protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.hooks.reading import LARGEST, read_json
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection  # loaded with the first POST: it brings the e-mail package along
 
 
 @noun
@@ -69,6 +74,8 @@ class Post:
                 open_socket.shutdown(socket.SHUT_RDWR)
 
     def send(self) -> HookAnswer | HookFailure:
+        from http.client import HTTPException
+
         self._connection = connection = self._connect()
         try:
             return self._talk(connection)
@@ -80,6 +87,8 @@ class Post:
             connection.close()
 
     def _connect(self) -> HTTPConnection:
+        from http.client import HTTPConnection, HTTPSConnection
+
         host, port = self._address.host, self._address.port
         if self._address.secure:
             return HTTPSConnection(host, port, timeout=self._timeout, context=ssl.create_default_context())

@@ -9,7 +9,7 @@ the first such tool.
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callgate.words.errors import UsageError
@@ -61,4 +61,4 @@ def _made(name: str) -> "Tool":
 
 def prompt_text(name: str) -> str:
     """The description of a tool for the model, from the file beside it."""
-    return files(__name__).joinpath(name).read_text(encoding="utf-8").strip()
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

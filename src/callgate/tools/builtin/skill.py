@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import StringConstraints
 
 from callgate.tools.builtin import prompt_text
-from callgate.tools.skills import LARGEST, FoundSkills, SkillFolder, body_of, find_skills, listing, skill_folders
+from callgate.tools.skills import LARGEST, FoundSkills, SkillFolder, body_of, described, find_skills, skill_folders
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
@@ -40,11 +40,10 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any
         text = body_of(meant, args)
         return Result((Text(f"Skill {meant.name}, folder {meant.path.parent}\n\n{text}"),))
 
-    listed = listing(found.by_name.values())
     return tool(
         skill,
         name="Skill",
-        description=f"{prompt_text('skill.md')}\n\n{listed or 'There are no skills here.'}",
+        description=described(prompt_text("skill.md"), found),
         title="Use a skill",
         icon="read",
         label="skill",

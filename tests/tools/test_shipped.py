@@ -1,0 +1,76 @@
+"""The built-in tools that are loaded with their first call: the data about them is that of the tools."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from callgate.tools.builtin import BUILTIN, builtin_tools
+from callgate.tools.builtin.shipped import shipped_tools
+from tests.house.tree import ROOT
+
+PROBE = """
+import asyncio, json, sys
+from callgate.assembly.agent import agent_session
+from callgate.config import load_config
+from callgate.words.model import Abilities, MessageEnded, PartEnded, PartStarted, TextDelta
+
+class Model:
+    name, abilities = "fixed", Abilities()
+
+    async def stream(self, request):
+        print(json.dumps([sorted(sys.modules), len(request.tools)]))
+        yield PartStarted(0, "text")
+        yield TextDelta(0, "Hello.")
+        yield PartEnded(0)
+        yield MessageEnded("end")
+
+async def main():
+    async with await agent_session(load_config(), Model()) as session:
+        await session.run("hi")
+
+asyncio.run(main())
+"""
+
+
+def test_the_file_of_specs_is_what_the_tools_say() -> None:
+    ran = subprocess.run([sys.executable, str(ROOT / "scripts" / "specs.py"), "--check"])
+    assert ran.returncode == 0, "stale: run python scripts/specs.py"
+
+
+def test_each_tool_is_the_same_before_and_after_it_is_loaded() -> None:
+    for shipped, made in zip(shipped_tools(BUILTIN), builtin_tools(), strict=True):
+        name = shipped.spec.name
+        about = (made.spec.parameters, made.aliases, made.previews, bool(getattr(made, "stages", False)))
+        assert (shipped.spec.parameters, shipped.aliases, shipped.previews, shipped.stages) == about, name
+        assert made.spec.description.startswith(shipped.spec.description)
+        assert type(shipped.load()) is type(made)
+        assert shipped.load() is shipped.load()
+        assert shipped.title == getattr(made, "title", None), name
+
+
+def test_bash_has_the_sandbox_and_the_folder_that_it_was_given_before_it_was_loaded() -> None:
+    (bash,) = shipped_tools(["Bash"])
+    sandbox = object()
+    bash.take_sandbox(sandbox)
+    bash.follow_context(lambda: {"bash_folder": "/somewhere"})
+    assert bash.sandbox is sandbox
+    assert bash.load().sandbox is sandbox  # pyright: ignore[reportAttributeAccessIssue]
+    (read,) = shipped_tools(["Read"])
+    assert not hasattr(read, "take_sandbox")
+
+
+def test_an_agent_sends_its_first_request_without_pydantic_and_what_else_only_calls_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    work = tmp_path / "work"
+    work.mkdir()
+    ran = subprocess.run([sys.executable, "-c", PROBE], cwd=work, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    loaded, tools = json.loads(ran.stdout)
+    assert tools >= len(BUILTIN)
+    early = {"pydantic", "tree_sitter", "http.client", "zipfile", "callgate.tools.builtin.bash", "importlib.metadata"}
+    assert not early & {*loaded}
