@@ -15,7 +15,8 @@ from tests.house.tree import SRC
 ROOM = ("words", "formats", "core.ports", "core.lanes", "core.locks")
 ROOMS = {
     "host": ROOM,
-    "providers": ROOM,
+    # The file of keys is written as all private files are.
+    "providers": (*ROOM, "host.files"),
     # Effects and locks of Bash come from the reading of its command that the gate uses too.
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
     # A person's resolve runs through an executor of its own, with the equipment of the session's turns, and plan

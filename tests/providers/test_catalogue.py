@@ -204,7 +204,7 @@ def test_a_price_counts_from_its_day() -> None:
 
 def test_servers_of_the_settings_are_known_too() -> None:
     mine = ServerRow("anthropic", "https://gateway.example")
-    known = Catalogue(servers={"work": mine}, today=TODAY)
+    known = Catalogue(servers=lambda shipped: {**shipped, "work": mine}, today=TODAY)
     assert known.resolve("work/claude-opus-5-5") == ModelName("work", "claude-opus-5-5")
     assert known.facts(ModelName("work", "claude-opus-5-5")).family == "anthropic"
     assert known.servers["work"] is mine

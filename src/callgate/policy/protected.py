@@ -72,7 +72,8 @@ _NAMES: Mapping[str, str] = {
         .password-store .credentials.json .docker/config.json .config/gh .config/gcloud .config/git/credentials
         .config/containers/auth.json .config/op .config/doctl .config/hub .config/rclone .cargo/credentials
         .cargo/credentials.toml .gem/credentials .terraform.d/credentials.tfrc.json .codex/auth.json
-        .gemini/oauth_creds.json .local/share/keyrings .local/share/opencode/auth.json library/keychains
+        .gemini/oauth_creds.json callgate-keys.json .local/share/callgate/callgate-keys.json
+        .local/share/keyrings .local/share/opencode/auth.json library/keychains
         .mozilla/firefox .config/google-chrome .config/chromium id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk
         id_ed25519_sk
     """,

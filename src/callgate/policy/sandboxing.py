@@ -70,7 +70,8 @@ def profile_for(
     kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
     kept |= {path for path in looked if _is_denied(path, "write", denies)}
     denied = [path for path in looked if _is_denied(path, "read", denies)]
-    hidden = (*secrets_of(home), *_secrets_in(root), *((private,) if private else ()), *denied)
+    beside = _secrets_in(os.path.dirname(private)) if private else []
+    hidden = (*secrets_of(home), *_secrets_in(root), *((private, *beside) if private else ()), *denied)
     unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,

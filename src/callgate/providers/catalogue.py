@@ -6,7 +6,7 @@ assumptions: those of a pattern that fits, or of any server.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -51,17 +51,18 @@ class ServerRow:
 
 class Catalogue:
     """The models of Callgate's own file with those of ``folder`` laid over them. The files are read when the first
-    question is asked. ``servers`` are further ones, of the settings. ``today`` decides which of two prices counts."""
+    question is asked. ``servers`` is given those of the file and gives those that count. ``today`` decides which of two
+    prices counts."""
 
     def __init__(
         self,
         folder: Path | None = None,
         *,
-        servers: Mapping[str, ServerRow] | None = None,
+        servers: Callable[[Mapping[str, ServerRow]], Mapping[str, ServerRow]] = dict,
         today: date | None = None,
     ) -> None:
         self._folder = folder
-        self._servers = dict(servers or {})
+        self._lay = servers
         self._today = today or date.today()
 
     @cached_property
@@ -91,11 +92,16 @@ class Catalogue:
     @cached_property
     def servers(self) -> Mapping[str, ServerRow]:
         """Every server by its name."""
+        return self._lay(self.vendors)
+
+    @cached_property
+    def vendors(self) -> Mapping[str, ServerRow]:
+        """The servers of Callgate's own file."""
         shipped: dict[str, ServerRow] = {}
         for name, row in self._shipped["providers"].items():
             lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_variables", "quirks")}
             shipped[name] = ServerRow(**{**row, **lists})
-        return shipped | self._servers
+        return shipped
 
     @property
     def defaults(self) -> Mapping[str, tuple[str, str]]:
