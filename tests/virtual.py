@@ -15,11 +15,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = pyfuncitem._fixtureinfo.argnames
-    run_virtual(_alone(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in wanted}))
+    run_virtual(alone(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in wanted}))
     return True
 
 
-async def _alone(test: Callable[..., Awaitable[None]], fixtures: dict[str, Any]) -> None:
+async def alone(test: Callable[..., Awaitable[None]], fixtures: dict[str, Any]) -> None:
     unseen: list[str] = []
     asyncio.get_running_loop().set_exception_handler(
         lambda _loop, context: unseen.append(f"{context['message']}: {context.get('exception')!r}")

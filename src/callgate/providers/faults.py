@@ -3,7 +3,6 @@ do. Families and the wire make every ModelError here."""
 
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Literal
 
@@ -197,10 +196,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         seconds = _number(headers.get(name, ""))
         if seconds is not None:
             return max(0.0, seconds * unit)
+    if "retry-after" not in headers or "date" not in headers:
+        return None
+    from email.utils import parsedate_to_datetime  # costly to import, and rarely needed
+
     try:
         until = parsedate_to_datetime(headers["retry-after"])
         return max(0.0, (until - parsedate_to_datetime(headers["date"])).total_seconds())
-    except (KeyError, ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

@@ -1,0 +1,127 @@
+"""Base URLs, and the proxies that the environment names for them."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from urllib.parse import quote, unquote, urlsplit
+
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+_SAFE = "/:@!$&'()*+,;=~%-._?"
+
+
+@noun
+class Origin:
+    """One server: where a connection leads."""
+
+    secure: bool
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def header(self) -> str:
+        """The value of ``Host``, without the port that goes without saying."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return shown if self.port == (443 if self.secure else 80) else f"{shown}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in ("localhost", "::1") or self.host.startswith("127.") or self.host.endswith(".localhost")
+
+
+@noun
+class BaseUrl:
+    """The beginning of every address of a provider; ``path`` has no slash at its end."""
+
+    origin: Origin
+    path: str = ""
+    query: str = ""
+
+    def target(self, path: str) -> str:
+        """The path and the query of a request, with those of the base URL."""
+        path, _, query = path.partition("?")
+        path = quote(f"{self.path}/{path.lstrip('/')}", safe=_SAFE)
+        query = "&".join(part for part in (self.query, query) if part)
+        return f"{path}?{quote(query, safe=_SAFE)}" if query else path
+
+
+@noun
+class Proxy:
+    """``authorization`` is the value of Proxy-Authorization, or None. Its repr shows no secret."""
+
+    origin: Origin
+    authorization: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.origin})"
+
+
+def base_url(text: str) -> BaseUrl:
+    """Reads a base URL. UsageError says what is wrong with it; it repeats no password."""
+    origin, path, query, user = _read(text, "base URL")
+    if user:
+        raise UsageError("a base URL has no user name and password: give them as a header of the provider")
+    return BaseUrl(origin, path.rstrip("/"), query)
+
+
+def proxy_for(origin: Origin, environment: Mapping[str, str]) -> Proxy | None:
+    """The proxy that the environment names for this server: HTTPS_PROXY or HTTP_PROXY, else ALL_PROXY, unless NO_PROXY
+    has the host. The names may be in lower case, which comes first. This machine itself is reached without a proxy."""
+
+    def value(name: str) -> str:
+        return environment.get(name.lower(), "") or environment.get(name, "")
+
+    text = value("HTTPS_PROXY" if origin.secure else "HTTP_PROXY") or value("ALL_PROXY")
+    if not text or origin.loopback or _excluded(origin, value("NO_PROXY")):
+        return None
+    found, _, _, user = _read(text if "://" in text else f"http://{text}", "proxy")
+    return Proxy(found, f"Basic {b64encode(unquote(user).encode()).decode()}" if user else None)
+
+
+def _read(text: str, what: str) -> tuple[Origin, str, str, str]:
+    """The origin, path, query, and user with password, still quoted."""
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise UsageError(f"the {what} is not an address such as https://host:port") from None
+    scheme = parts.scheme.lower()
+    if scheme not in ("http", "https"):
+        raise UsageError(f"the {what} begins with {scheme or 'nothing'}://, and only http:// and https:// are spoken")
+    try:
+        host = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        host = ""
+    if not host or not host.isprintable() or " " in host:
+        raise UsageError(f"the {what} names no host: write it as https://host:port")
+    secure = scheme == "https"
+    user = parts.netloc.rpartition("@")[0]
+    return Origin(secure, host, port or (443 if secure else 80)), parts.path, parts.query, user
+
+
+def _excluded(origin: Origin, no_proxy: str) -> bool:
+    for entry in no_proxy.replace(",", " ").lower().split():
+        name, colon, port = entry.rpartition(":")
+        if colon and port.isdigit() and "]" not in port and (":" not in name or name.startswith("[")):
+            if int(port) != origin.port:
+                continue
+            entry = name
+        entry = entry.strip("[]").removeprefix("*").removeprefix(".")
+        if entry in ("", origin.host) or origin.host.endswith(f".{entry}") or _within(origin.host, entry):
+            return True
+    return False
+
+
+def _within(host: str, network: str) -> bool:
+    """True for an address in a network such as 10.0.0.0/8."""
+    if "/" not in network:
+        return False
+    from ipaddress import ip_address, ip_network  # costly to import, and rarely needed
+
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False

@@ -1,0 +1,270 @@
+"""One HTTP/1.1 connection: bytes by asyncio, the protocol by h11.
+
+``Pipe`` is the transport's end: it keeps what arrives until it is asked for, and stops reading while much is kept.
+``Connection`` carries one exchange after another on it.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+
+import h11
+
+from callgate.providers.addresses import Origin, Proxy
+from callgate.providers.watchdog import Watchdog
+from callgate.words.noun import noun
+
+KEPT_BYTES = 256 * 1024
+"""Above this many bytes that nobody has asked for, no more are read from the socket."""
+PIECE = 64 * 1024
+
+
+class BrokenConnection(Exception):
+    """The other side ended the connection, or the network did, before the answer was whole."""
+
+
+class ProxyRefused(Exception):
+    """The proxy did not make a tunnel; the message has its status and reason."""
+
+
+@noun
+class AnswerHead:
+    """``headers`` have lower-case names; of one that comes twice the values are joined with a comma."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+class Pipe(asyncio.Protocol):
+    """The end of a transport where bytes arrive."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._ended = False
+        self._error: Exception | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self._paused = self._full = False
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing has arrived and nothing has ended."""
+        return not self._kept and not self._ended
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    async def read(self) -> bytes:
+        """Bytes that have arrived, at least one; none at the end of the connection."""
+        if not self._kept and not self._ended:
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        return self.taken()
+
+    def taken(self) -> bytes:
+        """Bytes that have arrived. BrokenConnection after a failure of the network."""
+        if not self._kept and self._error is not None:
+            raise BrokenConnection(str(self._error) or type(self._error).__name__) from self._error
+        data = bytes(self._kept)
+        self._kept.clear()
+        if self._paused and self.transport is not None and not self._ended:
+            self._paused = False
+            self.transport.resume_reading()
+        return data
+
+    async def drained(self) -> None:
+        """Waits until the transport takes more."""
+        if self._full and not self._ended:
+            self._writer = asyncio.get_running_loop().create_future()
+            try:
+                await self._writer
+            finally:
+                self._writer = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._kept += data
+        if len(self._kept) > KEPT_BYTES and not self._paused and self.transport is not None:
+            self._paused = True
+            self.transport.pause_reading()
+        _wake(self._reader)
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        _wake(self._reader)
+        _wake(self._writer)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended, self._error = True, self._error or exc
+        _wake(self._reader)
+        _wake(self._writer)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        _wake(self._writer)
+
+
+class Connection:
+    """Sends a request and reads its answer. After a whole exchange it is ``idle`` and can carry another."""
+
+    def __init__(self, pipe: Pipe, origin: Origin, proxy: Proxy | None) -> None:
+        self._pipe = pipe
+        self._h11 = h11.Connection(h11.CLIENT)
+        self._loop = asyncio.get_running_loop()
+        self.origin = origin
+        self.proxy = proxy
+        self.answered = False
+        """A byte of the present answer has arrived."""
+
+    async def send(self, target: str, headers: list[tuple[str, str]], body: bytes, watchdog: Watchdog) -> None:
+        """Sends one POST. It ends early when the server answers or closes before it has the whole body."""
+        self.answered = False
+        self._write(self._h11.send(h11.Request(method="POST", target=target, headers=headers)))
+        for start in range(0, len(body), PIECE):
+            if not self._pipe.quiet:
+                return
+            self._write(self._h11.send(h11.Data(data=body[start : start + PIECE])))
+            await watchdog.wait(self._pipe.drained())
+        if self._pipe.quiet:
+            self._write(self._h11.send(h11.EndOfMessage()))
+
+    async def head(self, watchdog: Watchdog) -> AnswerHead:
+        while True:
+            event = await self._next(watchdog)
+            if isinstance(event, h11.Response):
+                headers: dict[str, str] = {}
+                for raw, given in event.headers:
+                    name, value = raw.decode("latin-1").lower(), given.decode("latin-1")
+                    headers[name] = f"{headers[name]}, {value}" if name in headers else value
+                return AnswerHead(event.status_code, headers)
+
+    async def piece(self, watchdog: Watchdog) -> bytes | None:
+        """The next bytes of the body; None after its end."""
+        while True:
+            event = await self._next(watchdog)
+            if isinstance(event, h11.Data):
+                return bytes(event.data)
+            if isinstance(event, h11.EndOfMessage):
+                return None
+
+    def becomes_idle(self) -> bool:
+        """True if the exchange is over on both sides, as far as bytes have arrived: it can carry another one. Waits
+        for nothing."""
+        if self._loop is not asyncio.get_running_loop() or self._pipe.ended:
+            return False
+        try:
+            while self._h11.their_state is h11.SEND_BODY:
+                event = self._h11.next_event()
+                if event is h11.NEED_DATA:
+                    data = self._pipe.taken()
+                    if not data:
+                        return False
+                    self._h11.receive_data(data)
+            if self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE:
+                self._h11.start_next_cycle()
+        except (BrokenConnection, h11.ProtocolError):
+            return False
+        return self._h11.our_state is h11.IDLE and not self._h11.trailing_data[0] and self._pipe.quiet
+
+    def close(self) -> None:
+        """Lets go of the connection at once; bytes under way are dropped."""
+        if self._pipe.transport is not None and not self._loop.is_closed():
+            self._pipe.transport.abort()
+
+    async def _next(self, watchdog: Watchdog) -> h11.Event:
+        ended = False
+        while True:
+            try:
+                event = self._h11.next_event()
+            except h11.RemoteProtocolError:
+                if ended:
+                    event = h11.PAUSED
+                else:
+                    raise
+            if event is h11.NEED_DATA:
+                data = await watchdog.wait(self._pipe.read())
+                ended = not data
+                self.answered = self.answered or not ended
+                self._h11.receive_data(data)
+            elif isinstance(event, type | h11.ConnectionClosed):
+                raise BrokenConnection("the server closed it before the end of its answer")
+            else:
+                return event
+
+    def _write(self, data: bytes | None) -> None:
+        if data and self._pipe.transport is not None:
+            self._pipe.transport.write(data)
+
+
+async def connected(
+    origin: Origin, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
+) -> Connection:
+    """Opens a connection, through a tunnel where the proxy has to carry an encrypted one. ``context`` is called in a
+    worker thread, at the same time as the connection is made: reading the system's certificates takes long."""
+    loop = asyncio.get_running_loop()
+    first = origin if proxy is None else proxy.origin
+    secure = origin.secure or first.secure
+    certificates = loop.run_in_executor(None, context) if secure else None
+    pipe = Pipe()
+    try:
+        connecting = loop.create_connection(lambda: pipe, first.host, first.port, happy_eyeballs_delay=0.25)
+        await watchdog.wait(connecting)
+        if first.secure and certificates is not None:
+            await _encrypted(pipe, await asyncio.shield(certificates), first.host, watchdog)
+        if proxy is not None and origin.secure and certificates is not None:
+            await _tunnelled(pipe, origin, proxy, watchdog)
+            await _encrypted(pipe, await asyncio.shield(certificates), origin.host, watchdog)
+        return Connection(pipe, origin, proxy)
+    except BaseException:
+        if pipe.transport is not None:
+            pipe.transport.abort()
+        raise
+
+
+async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
+    assert pipe.transport is not None
+    if not pipe.quiet:  # asyncio would wait for ever for a handshake on a transport that is closing
+        raise ssl.SSLError("the server does not speak TLS")
+    loop = asyncio.get_running_loop()
+    upgraded = await watchdog.wait(loop.start_tls(pipe.transport, pipe, context, server_hostname=host))
+    if upgraded is None:
+        raise BrokenConnection("the server closed it during the TLS handshake")
+    pipe.transport = upgraded
+
+
+async def _tunnelled(pipe: Pipe, origin: Origin, proxy: Proxy, watchdog: Watchdog) -> None:
+    assert pipe.transport is not None
+    http = h11.Connection(h11.CLIENT)
+    headers = [("Host", str(origin))]
+    if proxy.authorization is not None:
+        headers.append(("Proxy-Authorization", proxy.authorization))
+    for event in (h11.Request(method="CONNECT", target=str(origin), headers=headers), h11.EndOfMessage()):
+        pipe.transport.write(http.send(event) or b"")
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            data = await watchdog.wait(pipe.read())
+            if not data:
+                raise ProxyRefused("it closed the connection")
+            http.receive_data(data)
+        elif isinstance(event, h11.Response):
+            if 200 <= event.status_code < 300:
+                return
+            raise ProxyRefused(f"HTTP {event.status_code} {bytes(event.reason).decode('latin-1')}".strip())
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

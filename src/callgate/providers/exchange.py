@@ -1,0 +1,130 @@
+"""One POST and its answer, on a kept connection or a new one, and exceptions of the network as ModelErrors."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Mapping
+
+import h11
+
+from callgate.providers.addresses import BaseUrl
+from callgate.providers.connection import AnswerHead, BrokenConnection, Connection, ProxyRefused
+from callgate.providers.faults import fault_of
+from callgate.providers.pool import ConnectionPool
+from callgate.providers.sse import EventTooLarge
+from callgate.providers.watchdog import SilentTooLong, Watchdog
+from callgate.words.errors import ModelError, UsageError
+
+_REFUSED = f"[Errno {errno.ECONNREFUSED}]"
+
+
+class Exchange:
+    """``open`` sends and waits for the head of the answer, ``piece`` gives the body, ``close`` must be called."""
+
+    def __init__(self, pool: ConnectionPool, base: BaseUrl, watchdog: Watchdog) -> None:
+        self._pool = pool
+        self._base = base
+        self._watchdog = watchdog
+        self._connection: Connection | None = None
+        self._pushed = b""
+        self._over = False
+
+    async def open(self, path: str, headers: Mapping[str, str], body: bytes) -> AnswerHead:
+        origin = self._base.origin
+        self._connection = kept = self._pool.waiting(origin)
+        if kept is not None:
+            try:
+                return await self._sent(kept, path, headers, body)
+            except BrokenConnection:
+                kept.close()
+                if kept.answered:
+                    raise
+        self._connection = await self._pool.fresh(origin, self._watchdog)
+        return await self._sent(self._connection, path, headers, body)
+
+    async def _sent(self, connection: Connection, path: str, headers: Mapping[str, str], body: bytes) -> AnswerHead:
+        target, lines = self._base.target(path), [("Host", self._base.origin.header), *headers.items()]
+        if connection.proxy is not None and not self._base.origin.secure:
+            target = f"http://{self._base.origin.header}{target}"
+            if connection.proxy.authorization is not None:
+                lines.append(("Proxy-Authorization", connection.proxy.authorization))
+        lines.append(("Content-Length", str(len(body))))
+        await connection.send(target, lines, body, self._watchdog)
+        return await connection.head(self._watchdog)
+
+    async def piece(self) -> bytes | None:
+        """The next bytes of the body; None after its end."""
+        if self._pushed:
+            piece, self._pushed = self._pushed, b""
+            return piece
+        if self._over or self._connection is None:
+            return None
+        piece = await self._connection.piece(self._watchdog)
+        self._over = piece is None
+        return piece
+
+    async def first(self, least: int) -> bytes:
+        """The beginning of the body, without white space and a byte order mark: so many bytes, or all of it. ``piece``
+        gives it again."""
+        seen = b""
+        while len(start := seen.lstrip(b"\xef\xbb\xbf \t\r\n")) < least:
+            piece = await self.piece()
+            if piece is None:
+                break
+            seen += piece
+        self._pushed = seen
+        return start
+
+    async def body(self, most: int) -> bytes:
+        """The body up to so many bytes; what has come of it, if the connection breaks."""
+        parts: list[bytes] = []
+        try:
+            while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:
+                parts.append(piece)
+        except (BrokenConnection, SilentTooLong, h11.RemoteProtocolError):
+            self._over = False
+        return b"".join(parts)[:most]
+
+    def close(self, *, whole: bool) -> None:
+        """Keeps the connection after a whole answer, and drops it otherwise. Waits for nothing."""
+        self._watchdog.stop()
+        if self._connection is None:
+            return
+        if whole or self._over:
+            self._pool.give_back(self._connection)
+        else:
+            self._connection.close()
+        self._connection = None
+
+
+def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: float) -> Exception:
+    """The ModelError for an exception of the network; any other exception is given back."""
+    where = str(base.origin)
+    match error:
+        case ModelError():
+            return error
+        case SilentTooLong():
+            return fault_of("timeout", provider, f"{where}, {seconds:g} seconds without a byte")
+        case EventTooLarge():
+            return fault_of("protocol", provider, "an event that is too large")
+        case ProxyRefused() | UsageError():
+            return fault_of("proxy", provider, str(error))
+        case socket.gaierror():
+            return fault_of("dns", provider, base.origin.host)
+        case ssl.SSLError():
+            said = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.args[-1]
+            return fault_of("tls", provider, f"{where}, {said}")
+        case BrokenConnection():
+            return fault_of("connection", provider, f"{where}, {error}")
+        case h11.RemoteProtocolError():
+            return fault_of("protocol", provider, f"{where}, {error}")
+        case h11.LocalProtocolError() | UnicodeError():  # its message repeats the header, which may be the key
+            return fault_of("wrong_key", provider, "the key or another header has characters that cannot be sent")
+        case ConnectionRefusedError():
+            return fault_of("nobody_there", provider, where)
+        case OSError() if _REFUSED in str(error):  # of every address of a name, told in one text
+            return fault_of("nobody_there", provider, where)
+        case OSError():
+            return fault_of("connection", provider, f"{where}, {error.strerror or error}")
+        case _:
+            return error

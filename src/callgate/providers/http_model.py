@@ -1,0 +1,153 @@
+"""A model behind HTTP: sends the POST of a family, reads the events of the answer, and gives the family's model events.
+
+Nothing is repeated here, with one exception: a request on a kept connection that the server closed before it sent a
+byte goes out again on a new one. All else is a ModelError, and the turn decides.
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from callgate._version import __version__
+from callgate.core.ports import Clock
+from callgate.providers.addresses import base_url
+from callgate.providers.answers import failure
+from callgate.providers.estimates import AnswerTally
+from callgate.providers.exchange import Exchange, fault_of_exception
+from callgate.providers.family import Family, ModelFacts
+from callgate.providers.faults import fault_of
+from callgate.providers.pool import ConnectionPool
+from callgate.providers.sse import ServerEventReader
+from callgate.providers.watchdog import Watchdog
+from callgate.words.errors import ModelError
+from callgate.words.model import Abilities, ModelEvent, ModelNoted, Request
+from callgate.words.noun import nothing
+
+IDLE_SECONDS = 90.0
+"""The default for how long a server may be silent: while it is connected to, before it answers, and between bytes."""
+SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization", "cookie")
+_SENT_ALWAYS = {
+    "User-Agent": f"callgate/{__version__}",
+    "Accept": "text/event-stream, application/json;q=0.9",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+}
+
+
+class HttpModel:
+    """Implements ``core.ports.Model``. ``headers`` are added to every request and replace those of the family; ``base``
+    replaces the vendor's own address. ``aclose`` closes the connections that are kept for the next request."""
+
+    def __init__(
+        self,
+        name: str,
+        family: Family,
+        facts: ModelFacts,
+        *,
+        key: str | None,
+        clock: Clock,
+        base: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        idle_seconds: float = IDLE_SECONDS,
+        pool: ConnectionPool | None = None,
+    ) -> None:
+        self._name = name
+        self._family = family
+        self._facts = facts
+        self._key = key
+        self._clock = clock
+        self._base = base_url(base or family.base_url)
+        self._headers = headers or nothing()
+        self._idle_seconds = idle_seconds
+        self._pool = pool or ConnectionPool(clock)
+        self._noted: set[str] = set()
+        self._abilities = _abilities(facts)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def abilities(self) -> Abilities:
+        return self._abilities
+
+    @property
+    def provider(self) -> str:
+        """The name by which messages for people speak of the server."""
+        return self._name.partition("/")[0] if "/" in self._name else self._family.name
+
+    async def aclose(self) -> None:
+        self._pool.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        post, notes = self._family.post(request, self._facts, self._key)
+        for note in self._unsaid(notes):
+            yield ModelNoted(note)
+        headers = merged(_SENT_ALWAYS, post.headers, self._headers)
+        exchange = Exchange(self._pool, self._base, Watchdog(self._clock, self._idle_seconds))
+        parser, reader, tally = self._family.parser(), ServerEventReader(), AnswerTally(request)
+        try:
+            head = await exchange.open(post.path, headers, post.body)
+            failed = await failure(exchange, head, self._family, self.provider)
+            if failed is not None:
+                raise failed
+            while not tally.ended and (piece := await exchange.piece()) is not None:
+                for server_event in reader.feed(piece):
+                    for event in checked(parser.feed(server_event)):
+                        yield tally.seen(event)
+                    if tally.ended:
+                        break
+            if not tally.ended:
+                for event in checked(parser.end()):
+                    yield tally.seen(event)
+            if not tally.any:
+                raise fault_of("protocol", self.provider, "an empty answer", retryable=True)
+        except Exception as error:
+            told = fault_of_exception(error, self.provider, self._base, self._idle_seconds)
+            raise without_secrets(told, self._key, headers) from None
+        finally:
+            exchange.close(whole=tally.ended)
+
+    def _unsaid(self, notes: Sequence[str]) -> list[str]:
+        new = [note for note in dict.fromkeys(notes) if note not in self._noted]
+        self._noted.update(new)
+        return new
+
+
+def checked(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
+    """The events; a ModelError among them is raised in its place."""
+    for event in events:
+        if isinstance(event, ModelError):
+            raise event
+        yield event
+
+
+def merged(*headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers by name, whatever the case of its letters; later ones replace earlier ones."""
+    found: dict[str, tuple[str, str]] = {}
+    for each in headers:
+        found.update((name.lower(), (name, value)) for name, value in each.items())
+    return dict(found.values())
+
+
+def without_secrets(error: Exception, key: str | None, headers: Mapping[str, str]) -> Exception:
+    """The error; a ModelError is made anew if its message repeats the key or a header that proves who asks."""
+    if not isinstance(error, ModelError):
+        return error
+    text = str(error)
+    values = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
+    secrets = {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "[removed]")
+    if text == str(error):
+        return error
+    return ModelError(text, kind=error.kind, retryable=error.retryable, retry_after=error.retry_after)
+
+
+def _abilities(facts: ModelFacts) -> Abilities:
+    able = facts.abilities
+    return replace(
+        able,
+        context_tokens=able.context_tokens or facts.context_tokens,
+        output_tokens=able.output_tokens or facts.output_tokens,
+        efforts=able.efforts or tuple(facts.efforts or ()),
+    )

@@ -1,0 +1,61 @@
+"""Connections that wait for their next exchange, and how new ones are made."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from threading import Lock
+
+from callgate.core.ports import Clock
+from callgate.providers.addresses import Origin, proxy_for
+from callgate.providers.connection import Connection, connected
+from callgate.providers.watchdog import Watchdog
+
+MOST_IDLE = 4
+IDLE_SECONDS = 60.0
+"""An older one is not used again: a router on the way may have forgotten it without a word."""
+
+
+class ConnectionPool:
+    """May be shared by the models of a session. Connections that wait are closed by ``close``, or by their server."""
+
+    def __init__(self, clock: Clock, environment: Mapping[str, str] | None = None) -> None:
+        self._clock = clock
+        self._environment = os.environ if environment is None else environment
+        self._idle: list[tuple[float, Connection]] = []
+        self._context: ssl.SSLContext | None = None
+        self._lock = Lock()
+
+    def waiting(self, origin: Origin) -> Connection | None:
+        """A connection to this server whose last exchange is over, newest first."""
+        now = self._clock.monotonic()
+        for index in reversed(range(len(self._idle))):
+            since, connection = self._idle[index]
+            if connection.origin == origin or now - since > IDLE_SECONDS:
+                del self._idle[index]
+                if now - since <= IDLE_SECONDS and connection.becomes_idle():
+                    return connection
+                connection.close()
+        return None
+
+    async def fresh(self, origin: Origin, watchdog: Watchdog) -> Connection:
+        return await connected(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
+
+    def give_back(self, connection: Connection) -> None:
+        """Keeps it. The end of its last answer may still be under way."""
+        self._idle.append((self._clock.monotonic(), connection))
+        if len(self._idle) > MOST_IDLE:
+            self._idle.pop(0)[1].close()
+
+    def close(self) -> None:
+        for _, connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+    def _certificates(self) -> ssl.SSLContext:
+        """The system's certificates, or those of SSL_CERT_FILE and SSL_CERT_DIR; read once, in a worker thread."""
+        with self._lock:
+            if self._context is None:
+                context = ssl.create_default_context()
+                context.set_alpn_protocols(["http/1.1"])
+                self._context = context
+            return self._context
