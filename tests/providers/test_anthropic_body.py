@@ -26,10 +26,11 @@ FACTS = ModelFacts(
     name="claude-opus-4-6",
     family="anthropic",
     output_tokens=64_000,
-    abilities=Abilities(caches=True, structured=True, efforts=("low", "high")),
+    abilities=Abilities(structured=True, efforts=("low", "high")),
     efforts={"low": "low", "high": "high"},
     thinking="adaptive",
 )
+CACHING = replace(FACTS, abilities=replace(FACTS.abilities, caches=True))
 BUDGET = replace(FACTS, name="claude-sonnet-4-5", thinking="budget", efforts=None)
 BOUND = replace(FACTS, name="claude-fable-5-2", quirks=frozenset({"no_sampling", "own_thinking", "fixed_prefix"}))
 HELLO = Message("u1", "user", (Text("Hello"),))
@@ -54,7 +55,7 @@ def called(*parts: Any, model: str | None = "anthropic/claude-opus-4-6") -> list
 
 
 def test_a_request_has_its_address_its_headers_and_a_body_without_spaces() -> None:
-    post, said = Anthropic().post(Request("Be brief.", [HELLO], (READ, GLOB)), FACTS, "sk-1")
+    post, said = Anthropic().post(Request("Be brief.", [HELLO], (READ, GLOB)), CACHING, "sk-1")
     assert said == []
     assert post.path == "/v1/messages"
     assert post.headers == {
@@ -76,10 +77,12 @@ def test_a_request_has_its_address_its_headers_and_a_body_without_spaces() -> No
             },
         ],
         "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}]}
+        ],
     }
     assert b": " not in post.body
-    assert post.body == Anthropic().post(Request("Be brief.", [HELLO], (READ, GLOB)), FACTS, "sk-1")[0].body
+    assert post.body == Anthropic().post(Request("Be brief.", [HELLO], (READ, GLOB)), CACHING, "sk-1")[0].body
 
 
 def test_without_a_key_there_is_no_header_for_it() -> None:
@@ -255,27 +258,28 @@ def marked(body: dict[str, Any]) -> list[Any]:
 def test_breakpoints_stand_after_tools_system_the_last_message_and_where_the_last_request_ended() -> None:
     messages = [*called(Thinking("t", "s")), Message("u2", "user", (Text("And?"),))]
     request = Request("System", messages, (READ, GLOB), cache=CacheHints(messages=len(messages)))
-    body = sent(request)
+    body = sent(request, CACHING)
     assert ["cache_control" in tool for tool in body["tools"]] == [False, True]
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert marked(body) == [0, 4]  # Hello | thinking, call | result, And?
     assert json.dumps(body).count("cache_control") == 4
-    assert marked(sent(replace(request, cache=CacheHints(messages=2)))) == [0, 2]
+    assert marked(sent(replace(request, cache=CacheHints(messages=2)), CACHING)) == [0, 2]
+    assert sent(replace(request, cache=CacheHints()), CACHING) == body
+    assert marked(sent(replace(request, cache=CacheHints(messages=0)), CACHING)) == []
 
 
 def test_breakpoints_can_live_an_hour_or_be_left_out_by_place_and_by_model() -> None:
     request = Request("System", [HELLO], (READ,), cache=CacheHints(messages=1, life="1h"))
-    assert sent(request)["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    assert sent(request, CACHING)["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
     off = replace(request, cache=CacheHints(tools=False, system=False))
-    assert b"cache_control" not in Anthropic().post(off, FACTS, None)[0].body
-    never = replace(FACTS, abilities=Abilities(caches=False))
-    assert b"cache_control" not in Anthropic().post(request, never, None)[0].body
+    assert b"cache_control" not in Anthropic().post(off, CACHING, None)[0].body
+    assert b"cache_control" not in Anthropic().post(request, FACTS, None)[0].body
 
 
 def test_a_breakpoint_is_put_on_no_thinking_and_no_block_of_the_provider() -> None:
     parts = (Text("said"), Thinking("t", "s"), Opaque("anthropic", {"type": "redacted_thinking", "data": "x"}))
     message = Message("a1", "assistant", parts, "anthropic/claude-opus-4-6")
-    body = sent(Request("", [HELLO, message], cache=CacheHints(messages=2)))
+    body = sent(Request("", [HELLO, message], cache=CacheHints(messages=2)), CACHING)
     assert ["cache_control" in block for block in body["messages"][1]["content"]] == [True, False, False]
 
 

@@ -234,6 +234,8 @@ class Loop:
             return self._ended(reason, ended.detail)
         if reason == "output_limit":
             return "output_limit"
+        if turn.stop == "paused":
+            return "continued"
         if self._answerable:  # there are results of calls, or nothing came back
             return "cut_off"
         return "steered" if self._steers else self._ended(reason, ended.detail)

@@ -119,13 +119,18 @@ class RequestLimits:
 
 @noun
 class CacheHints:
-    """Places for cache breakpoints: after the tools, the system text, a number of messages. ``life`` is how long the
-    provider is asked to keep what it has read."""
+    """Places for cache breakpoints: after the tools, the system text, a number of messages (None: all of them).
+    ``life`` is how long the provider is asked to keep what it has read."""
 
     tools: bool = True
     system: bool = True
     messages: int | None = None
     life: Literal["5m", "1h"] = "5m"
+
+    @property
+    def off(self) -> bool:
+        """True if nothing is to be cached: neither tools nor system text, nor a number of messages."""
+        return not (self.tools or self.system or self.messages)
 
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]

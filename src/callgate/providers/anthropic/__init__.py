@@ -13,8 +13,8 @@ from callgate.words.model import Request
 class Anthropic:
     """Models of Anthropic, and of servers that speak its Messages API."""
 
-    name = NAME
-    key_variables = ("ANTHROPIC_API_KEY",)
+    name: str = NAME
+    key_variables: tuple[str, ...] = ("ANTHROPIC_API_KEY",)
     base_url = "https://api.anthropic.com"
     base_variable = "ANTHROPIC_BASE_URL"
 

@@ -49,9 +49,8 @@ class MessageBlocks:
     def mark(self, hints: CacheHints, control: Block) -> None:
         """Puts a breakpoint after the messages that the hints say, and one where the request before this ended: the
         server looks only some twenty blocks back from a breakpoint, and a message with many calls has more."""
-        if hints.messages is None or not self._ends or hints.messages < 1:
-            return
-        at, size = self._ends[min(hints.messages, len(self._ends)) - 1]
+        count = len(self._ends) if hints.messages is None else min(hints.messages, len(self._ends))
+        at, size = self._ends[count - 1] if count > 0 and not hints.off else (0, 0)
         if not at:
             return
         self._mark(self.contents[at - 1]["content"][:size], control)

@@ -13,8 +13,8 @@ from callgate.words.model import Request
 class Gemini:
     """Models of Google, by ``generateContent`` with streaming."""
 
-    name = NAME
-    key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    name: str = NAME
+    key_variables: tuple[str, ...] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     base_url = "https://generativelanguage.googleapis.com"
     base_variable = "GOOGLE_GEMINI_BASE_URL"
 
