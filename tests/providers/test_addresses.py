@@ -2,10 +2,10 @@
 
 import pytest
 
-from callgate.providers.addresses import Origin, base_url, proxy_for
+from callgate.providers.addresses import ServerAddress, base_url, proxy_for
 from callgate.words.errors import UsageError
 
-API = Origin(True, "api.acme.example", 443)
+API = ServerAddress(True, "api.acme.example", 443)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_the_environment_names_a_proxy_and_exceptions(environment: dict[str, str
 
 def test_a_network_of_addresses_can_be_an_exception() -> None:
     environment = {"HTTP_PROXY": "http://p.example", "NO_PROXY": "10.0.0.0/8,not/one,[fd00::1]:80"}
-    assert proxy_for(Origin(False, "10.2.3.4", 80), environment) is None
-    assert proxy_for(Origin(False, "11.2.3.4", 80), environment) is not None
-    assert proxy_for(Origin(False, "fd00::1", 80), environment) is None
+    assert proxy_for(ServerAddress(False, "10.2.3.4", 80), environment) is None
+    assert proxy_for(ServerAddress(False, "11.2.3.4", 80), environment) is not None
+    assert proxy_for(ServerAddress(False, "fd00::1", 80), environment) is None
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
 def test_this_machine_is_reached_without_a_proxy(host: str) -> None:
-    assert proxy_for(Origin(False, host, 11434), {"HTTP_PROXY": "http://p.example"}) is None
+    assert proxy_for(ServerAddress(False, host, 11434), {"HTTP_PROXY": "http://p.example"}) is None
 
 
 def test_a_proxy_with_a_password_shows_it_nowhere() -> None:

@@ -11,7 +11,7 @@ _SAFE = "/:@!$&'()*+,;=~%-._?"
 
 
 @noun
-class Origin:
+class ServerAddress:
     """One server: where a connection leads."""
 
     secure: bool
@@ -36,7 +36,7 @@ class Origin:
 class BaseUrl:
     """The beginning of every address of a provider; ``path`` has no slash at its end."""
 
-    origin: Origin
+    origin: ServerAddress
     path: str = ""
     query: str = ""
 
@@ -52,7 +52,7 @@ class BaseUrl:
 class Proxy:
     """``authorization`` is the value of Proxy-Authorization, or None. Its repr shows no secret."""
 
-    origin: Origin
+    origin: ServerAddress
     authorization: str | None = None
 
     def __repr__(self) -> str:
@@ -67,7 +67,7 @@ def base_url(text: str) -> BaseUrl:
     return BaseUrl(origin, path.rstrip("/"), query)
 
 
-def proxy_for(origin: Origin, environment: Mapping[str, str]) -> Proxy | None:
+def proxy_for(origin: ServerAddress, environment: Mapping[str, str]) -> Proxy | None:
     """The proxy that the environment names for this server: HTTPS_PROXY or HTTP_PROXY, else ALL_PROXY, unless NO_PROXY
     has the host. The names may be in lower case, which comes first. This machine itself is reached without a proxy."""
 
@@ -81,7 +81,7 @@ def proxy_for(origin: Origin, environment: Mapping[str, str]) -> Proxy | None:
     return Proxy(found, f"Basic {b64encode(unquote(user).encode()).decode()}" if user else None)
 
 
-def _read(text: str, what: str) -> tuple[Origin, str, str, str]:
+def _read(text: str, what: str) -> tuple[ServerAddress, str, str, str]:
     """The origin, path, query, and user with password, still quoted."""
     try:
         parts = urlsplit(text.strip())
@@ -99,10 +99,10 @@ def _read(text: str, what: str) -> tuple[Origin, str, str, str]:
         raise UsageError(f"the {what} names no host: write it as https://host:port")
     secure = scheme == "https"
     user = parts.netloc.rpartition("@")[0]
-    return Origin(secure, host, port or (443 if secure else 80)), parts.path, parts.query, user
+    return ServerAddress(secure, host, port or (443 if secure else 80)), parts.path, parts.query, user
 
 
-def _excluded(origin: Origin, no_proxy: str) -> bool:
+def _excluded(origin: ServerAddress, no_proxy: str) -> bool:
     for entry in no_proxy.replace(",", " ").lower().split():
         name, colon, port = entry.rpartition(":")
         if colon and port.isdigit() and "]" not in port and (":" not in name or name.startswith("[")):

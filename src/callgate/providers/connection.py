@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import h11
 
-from callgate.providers.addresses import Origin, Proxy
+from callgate.providers.addresses import Proxy, ServerAddress
 from callgate.providers.watchdog import Watchdog
 from callgate.words.noun import noun
 
@@ -119,7 +119,7 @@ class Pipe(asyncio.Protocol):
 class Connection:
     """Sends a request and reads its answer. After a whole exchange it is ``idle`` and can carry another."""
 
-    def __init__(self, pipe: Pipe, origin: Origin, proxy: Proxy | None) -> None:
+    def __init__(self, pipe: Pipe, origin: ServerAddress, proxy: Proxy | None) -> None:
         self._pipe = pipe
         self._h11 = h11.Connection(h11.CLIENT)
         self._loop = asyncio.get_running_loop()
@@ -209,7 +209,7 @@ class Connection:
 
 
 async def connected(
-    origin: Origin, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
+    origin: ServerAddress, proxy: Proxy | None, context: Callable[[], ssl.SSLContext], watchdog: Watchdog
 ) -> Connection:
     """Opens a connection, through a tunnel where the proxy has to carry an encrypted one. ``context`` is called in a
     worker thread, at the same time as the connection is made: reading the system's certificates takes long."""
@@ -244,7 +244,7 @@ async def _encrypted(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: W
     pipe.transport = upgraded
 
 
-async def _tunnelled(pipe: Pipe, origin: Origin, proxy: Proxy, watchdog: Watchdog) -> None:
+async def _tunnelled(pipe: Pipe, origin: ServerAddress, proxy: Proxy, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
     http = h11.Connection(h11.CLIENT)
     headers = [("Host", str(origin))]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock
 
 from callgate.core.ports import Clock
-from callgate.providers.addresses import Origin, proxy_for
+from callgate.providers.addresses import ServerAddress, proxy_for
 from callgate.providers.connection import Connection, connected
 from callgate.providers.watchdog import Watchdog
 
@@ -25,7 +25,7 @@ class ConnectionPool:
         self._context: ssl.SSLContext | None = None
         self._lock = Lock()
 
-    def waiting(self, origin: Origin) -> Connection | None:
+    def waiting(self, origin: ServerAddress) -> Connection | None:
         """A connection to this server whose last exchange is over, newest first."""
         now = self._clock.monotonic()
         for index in reversed(range(len(self._idle))):
@@ -37,7 +37,7 @@ class ConnectionPool:
                 connection.close()
         return None
 
-    async def fresh(self, origin: Origin, watchdog: Watchdog) -> Connection:
+    async def fresh(self, origin: ServerAddress, watchdog: Watchdog) -> Connection:
         return await connected(origin, proxy_for(origin, self._environment), self._certificates, watchdog)
 
     def give_back(self, connection: Connection) -> None:
