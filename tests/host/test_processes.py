@@ -13,8 +13,8 @@ import pytest
 
 from callgate.host import guard, processes
 from callgate.host.clock import LoopClock
-from callgate.host.launcher import LAUNCHER
 from callgate.host.processes import Finished, run_process
+from callgate.host.starting import LAUNCHER
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import UsageError
 

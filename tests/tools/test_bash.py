@@ -14,10 +14,10 @@ from callgate.host.local import LocalHost
 from callgate.host.ports import Command, HostDecision
 from callgate.host.tasks import BackgroundTask
 from callgate.testing import ManualClock, MemoryHost, ScriptedCommand
-from callgate.tools.builtin import command_call
 from callgate.tools.builtin.bash import BashTool, bash
-from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput, readable
-from callgate.tools.builtin.exit_codes import meaning_of
+from callgate.tools.commands import command_call
+from callgate.tools.commands.command_output import MOST_CHARACTERS, CommandOutput, readable
+from callgate.tools.commands.exit_codes import meaning_of
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure

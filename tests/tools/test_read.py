@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from callgate.changes.text import TextForm
 from callgate.testing import MemoryHost
-from callgate.tools.builtin.file_text import CHARACTERS, LINES, WIDTH, lines_of, numbered
-from callgate.tools.builtin.read_marks import ReadMark, joined, parse_mark
+from callgate.tools.files.file_text import CHARACTERS, LINES, WIDTH, lines_of, numbered
+from callgate.tools.files.read_marks import ReadMark, joined, parse_mark
 from callgate.words.messages import Image, Text
 from tests.rows import rows
 from tests.tools.file_kit import Workspace

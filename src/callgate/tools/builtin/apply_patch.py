@@ -5,7 +5,7 @@ from typing import Any
 from callgate.changes.patch import from_patch, patch_paths
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.file_changes import applied_result, content_before
+from callgate.tools.files.file_changes import applied_result, content_before
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

@@ -51,8 +51,8 @@ def ast_edit() -> FunctionTool[..., Any]:
             max_files: how many files to look at
             max_matches: how many replacements to make; it ends before the file that would go beyond
         """
-        from callgate.tools.builtin.structural_text import edit_result
         from callgate.tools.structural.rewrite import rewrite
+        from callgate.tools.structural.structural_text import edit_result
 
         wanted = [Op(each.pattern, each.rewrite) for each in ops]
         where = ScanScope(tuple(paths or ()), language, glob)

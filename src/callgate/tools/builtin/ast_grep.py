@@ -36,8 +36,8 @@ def ast_grep() -> FunctionTool[..., Any]:
             glob: only files that fit, such as src/**/*.py
             max_matches: how many matches to show
         """
-        from callgate.tools.builtin.structural_text import search_result
         from callgate.tools.structural.scan import search
+        from callgate.tools.structural.structural_text import search_result
 
         where = ScanScope(tuple(paths or ()), language, glob)
         found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), run.progress)

@@ -15,7 +15,7 @@ from callgate import shell
 from callgate.core.ports import Run
 from callgate.host.ports import Confinement
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.command_call import CONTEXT, BashSettings, CommandCall
+from callgate.tools.commands.command_call import CONTEXT, BashSettings, CommandCall
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from callgate.changes.edits import TextReplacement, from_edits
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.file_changes import applied_result, content_before, workspace_path
-from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
+from callgate.tools.files.read_marks import marks_of
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet

@@ -32,10 +32,10 @@ def glob() -> FunctionTool[..., Any]:
             offset: how many to pass over first
         """
         from callgate.changes.diff import quoted
-        from callgate.tools.builtin.searching import rest_note, searched_place
         from callgate.tools.ripgrep.globs import name_filter, split_base
         from callgate.tools.ripgrep.request import SearchRequest
         from callgate.tools.ripgrep.running import search
+        from callgate.tools.ripgrep.searching import rest_note, searched_place
 
         start, rest = split_base(pattern, path)
         place = await searched_place(run.host, start)

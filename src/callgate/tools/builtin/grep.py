@@ -53,11 +53,11 @@ def grep() -> FunctionTool[..., Any]:
         """
         from callgate.changes.diff import quoted
         from callgate.policy.protected import is_secret
-        from callgate.tools.builtin.grep_text import SHOWN
-        from callgate.tools.builtin.searching import searched_place
         from callgate.tools.ripgrep.globs import name_filter
+        from callgate.tools.ripgrep.grep_text import SHOWN
         from callgate.tools.ripgrep.request import SearchRequest
         from callgate.tools.ripgrep.running import search
+        from callgate.tools.ripgrep.searching import searched_place
 
         place = await searched_place(run.host, path)
         names = name_filter([glob] if glob else [], type)

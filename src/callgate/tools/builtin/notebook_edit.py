@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.file_changes import applied_result, content_before, workspace_path
-from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
+from callgate.tools.files.read_marks import marks_of
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
@@ -26,7 +26,7 @@ def notebook_edit() -> FunctionTool[..., Any]:
         cell_type: CellType | None = None,
         edit_mode: EditMode = "replace",
     ) -> ChangeSet:
-        from callgate.tools.builtin.notebook import Notebook
+        from callgate.tools.files.notebook import Notebook
 
         before = content_before(run.host, notebook_path)
         if before is None:

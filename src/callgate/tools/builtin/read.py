@@ -13,7 +13,7 @@ from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
 from callgate.host.ports import Files, FileStatus, files_of
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.read_marks import ReadMark, Span, holds, joined, marks_of
+from callgate.tools.files.read_marks import ReadMark, Span, holds, joined, marks_of
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.changes import digest
@@ -28,7 +28,7 @@ RESULT = 130_000
 
 def read() -> FunctionTool[..., Any]:
     """The tool ``Read``. For PDF files it needs ``callgate[pdf]`` when it is called."""
-    from callgate.tools.builtin.file_text import LINES
+    from callgate.tools.files.file_text import LINES
 
     def read(
         file_path: str,
@@ -50,7 +50,7 @@ def read() -> FunctionTool[..., Any]:
         if status.kind == "missing":
             raise ToolFailure(_missing(files, file_path, status))
         if status.kind == "folder":
-            from callgate.tools.builtin.file_kinds import folder_text
+            from callgate.tools.files.file_kinds import folder_text
 
             return Result((Text(folder_text(files.entries(file_path), file_path)),))
         if status.kind != "file":
@@ -78,7 +78,7 @@ def read() -> FunctionTool[..., Any]:
 def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str | None) -> Result:
     if not data:
         return Result((Text(f"[{path} is empty.]"),), context_update=_noted(run, path, data, 0, ()))
-    from callgate.tools.builtin import file_kinds
+    from callgate.tools.files import file_kinds
 
     special = file_kinds.special(path, data, pages)
     if special is not None:
@@ -93,7 +93,7 @@ def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str
 
 
 def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> Result:
-    from callgate.tools.builtin.file_kinds import shown_cells
+    from callgate.tools.files.file_kinds import shown_cells
 
     if not cells:
         return Result((Text(f"[{path} is a notebook without cells.]"),), context_update=_noted(run, path, data, 0, ()))
@@ -108,7 +108,7 @@ def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]],
 
 
 def _text(run: Run, path: str, data: bytes, found: tuple[str, TextForm], offset: int, limit: int) -> Result:
-    from callgate.tools.builtin.file_text import encoding_note, lines_of, numbered
+    from callgate.tools.files.file_text import encoding_note, lines_of, numbered
 
     text, form = found
     lines = lines_of(text, form)

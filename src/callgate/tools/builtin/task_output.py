@@ -9,7 +9,7 @@ from callgate.core.ports import Run
 from callgate.host.tasks import BackgroundTask, tasks_of
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.command_output import MOST_CHARACTERS, readable
+from callgate.tools.commands.command_output import MOST_CHARACTERS, readable
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text

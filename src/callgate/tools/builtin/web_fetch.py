@@ -45,7 +45,7 @@ def web_fetch(
             url: the whole address, with http:// or https://
         """
         from callgate.host.fetching import PageFetch, WebRules
-        from callgate.tools.builtin.page_text import page_result
+        from callgate.tools.page_text import page_result
 
         fetch = PageFetch(WebRules(host_of, refuses), f"callgate/{__version__}", most)
         threads = threads_of(run.host)

@@ -6,8 +6,8 @@ from callgate.changes.edits import encoded
 from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.builtin.file_changes import applied_result, content_before, workspace_path
-from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
+from callgate.tools.files.read_marks import marks_of
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange

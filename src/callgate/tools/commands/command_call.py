@@ -18,8 +18,8 @@ from callgate.host.ports import Command, Confinement, HostDecision, Process, pro
 from callgate.host.processes import end_process
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.builtin.command_output import MOST_CHARACTERS, CommandOutput
-from callgate.tools.builtin.exit_codes import meaning_of
+from callgate.tools.commands.command_output import MOST_CHARACTERS, CommandOutput
+from callgate.tools.commands.exit_codes import meaning_of
 from callgate.words.calls import Code, Result
 from callgate.words.errors import CallgateError, ToolFailure, in_words
 from callgate.words.messages import Text

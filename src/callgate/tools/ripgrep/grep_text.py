@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from callgate.changes.diff import quoted
-from callgate.tools.builtin.searching import rest_note
 from callgate.tools.ripgrep.running import FoundFile
+from callgate.tools.ripgrep.searching import rest_note
 
 WIDTH = 500
 CHARACTERS = 40_000

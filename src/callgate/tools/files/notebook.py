@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from callgate.changes.text import read_text, write_text
-from callgate.tools.builtin.file_kinds import cell_id, cells_of
+from callgate.tools.files.file_kinds import cell_id, cells_of
 from callgate.words.errors import ToolFailure
 
 _INDENT = re.compile(r"[{\[]\n([ \t]+)")

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from callgate.changes.diff import quoted
 from callgate.host.ports import FolderEntry
-from callgate.tools.builtin.file_text import CHARACTERS
+from callgate.tools.files.file_text import CHARACTERS
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Image, Text

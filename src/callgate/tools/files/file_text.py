@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from callgate.changes.nearest import LINE_END
 from callgate.changes.text import TextForm, shown
-from callgate.tools.builtin.read_marks import Span, joined
+from callgate.tools.files.read_marks import Span, joined
 from callgate.words.noun import noun
 
 LINES = 2_000

@@ -8,7 +8,7 @@ from callgate.changes.text import shown
 from callgate.core.ports import Host, Run
 from callgate.host.ports import files_of
 from callgate.tools.builtin.read import MOST_BYTES
-from callgate.tools.builtin.read_marks import marks_of
+from callgate.tools.files.read_marks import marks_of
 from callgate.words.calls import Result
 from callgate.words.changes import digest
 from callgate.words.errors import ToolFailure
