@@ -9,7 +9,7 @@ pytest := $(bin)/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev system
+.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev oracles system
 
 help:
 	@echo "make demo      a scripted session in the terminal, no key and no network"
@@ -28,10 +28,10 @@ demo: runtime
 test: dev system
 	HYPOTHESIS_PROFILE=fast $(pytest) -n auto -m "not slow and not chaos" $(ARGS)
 
-test-all: dev system
+test-all: oracles system
 	HYPOTHESIS_PROFILE=thorough $(pytest) -n auto -m "not chaos" $(ARGS)
 
-chaos: dev system
+chaos: oracles system
 	HYPOTHESIS_PROFILE=chaos $(pytest) -n auto -m "slow or chaos" $(ARGS)
 
 mutate: dev
@@ -54,7 +54,7 @@ clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-runtime dev:
+runtime dev oracles:
 	@sh scripts/setup.sh $@
 
 system:

@@ -1,6 +1,7 @@
 #!/bin/sh
-# usage: scripts/setup.sh runtime|dev
-# Makes .venv ready with the package (runtime) or with the tools of development too (dev).
+# usage: scripts/setup.sh runtime|dev|oracles
+# Makes .venv ready with the package (runtime), with the tools of development too (dev), or also with the vendors'
+# SDKs that slow tests compare with (oracles). A level has all of the levels before it.
 # A note inside .venv says for which tree and which pyproject.toml it is ready; while the note fits,
 # nothing is done and no network is needed. The note is gone while an installation runs, so a
 # .venv without one is half made and is built anew, and so is one that was moved or copied.
@@ -18,11 +19,22 @@ note() { cat ".venv/ready-$1" 2>/dev/null || true; }
 
 alive() { "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-same_tree() { [ "$(note dev | head -n 1)" = "$root" ] || [ "$(note runtime | head -n 1)" = "$root" ]; }
+case $level in
+    runtime) levels='runtime dev oracles' ;;
+    dev) levels='dev oracles' ;;
+    *) levels=oracles ;;
+esac
 
-if [ "$(note dev)" = "$fits" ] || { [ "$level" = runtime ] && [ "$(note runtime)" = "$fits" ]; }; then
-    if alive; then exit 0; fi
-fi
+same_tree() {
+    for each in runtime dev oracles; do
+        if [ "$(note "$each" | head -n 1)" = "$root" ]; then return; fi
+    done
+    return 1
+}
+
+for each in $levels; do
+    if [ "$(note "$each")" = "$fits" ] && alive; then exit 0; fi
+done
 
 uv=$(command -v uv || true)
 
@@ -68,6 +80,7 @@ install() {
     add $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])') || return
     case $level in
         dev) add --no-build-isolation --editable '.[dev]' ;;
+        oracles) add --no-build-isolation --editable '.[dev,oracles]' ;;
         # The demo rewrites code by its syntax, so it needs that extra.
         *) add --no-build-isolation --editable '.[edit]' ;;
     esac
@@ -78,14 +91,17 @@ if ! same_tree || ! alive || { [ -z "$uv" ] && ! "$python" -m pip --version >/de
     create
 fi
 
-was_dev=$(note dev)
-was_runtime=$(note runtime)
-rm -f .venv/ready-*
+mkdir -p .venv/before
+rm -f .venv/before/*
+for each in .venv/ready-*; do
+    if [ -e "$each" ]; then mv "$each" .venv/before/; fi
+done
 say "installing ($level)"
 if ! install; then
     # The installer gave up by itself and left what was there: keep what still fits.
-    if [ -n "$was_dev" ]; then printf '%s\n' "$was_dev" >.venv/ready-dev; fi
-    if [ -n "$was_runtime" ]; then printf '%s\n' "$was_runtime" >.venv/ready-runtime; fi
+    for each in .venv/before/*; do
+        if [ -e "$each" ]; then mv "$each" .venv/; fi
+    done
     say "set-up failed; the first one and one after a change of dependencies need the package index."
     exit 1
 fi
