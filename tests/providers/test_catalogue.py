@@ -61,6 +61,7 @@ def test_a_misspelled_name_is_answered_with_the_nearest(text: str, told: str) ->
     assert told in str(refused.value)
 
 
+@pytest.mark.spec("PRV-5")
 def test_every_row_is_whole() -> None:
     known = catalogue()
     for name in known.names:
@@ -94,6 +95,7 @@ def test_a_snapshot_with_a_date_is_its_model() -> None:
     assert known.facts(known.resolve("claude-haiku-4-5-20251001")).output_tokens == 64_000
 
 
+@pytest.mark.spec("PRV-5")
 def test_an_unknown_model_works_with_assumptions_and_a_notice() -> None:
     known = catalogue()
     model = known.resolve("claude-opus-5.5")
@@ -114,6 +116,7 @@ def test_an_unknown_model_works_with_assumptions_and_a_notice() -> None:
     assert (other.known, other.context_tokens, other.output_tokens) == (False, 128_000, 8_192)
 
 
+@pytest.mark.spec("PRV-5")
 def test_own_rows_add_models_and_win_field_by_field(tmp_path: Path) -> None:
     known = own(
         tmp_path,

@@ -1,0 +1,79 @@
+"""The models of an agent, opened for a Config: the one that answers, the cheap one, the fallback, and prices."""
+
+import os
+from collections.abc import Callable, Mapping
+
+from callgate.config import Config
+from callgate.core.ports import Clock
+from callgate.host.clock import LoopClock
+from callgate.providers.keys import KeyStore
+from callgate.providers.opening import ModelSource, OpenedModel
+from callgate.words.messages import Usage
+from callgate.words.noun import noun
+
+__all__ = ["AgentModels", "model_source", "open_model", "open_models"]
+
+
+@noun
+class AgentModels:
+    """``cheap`` writes titles and summaries and may be ``model`` itself; ``price`` gives the dollars for the usage of
+    one request of a model, None where they are not known."""
+
+    model: OpenedModel
+    cheap: OpenedModel
+    fallback: OpenedModel | None
+    price: Callable[[str, Usage], float | None]
+
+    async def aclose(self) -> None:
+        """Closes the connections that are kept."""
+        for each in {id(each): each for each in (self.model, self.cheap, self.fallback) if each is not None}.values():
+            await each.aclose()
+
+
+def model_source(
+    config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
+) -> ModelSource:
+    """Opens models by the settings of a Config and the keys that the person has."""
+    return ModelSource(
+        config.models,
+        clock=clock or LoopClock(),
+        environ=os.environ if environ is None else environ,
+        folder=config.folder,
+        keys=KeyStore(config.data if config.own_data else None),
+    )
+
+
+def open_model(
+    name: str, config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
+) -> OpenedModel:
+    """One model by its name. UsageError for a name or a setting that cannot be, ModelError without a key. Blocks."""
+    return model_source(config, clock=clock, environ=environ).open(name)
+
+
+def open_models(
+    config: Config,
+    name: str | None = None,
+    *,
+    fallback: str | None = None,
+    clock: Clock | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> AgentModels:
+    """The models of an agent: ``name`` and ``fallback`` are those of the command line, and count before the settings.
+    UsageError for a name or a setting that cannot be; ModelError without a key says all ways on. Blocks."""
+    source = model_source(config, clock=clock, environ=environ)
+    opened: dict[str, OpenedModel] = {}
+
+    def once(wanted: str) -> OpenedModel:
+        key = str(source.catalogue.resolve(wanted))
+        if key not in opened:
+            opened[key] = source.open(wanted)
+        return opened[key]
+
+    chosen = name or source.default()
+    spare = fallback or config.models.fallback
+    return AgentModels(
+        model=once(chosen),
+        cheap=once(source.cheap(chosen)),
+        fallback=None if spare is None else once(spare),
+        price=source.catalogue.price,
+    )

@@ -1,0 +1,298 @@
+"""Makes a Model of a name: its server, facts, key and options, and the family of its API, which is imported then.
+
+The model that comes out lays the settings under every request:
+
+    CALLGATE_EFFORT  >  the turn's effort  >  the session's  >  models.options.NAME.effort  >  models.effort  >  default
+"""
+
+from asyncio import to_thread
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callgate.core.ports import Clock
+from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
+from callgate.providers.family import Family, ModelFacts
+from callgate.providers.images import ImageFitter, has_images
+from callgate.providers.keys import FoundKey, KeyStore, find_key
+from callgate.words.errors import ModelError, UsageError
+from callgate.words.model import (
+    Abilities,
+    CacheHints,
+    MessageStarted,
+    ModelEvent,
+    ModelNoted,
+    ModelSettings,
+    Request,
+    RequestOptions,
+    ServerSettings,
+    WantedEffort,
+)
+
+if TYPE_CHECKING:
+    from callgate.providers.http_model import HttpModel
+
+FAMILIES: Mapping[str, str] = {
+    "anthropic": "anthropic:Anthropic",
+    "openai": "openai_responses:OpenAIResponses",
+    "openai-chat": "openai_chat:OpenAIChat",
+    "gemini": "gemini:Gemini",
+}
+"""The module and the class of each family, imported when a model of it is opened."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_OLLAMA_PORT = 11434
+
+
+class OpenedModel:
+    """A model with the settings that count for it. ``notes`` are told with its first answer. Images of requests are
+    made to fit; one that the server refuses is named, and not sent again."""
+
+    def __init__(
+        self,
+        inner: "HttpModel",
+        facts: ModelFacts,
+        options: RequestOptions,
+        *,
+        forced: WantedEffort | None = None,
+        caching: bool = True,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._inner = inner
+        self.facts = facts
+        self._options = options
+        self._forced: WantedEffort | None = forced
+        self._caching = caching
+        self._notes = list(notes)
+        self._images = ImageFitter(facts)
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def abilities(self) -> Abilities:
+        return self._inner.abilities
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        options = request.options.over(self._options)
+        if self._forced is not None:
+            options = replace(options, effort=None if self._forced == "auto" else self._forced)
+        request = replace(request, options=options, cache=request.cache if self._caching else _UNCACHED)
+        if has_images(request):
+            request, told = await to_thread(self._images.fit, request)  # decoding takes long
+            self._notes += told
+        notes, self._notes = self._notes, []
+        for note in notes:
+            yield ModelNoted(note)
+        try:
+            async with aclosing(self._inner.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, MessageStarted):
+                        self._images.accepted()
+                    yield event
+        except ModelError as error:
+            raise self._named(error) from None
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def _named(self, error: ModelError) -> ModelError:
+        """The error; one about an image names those that were new, which are left out from now on."""
+        refused = self._images.refused() if error.kind == "image" else []
+        if not refused:
+            return error
+        text = f"{error} (refused: {', '.join(refused)}; the next request goes without)"
+        return ModelError(text, kind=error.kind, retryable=error.retryable, retry_after=error.retry_after)
+
+
+_UNCACHED = CacheHints(tools=False, system=False, messages=None)
+
+
+class ModelSource:
+    """Opens models for the settings of a person.
+
+    settings  from ``Config.models``
+    clock     for time limits of the wire
+    environ   the environment, for keys and base URLs
+    folder    of the person's own settings, where their models.toml is
+    keys      the keys that were stored
+    today     decides which of two prices counts
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        clock: Clock,
+        environ: Mapping[str, str],
+        folder: Path | None = None,
+        keys: KeyStore | None = None,
+        today: date | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._environ = environ
+        self._keys = keys or KeyStore(None)
+        self._found: dict[str, FoundKey | None] = {}
+        self.catalogue = Catalogue(folder, servers=self._laid, today=today)
+
+    def open(self, name: str) -> OpenedModel:
+        """The model of this name. UsageError for a name or a setting that cannot be; ModelError of the kind ``no_key``
+        without a key that its server needs. Blocks: a command may have to print the key."""
+        model = self.catalogue.resolve(name)
+        facts = self.catalogue.facts(model)
+        key = self.key(model.provider)
+        if key is None and self._needs_key(model.provider):
+            raise ModelError(self._no_key(model.provider), kind="no_key")
+        notes = [] if facts.known else [self.catalogue.unknown(model, facts)]
+        return self._opened(model, facts, key, notes)
+
+    def key(self, provider: str) -> FoundKey | None:
+        """The key for a server, from the first place that has one; looked for once."""
+        if provider not in self._found:
+            row, own = self.catalogue.servers[provider], self._set(provider)
+            found = find_key(provider, row.key_variables, own.key_command, self._keys, self._environ)
+            if found is None and provider == "openai-chat":  # another API of the same vendor
+                found = self._keys.find("openai")
+            self._found[provider] = found
+        return self._found[provider]
+
+    def options(self, model: ModelName) -> RequestOptions:
+        """The options that the settings have for a model."""
+        listed = self._settings.options
+        own = listed.get(str(model)) or listed.get(model.name) or RequestOptions()
+        level = self._settings.effort
+        return own if own.effort is not None or level in (None, "auto") else replace(own, effort=level)
+
+    def default(self) -> str:
+        """The name of the model that answers: the one of the settings, or that of the first vendor with a key.
+        ModelError of the kind ``no_key`` if there is none: it names local servers that answer, and all ways on."""
+        if self._settings.default is not None:
+            return self._settings.default
+        for provider, (name, _) in self.catalogue.defaults.items():
+            if self.key(provider) is not None:
+                return f"{provider}/{name}"
+        raise ModelError(self._nothing_set(), kind="no_key")
+
+    def cheap(self, model: str) -> str:
+        """The name of the model for titles and summaries: the one of the settings, or the small one of the vendor of
+        ``model``, or ``model`` itself."""
+        if self._settings.cheap is not None:
+            return self._settings.cheap
+        provider = self.catalogue.resolve(model).provider
+        small = self.catalogue.defaults.get(provider)
+        return model if small is None else f"{provider}/{small[1]}"
+
+    # ---- servers --------------------------------------------------------------------------------------------------
+
+    def _set(self, provider: str) -> ServerSettings:
+        return self._settings.servers.get(provider, ServerSettings())
+
+    def _laid(self, vendors: Mapping[str, ServerRow]) -> Mapping[str, ServerRow]:
+        """The servers with what the environment and the settings say about them."""
+        names = dict.fromkeys((*vendors, *self._settings.servers))
+        return {name: self._server(name, vendors.get(name)) for name in names}
+
+    def _server(self, provider: str, known: ServerRow | None) -> ServerRow:
+        own = self._set(provider)
+        if known is None:
+            if own.base_url is None:
+                raise UsageError(f"the provider {provider} has no base_url: set providers.{provider}.base_url")
+            known = ServerRow(own.family or "openai-chat", own.base_url)
+        base = own.base_url or _base_of(self._environ.get(known.base_variable, ""), known.base_variable)
+        variables = known.key_variables if own.key_variable is None else (own.key_variable,)
+        return replace(
+            known,
+            family=own.family or known.family,
+            base_url=base or known.base_url,
+            key_variables=variables,
+            quirks=(*known.quirks, *own.quirks),
+        )
+
+    def _needs_key(self, provider: str) -> bool:
+        """True for a vendor's own address; servers elsewhere may take any key, or none."""
+        row = self.catalogue.servers[provider]
+        known = self.catalogue.vendors.get(provider)
+        return known is not None and not known.local and row.base_url == known.base_url
+
+    def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> OpenedModel:
+        try:
+            from callgate.providers.http_model import IDLE_SECONDS, HttpModel  # brings the network along
+        except ImportError as error:
+            raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
+        row, own = self.catalogue.servers[model.provider], self._set(model.provider)
+        if key is not None and not _is_private(row.base_url):
+            notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
+        inner = HttpModel(
+            str(model),
+            family_of(row.family, model.provider),
+            facts,
+            key=None if key is None else key.value,
+            clock=self._clock,
+            base=row.base_url,
+            headers=own.headers,
+            idle_seconds=own.idle_timeout or IDLE_SECONDS,
+        )
+        return OpenedModel(
+            inner,
+            facts,
+            self.options(model),
+            forced=self._settings.forced_effort,
+            caching=self._settings.caching,
+            notes=notes,
+        )
+
+    # ---- words for people -----------------------------------------------------------------------------------------
+
+    def _no_key(self, provider: str) -> str:
+        names = self.catalogue.servers[provider].key_variables
+        variable = f"set {' or '.join(names)}, or " if names else ""
+        return f"there is no key for {provider}: {variable}store one with `callgate auth set {provider}`"
+
+    def _nothing_set(self) -> str:
+        from callgate.providers.local_servers import find_local  # for this case alone
+
+        found = find_local(self.catalogue.servers)
+        offers = [f"{each.provider}/{each.models[0]}" for each in found if each.models]
+        variables = [self.catalogue.servers[provider].key_variables[0] for provider in self.catalogue.defaults]
+        local = "start a local server (Ollama, llama.cpp, LM Studio, vLLM) and say --model ollama/NAME"
+        if offers:
+            local = f"use the local server that answers with --model {' or '.join(offers)}"
+        return (
+            f"no model is set and no key was found: set {', '.join(variables)}; or store a key with "
+            f"`callgate auth set anthropic`; or {local}; or look around with `callgate demo`"
+        )
+
+
+def family_of(name: str, provider: str) -> Family:
+    """The family of APIs of this name. ``provider`` is the name of the server in its errors."""
+    module, _, kind = FAMILIES[name].partition(":")
+    made: Callable[..., Any] = getattr(import_module(f"callgate.providers.{module}"), kind)
+    return made(provider) if name.startswith("openai") else made()
+
+
+def _base_of(text: str, variable: str) -> str | None:
+    """The base URL in a variable. OLLAMA_HOST holds a host and a port, with or without a scheme."""
+    text = text.strip().rstrip("/")
+    if not text:
+        return None
+    if variable != "OLLAMA_HOST":
+        if not text.startswith(("http://", "https://")):
+            raise UsageError(f"{variable} must begin with http:// or https://, not {text!r}")
+        return text
+    address = text if "://" in text else f"http://{text}"
+    scheme, _, host = address.partition("://")
+    host = host.replace("0.0.0.0", "127.0.0.1")
+    port = "" if ":" in host.rpartition("]")[2] or scheme == "https" else f":{_OLLAMA_PORT}"
+    return f"{scheme}://{host}{port}/v1"
+
+
+def _is_private(base_url: str) -> bool:
+    """True if what is sent there cannot be read on the way."""
+    rest = base_url.removeprefix("http://")
+    return rest == base_url or rest.startswith(_LOOPBACK)
