@@ -87,6 +87,8 @@ class FakeServer:
         self.connections = 0
         self.open = 0
         self.url = ""
+        self.hung = asyncio.Event()
+        """Set when a reply has come to HANG."""
         self.gone = asyncio.Event()
         """Set when a client has let go of a connection on which a reply was under way."""
 
@@ -166,6 +168,7 @@ class FakeServer:
                 self.gone.set()
             return going
         if step is HANG:
+            self.hung.set()
             await reader.read(1)
             self.gone.set()
         writer.close()

@@ -1,0 +1,74 @@
+"""Every family × fault × phase through a real session: the right retries, no effect twice, a legal history."""
+
+import random
+
+import pytest
+
+from tests.providers.matrix import ANSWER, DONE, FAILURES, PLACES, Failure, Where, check_outcome, failing, played
+from tests.providers.servers import CUT, Reply, WireWriter, writers
+
+WRITERS = writers()
+CASES = [
+    (name, failure, where)
+    for name in WRITERS
+    for failure in FAILURES
+    for where in PLACES
+    if failing(WRITERS[name], failure, where) is not None
+]
+SOME = random.Random(13).sample(CASES, min(len(CASES), 24))
+
+
+def named(case: tuple[str, Failure, Where]) -> str:
+    return f"{case[0]}, {case[1].name}, {case[2]}"
+
+
+async def check(case: tuple[str, Failure, Where]) -> None:
+    name, failure, where = case
+    reply = failing(WRITERS[name], failure, where)
+    assert reply is not None
+    check_outcome(await played(WRITERS[name], reply, ANSWER, DONE), retryable=failure.retryable)
+
+
+@pytest.mark.parametrize("case", SOME, ids=named)
+async def test_a_failure_somewhere_has_the_right_retries_and_no_effect_twice(case: tuple[str, Failure, Where]) -> None:
+    await check(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=named)
+async def test_a_failure_anywhere_has_the_right_retries_and_no_effect_twice(case: tuple[str, Failure, Where]) -> None:
+    await check(case)
+
+
+def cut_at(wire: WireWriter, byte: int) -> Reply:
+    return Reply([b"".join(data for _, data in wire.events(ANSWER))[:byte], CUT])
+
+
+def places_to_cut(wire: WireWriter) -> range:
+    """Every byte before the end marker is complete: its last one ends the message."""
+    events = wire.events(ANSWER)
+    return range(sum(len(data) for phase, data in events if phase != "end"))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+async def test_an_answer_may_be_cut_at_some_bytes(name: str) -> None:
+    wire = WRITERS[name]
+    for byte in random.Random(7).sample(places_to_cut(wire), 6):
+        check_outcome(await played(wire, cut_at(wire, byte), ANSWER, DONE), retryable=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRITERS)
+async def test_an_answer_may_be_cut_at_any_byte(name: str) -> None:
+    wire = WRITERS[name]
+    for byte in places_to_cut(wire):
+        check_outcome(await played(wire, cut_at(wire, byte), ANSWER, DONE), retryable=True)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+async def test_an_answer_in_pieces_of_one_byte_is_the_same_answer(name: str) -> None:
+    wire = WRITERS[name]
+    data = b"".join(data for _, data in wire.events(ANSWER))
+    outcome = await played(wire, Reply([data[at : at + 1] for at in range(len(data))]), DONE)
+    assert outcome.retries == 0
+    assert outcome.done == ["read a", "write a"]
