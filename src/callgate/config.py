@@ -76,6 +76,10 @@ class Config:
     """Commands in a proven sandbox run without a question; see ``frees_commands``."""
     allow_hosts: tuple[str, ...] = ()
     """Hosts that commands in a sandbox may reach."""
+    compacts: bool = True
+    """The history is compacted by itself before it is too long for the model."""
+    titles: bool = True
+    """A cheap model writes the title of a session."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -205,6 +209,8 @@ def _laid(config: Config, layers: Layers) -> Config:
         max_concurrency=cast(int, layers.value("limits.max_concurrency")),
         auto_allow=bool(layers.value("sandbox.auto_allow")),
         allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
+        compacts=bool(layers.value("session.compact")),
+        titles=bool(layers.value("session.title")),
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),

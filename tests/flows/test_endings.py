@@ -68,7 +68,9 @@ def test_a_refusal_and_a_full_context_end_the_run_although_calls_have_results(re
         model = ScriptedModel(otherwise=turn(READS, stop(reason)))  # pyright: ignore
         async with Workspace().session(model) as session:
             assert [each.reason for each in ends(await run(session))] == [reason]
-            assert len(model.requests) == 1
+            summaries = [request for request in model.requests[1:] if not request.tools]
+            assert len(model.requests) == 1 + len(summaries), "only a shorter history was tried for"
+            assert bool(summaries) == (reason == "context_full")
             check_history(session.messages)
 
     run_virtual(main())

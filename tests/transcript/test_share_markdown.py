@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from callgate.transcript.share.claude import read_claude
 from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.model_text import model_text
-from callgate.transcript.share.page import Exported
+from callgate.transcript.share.page import Exported, Mark, read_page
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow, Ask, Confirmation, Deny
 from callgate.words.events import (
@@ -247,3 +247,26 @@ def test_what_follows_a_text_of_the_model_is_never_swallowed(text: str) -> None:
     shown = page(said("assistant", Text(text)), said("user", Text("after"), name="m2"))
     shown.encode()
     assert "## 2. User · 2026-03-01 09:00:00 UTC" in outside_fences(shown)
+
+
+@pytest.mark.spec("CMP-8")
+def test_a_boundary_is_one_line_with_its_summary_below() -> None:
+    boundary = Compacted(
+        at=1.0,
+        summary="They talked.",
+        restored="(files)",
+        trigger="automatic",
+        focus="the\ntests",
+        covered=4,
+        tokens_before=160_000,
+        tokens_after=9_000,
+        model="anthropic/claude",
+        cost=0.0421,
+    )
+    (shown,) = read_page(Exported("s", "", "", (boundary,)))
+    assert isinstance(shown, Mark)
+    assert shown.body == "They talked."
+    assert shown.text == (
+        "The history was compacted (automatic): 4 messages, about 160,000 tokens became 9,000, minding 'the tests', "
+        "by anthropic/claude for $0.0421; from here on the model saw this summary of it"
+    )

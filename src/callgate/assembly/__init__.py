@@ -84,8 +84,9 @@ class Session(Conversation):
     limits           when the agent stops: turns, denials (LoopLimits)
     request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints, ``options``
                      effort, thinking and the like (RequestOptions), which Prompt(options=…) changes for one run
-    summarize        a function that writes the summary for Compact
-    compaction       keeps the history within the model's window, see ``callgate.core.ports.Compaction``
+    cheap            a cheaper model: it writes the summaries of compactions, and a title after the first prompt
+    summarize        a function that writes the summaries, in place of a model
+    compaction       keeps the history within the model's window, in place of our own, see ``callgate.core.ports``
     standing         handlers that take a ``resolve`` while nothing is pending
     rerun_safe       after a crash, run idempotent calls again that had started
     parent           the session in whose call this one works: its doors are asked, its host is used; ``label`` says who
@@ -114,6 +115,7 @@ class Session(Conversation):
         cache: CacheHints | None = None,
         options: RequestOptions | None = None,
         lineage: tuple[str, ...] = (),
+        cheap: Model | None = None,
         summarize: Summarize | None = None,
         compaction: Compaction | None = None,
         rerun_safe: bool = True,
@@ -152,6 +154,8 @@ class Session(Conversation):
                 config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed
             )
         by_name = as_models(model, models)
+        if cheap is not None:
+            as_models(cheap, ())
         _set_mode(record, mode, config, host.clock.now())
         system, more = system(record) if callable(system) else (system, ())
         equipment = Equipment(
@@ -190,6 +194,9 @@ class Session(Conversation):
                 limits=limits,
                 context=context,
                 summarize=summarize,
+                cheap=cheap,
+                titled_by=cheap if config is None or config.titles else None,
+                compacts=config is None or config.compacts,
                 hooks=hooks or (parent and parent.hooks_for(agent, path, record)),
                 remembered=remembered,
                 notes=(

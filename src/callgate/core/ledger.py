@@ -362,10 +362,15 @@ def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
     _count(ledger, event.counted)
 
 
+def boundary_parts(event: Compacted) -> tuple[Text, ...]:
+    """The content of the message that stands for the history before a boundary."""
+    return (Text(event.summary), Text(f"\n\n{event.restored}")) if event.restored else (Text(event.summary),)
+
+
 def _compacted(ledger: Ledger, event: Compacted) -> None:
-    ledger.view.compact(Message(f"c{event.counted.messages}", "user", (Text(event.summary),)), event.kept)
+    ledger.view.compact(Message(f"c{event.counted.messages}", "user", boundary_parts(event)), event.kept)
     ledger.context = dict(event.context)
-    ledger.running, ledger.paused = event.running, event.paused
+    ledger.running, ledger.paused, ledger.options = event.running, event.paused, event.options
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent = ()
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}

@@ -2,7 +2,7 @@
 
 from asyncio import get_running_loop
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +15,8 @@ from callgate.words.messages import Content, Image, Text
 
 PROGRESS_CHARS = 10_000
 _PIECE = 1_000_000
+_NOTE = 300
+"""Characters, about, of the note in a result that was cut: a shorter one would not get shorter."""
 _CUT = "\n… more was said than anybody read\n"
 
 
@@ -105,6 +107,31 @@ async def spilled(name: str, call_id: str, result: Result, limit: int, host: Hos
         return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
     content = (Text(head_and_tail(full, limit, f"{left_out}; the whole is in {path}")), *rest)
     return replace(result, content=content, artifacts=(*result.artifacts, Artifact(path, len(data))))
+
+
+async def bounded_together(
+    results: Sequence[tuple[str, str, Result]], limit: int, host: Host
+) -> list[tuple[str, str, Result]]:
+    """The results of one message, each with its tool and call id, in at most ``limit`` characters: the largest ones go
+    to artifacts, all of those cut to the same length."""
+    sizes = [size_of(result) for _, _, result in results]
+    if sum(sizes) <= limit:
+        return list(results)
+    most = max(_NOTE, _level(sizes, limit))
+    return [
+        (name, call_id, result if size <= most else await spilled(name, call_id, result, most - _NOTE, host))
+        for (name, call_id, result), size in zip(results, sizes, strict=True)
+    ]
+
+
+def _level(sizes: list[int], limit: int) -> int:
+    """The greatest length such that all together are within the limit, once none is longer."""
+    left, many = limit, len(sizes)
+    for size in sorted(sizes):
+        if size * many > left:
+            break
+        left, many = left - size, many - 1
+    return left // max(1, many)
 
 
 async def _encoded(text: str) -> bytes:

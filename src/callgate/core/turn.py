@@ -21,6 +21,7 @@ from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
+from callgate.core.outlet import bounded_together
 from callgate.core.ports import Compaction, Gate, Host, Model, Staging, Target, ToolSource
 from callgate.core.record import Record
 from callgate.core.recovery import Recovery, Remedy, Repetition
@@ -89,11 +90,12 @@ class Equipment:
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
     """The record outlives the program: what is not done when it ends can be left open there."""
-    compaction: Compaction | None = None
     chance: Callable[[], float] = random
     """Random numbers from 0 to 1, for the waits before repetitions."""
     staging: Staging | None = None
     """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
+    compaction: Compaction | None = None
+    """Keeps the history within the window of the model; the loop asks it between turns."""
     file_outcome: Callable[[str], str] | None = None
     """After a crash: a sentence about the files that the call of this change id was changing."""
 
@@ -167,13 +169,22 @@ class Turn:
         assert opened is not None
         calls = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         if calls and not ledger.open_results:
-            parts = tuple(_result_part(entry.asked_as or entry.name, entry.id, entry.result) for entry in calls)
-            self._record.write(MessageAdded(self._clock.now(), Message(f"r{opened.turn}", "tool", parts)))
+            message = Message(f"r{opened.turn}", "tool", await self._result_parts(calls))
+            self._record.write(MessageAdded(self._clock.now(), message))
         detail = self._intake.detail if self.error is None else str(self.error)
         ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
         self._record.write(ended)
         self._record.deliver()
         return ended
+
+    async def _result_parts(self, calls: list[Entry]) -> tuple[ResultPart, ...]:
+        """One for each call, bounded together. What is cut here stays cut: the message is the record of it."""
+        found: list[tuple[str, str, Result]] = []
+        for entry in calls:
+            assert entry.result is not None, f"call {entry.id} left its turn without a result"
+            found.append((entry.asked_as or entry.name, entry.id, entry.result))
+        found = await bounded_together(found, self._kit.settings.max_message_chars, self._kit.host)
+        return tuple(ResultPart(call_id, name, result.content, result.is_error) for name, call_id, result in found)
 
     def interrupt(self, because: str) -> None:
         self._interrupted = True
@@ -426,8 +437,3 @@ async def _close(stream: object) -> None:
     except BaseException as error:
         if going_down(error):
             raise
-
-
-def _result_part(name: str, call_id: str, result: Result | None) -> ResultPart:
-    assert result is not None, f"call {call_id} left its turn without a result"
-    return ResultPart(call_id, name, result.content, result.is_error)

@@ -84,16 +84,19 @@ class Step:
 
 class View:
     """``messages`` is what was said since the last boundary, kept tail included and summary excluded; it is never
-    changed by a repair, a snip or a replacement. ``replaced`` is what stands in for results, by message and call id."""
+    changed by a repair, a snip or a replacement. ``replaced`` is what stands in for results, by message and call id.
+    ``changed_at`` is the number of messages there were when a boundary, a snip or a replacement last changed what is
+    sent of them: token counts that a model reported before are not those of the history any more."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        self.changed_at = 0
         self.replaced: dict[tuple[str, str], tuple[Content, ...]] = {}
         self._snipped: set[str] = set()
         self._begin_anew(None)
 
     def _begin_anew(self, summary: Message | None) -> None:
-        self._summary = summary
+        self.summary = summary
         self._at: dict[str, int] = {}  # message id → position
         self._sound = True  # nothing to repair so far: what is said is what is sent
         self._wanted: list[str] = []  # while it is sound, the calls of the last message
@@ -119,6 +122,7 @@ class View:
             self.add(message)
         self._snipped.intersection_update(self._at)
         self.replaced = {key: content for key, content in self.replaced.items() if key[0] in self._at}
+        self.changed_at = len(self.messages)
         if self._snipped or self.replaced:
             self._look_closely()
 
@@ -127,12 +131,14 @@ class View:
         known = {message_id for message_id in message_ids if message_id in self._at}
         if not known <= self._snipped:
             self._snipped |= known
+            self.changed_at = len(self.messages)
             self._look_closely()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
         """Send this in place of a result, for good: later replacements of it change nothing."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
+            self.changed_at = len(self.messages)
             self._look_closely()
 
     def history(self) -> History:
@@ -182,7 +188,7 @@ class View:
         self._named: dict[str, int] = {}  # ids given to calls → the last number tried behind each
         self._open: dict[str, list[tuple[int, int]]] = {}  # call id as said → step and place, the next to answer last
         self._resend()
-        for message in self.messages if self._summary is None else (self._summary, *self.messages):
+        for message in self.messages if self.summary is None else (self.summary, *self.messages):
             self._fold(message)
 
     def _resend(self) -> None:

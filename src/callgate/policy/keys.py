@@ -65,6 +65,8 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "models.cheap": None,
     "models.fallback": None,
     "models.effort": None,
+    "session.compact": True,
+    "session.title": True,
 }
 """The values that count where none is set; None is no limit."""
 
@@ -112,6 +114,8 @@ _KEYS: tuple[Key, ...] = (
     Key("providers.*.headers", "headers", "Headers that are added to every request to this server."),
     Key("providers.*.quirks", "texts", "Peculiarities of the server, see the guide on models."),
     Key("providers.*.idle_timeout", "duration", "How long the server may be silent within an answer."),
+    Key("session.compact", "flag", "Whether a history is compacted by itself before it is too long; it is."),
+    Key("session.title", "flag", "Whether a cheap model writes a title after the first prompt; it does."),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""

@@ -182,7 +182,8 @@ class _Reading:
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
-        sections |= {section: partial(self._plain_section, section) for section in ("questions", "limits", "sandbox")}
+        plain = ("questions", "limits", "sandbox", "session")
+        sections |= {section: partial(self._plain_section, section) for section in plain}
         sections |= {"models": self._models, "providers": self._providers}
         for name, value in tables.items():
             if name in sections:

@@ -2,7 +2,11 @@
 
 conversation       the session as its users see it
 work               runs the turns: the next prompt, what was left open, what is done between turns
-history            edits of the conversation: rewind, branch, compact, snip, trim, and settings on record
+history            edits of the conversation: rewind, branch, snip, trim, and settings on record
+compaction         keeps the history within the window of the model
+summaries          summaries by a model; ``restoring``: texts that are put back behind them
+titles             titles by a model
+asking             one request beside the conversation
 workspace_changes  recovery after a crash, and undo
 hooks              hooks for everything but calls
 remembered         answers that are remembered beyond the session

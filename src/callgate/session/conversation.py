@@ -18,19 +18,21 @@ from callgate.session.history import HistoryEdits
 from callgate.session.parts import SessionParts
 from callgate.session.questions import QuestionRouter
 from callgate.session.run import RunResult, SyncLoop, run
-from callgate.session.view import SessionView
+from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.names import CallFace, face_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError, UsageError
-from callgate.words.events import Event, EventOrigin, InputRefused, MessageAdded, ModelSet, SessionStatus
+from callgate.words.events import Event, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.session.hooks import SessionHooks
+    from callgate.session.titles import TitleWriter
+    from callgate.transcript.tokens import ContextUse
 
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
@@ -60,7 +62,12 @@ class Conversation(SessionView):
         self._changes = WorkspaceChanges(self.host, self._record, parts.staging.stack)
         self._background = SessionTasks(parts.equipment)
         parts = replace(parts, notes=(*parts.notes, *self._background.earlier()))
-        self._work = Work(parts, self._history, self._changes)
+        self._titles: TitleWriter | None = None
+        if parts.titled_by is not None:
+            from callgate.session.titles import TitleWriter  # where titles are written
+
+            self._titles = TitleWriter(parts.titled_by, self._record, self._now)
+        self._work = Work(parts, self._history, self._changes, self._titles)
         self.router = QuestionRouter(parts, self._work)
         """Reached by the sessions inside this one."""
         self._end_task: asyncio.Task[None] | None = None
@@ -245,9 +252,9 @@ class Conversation(SessionView):
         if self._hooks is not None:
             self._hooks.interrupt()
         stopped = self._staging.interrupt(because)
-        loop = self._work.loop
+        loop, nothing = self._work.loop, self._history.interrupt()
         if loop is None:
-            return None if stopped else self._history.interrupt()
+            return None if stopped else nothing
         self._work.set_status("working")
         loop.interrupt(because)
         return None
@@ -259,6 +266,11 @@ class Conversation(SessionView):
         self._record.write(ModelSet(self._now(), name))
         self._work.use_model(model)
         return None
+
+    def context_use(self) -> ContextUse:
+        """The use of the model's window by the next request: its tokens, the share of each kind of content, and the
+        limits at which people are told, the history is compacted, and nothing is sent."""
+        return self._history.compaction.use()
 
     # ---- for sessions inside this one ---------------------------------------------------------------------------
 
@@ -297,6 +309,8 @@ class Conversation(SessionView):
     async def _end(self) -> None:
         self._work.closing = True
         await self.router.mailbox.aclose()
+        if self._titles is not None:
+            self._titles.close()
         if self._hooks is not None:
             self._hooks.interrupt()
         self._staging.interrupt(_CLOSED)

@@ -1,37 +1,33 @@
 """Edits of a conversation between turns: rewind, branch, compact, snip, trim; and settings on record."""
 
-# A summary comes from outside and may not keep to its type.
-# pyright: reportUnnecessaryIsInstance=false
-
-import asyncio
 from collections.abc import Iterable
-from inspect import isawaitable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from callgate.core.ledger import Ledger
+from callgate.core.ports import Model
 from callgate.session.parts import SessionParts
-from callgate.tools.session_state import carried_over
-from callgate.transcript.compact import kept_from, trimmed
-from callgate.words.errors import in_words
-from callgate.words.events import Branched, Compacted, Durable, MetadataSet, ModeSet, Rewound, Snipped
+from callgate.transcript.compact import trimmed
+from callgate.words.events import Branched, Durable, MetadataSet, ModeSet, Rewound, Snipped
 from callgate.words.inputs import Branch, Compact, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
-from callgate.words.plain import plain_json
+
+if TYPE_CHECKING:
+    from callgate.session.compaction import HistoryCompaction
 
 
 class HistoryEdits:
-    """Each edit gives None, or the reason why it was not done."""
+    """Each edit gives None, or the reason why it was not done. It is the Compaction of the loop, too."""
 
     def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
         self._record = parts.equipment.record
         self._now = parts.equipment.host.clock.now
         self._journal = parts.journal
         self._context = parts.context
         self._remembered = parts.remembered
-        self._summarize = parts.summarize
-        self._hooks = parts.hooks
         self._staging = parts.staging
         self._moved = False  # the state is not that of the log, which has to be read again
         self._reading = False
-        self._summarizing: asyncio.Future[str] | None = None
 
     @property
     def _ledger(self) -> Ledger:
@@ -40,12 +36,6 @@ class HistoryEdits:
     def touched(self) -> None:
         """Notes that an input arrived: a log that is being read now has to be read again."""
         self._moved = self._moved or self._reading
-
-    def interrupt(self) -> str | None:
-        if self._summarizing is None:
-            return "nothing is under way that could be interrupted"
-        self._summarizing.cancel()
-        return None
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
         """Edits that take no time and may be done while a turn is under way."""
@@ -116,53 +106,27 @@ class HistoryEdits:
             self._remembered.apply_to(ledger)
         return ledger
 
+    # ---- compaction ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def compaction(self) -> "HistoryCompaction":
+        """Loaded when the history is compacted, or the window of the model is known."""
+        from callgate.session.compaction import HistoryCompaction
+
+        return HistoryCompaction(self._parts)
+
     async def compact(self, sent: Compact) -> str | None:
         await self.read_again()
-        ledger = self._ledger
-        if self._summarize is None:
-            return "this session has no function that writes a summary: pass summarize"
-        if sent.keep < 0:
-            return "keep is a number of messages"
-        if not ledger.messages:
-            return "there is nothing to summarize"
-        if ledger.open_turn is not None:
-            return "a turn was left unfinished: send Continue first"
-        if self._hooks is not None:
-            blocked = await self._hooks.compacting("PreCompact", sent.instructions)
-            if blocked is not None:
-                return blocked
-        try:
-            written = self._summarize(ledger.history(), sent.instructions)
-            if isawaitable(written):
-                self._summarizing = asyncio.ensure_future(written)
-                written = await self._summarizing
-            summary = written
-        except asyncio.CancelledError:
-            return "it was interrupted"
-        except Exception as error:
-            return f"no summary was written: {in_words(error)}"
-        finally:
-            self._summarizing = None
-        if not isinstance(summary, str) or not summary.strip():
-            return f"summarize gave back {summary!r:.80}, wanted a text, so nothing was compacted"
-        left = carried_over(ledger.context)
-        summary = f"{summary}\n\n{left}" if left else summary
-        kept = kept_from(ledger.messages, sent.keep)
-        running, context = ledger.running, plain_json(dict(ledger.context))
-        counted, paused, untold = ledger.counted, ledger.paused, self._staging.untold
-        self._record.write(
-            Compacted(
-                at=self._now(),
-                summary=summary,
-                kept=kept,
-                trigger="manual",
-                running=running,
-                context=context,
-                counted=counted,
-                paused=paused,
-                untold=untold,
-            )
-        )
-        if self._hooks is not None:
-            await self._hooks.compacting("PostCompact", summary)
-        return None
+        return await self.compaction.manual(sent)
+
+    async def before_request(self, model: Model) -> str | None:
+        """See ``core.ports.Compaction``."""
+        return None if model.abilities.context_tokens is None else await self.compaction.before_request(model)
+
+    async def too_long(self, model: Model) -> bool:
+        return await self.compaction.too_long(model)
+
+    def interrupt(self) -> str | None:
+        """Stops the summary that is being written; gives the reason if there is none."""
+        under_way = "compaction" in vars(self) and self.compaction.interrupt()
+        return None if under_way else "nothing is under way that could be interrupted"

@@ -142,10 +142,10 @@ class SessionHooks:
         self._working = self._working and goes_on is not None
         return goes_on
 
-    async def compacting(self, event: str, text: str) -> str | None:
+    async def compacting(self, event: str, text: str, trigger: str) -> str | None:
         """Runs PreCompact or PostCompact. Gives the reason if a hook does not let the history be compacted."""
         told = {"custom_instructions": text} if event == "PreCompact" else {"compact_summary": text}
-        outcome = await self._told(event, trigger="manual", **told)
+        outcome = await self._told(event, trigger=trigger, **told)
         if outcome is None:
             return _INTERRUPTED
         blocked = outcome.blocked or outcome.stop

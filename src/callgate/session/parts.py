@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class SessionParts:
     """``equipment`` is what each turn works with, ``models`` those that SetModel may choose by name; ``notes`` are told
     before the first turn. ``parent`` is the router of the session around this one. ``hooks`` and ``remembered`` are
-    None in a session without settings."""
+    None in a session without settings. ``cheap`` is a cheaper model, for summaries; ``titled_by`` the one that writes a
+    title, if any. ``compacts``: the history is compacted by itself before it is too long."""
 
     equipment: Equipment
     journal: Journal
@@ -35,3 +36,6 @@ class SessionParts:
     hooks: SessionHooks | None = None
     remembered: RememberedAnswers | None = None
     notes: tuple[str, ...] = ()
+    cheap: Model | None = None
+    titled_by: Model | None = None
+    compacts: bool = True

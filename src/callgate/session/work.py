@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
@@ -20,14 +20,24 @@ from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.messages import Part
 from callgate.words.model import RequestOptions
 
+if TYPE_CHECKING:
+    from callgate.session.titles import TitleWriter
+
 
 class Work:
     """Runs one task at a time: the loop, or an edit between turns; ``status`` is that of the session. ``loop`` is the
     one under way; ``closing`` is set when no further work may begin; ``failure`` is the exception that ended the last
     work."""
 
-    def __init__(self, parts: SessionParts, history: HistoryEdits, changes: WorkspaceChanges) -> None:
-        self._equipment = replace(parts.equipment, file_outcome=changes.file_outcome)
+    def __init__(
+        self,
+        parts: SessionParts,
+        history: HistoryEdits,
+        changes: WorkspaceChanges,
+        titles: "TitleWriter | None" = None,
+    ) -> None:
+        compaction = parts.equipment.compaction or history
+        self._equipment = replace(parts.equipment, file_outcome=changes.file_outcome, compaction=compaction)
         self._record = parts.equipment.record
         self._now = parts.equipment.host.clock.now
         self._limits = parts.limits
@@ -36,6 +46,7 @@ class Work:
         self._notes = parts.notes
         self._history = history
         self._changes = changes
+        self._titles = titles
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
         self.status: SessionStatus = self._at_rest()
         self._own_status: SessionStatus = self.status
@@ -132,9 +143,8 @@ class Work:
     async def ended(self, because: str) -> None:
         """Stops what is under way and waits for its end. In a session that is kept, a turn is left open on record."""
         if self._task is not None and not self._task.done():
-            if self.loop is None:
-                self._history.interrupt()
-            else:
+            self._history.interrupt()
+            if self.loop is not None:
                 end = self.loop.leave if self._equipment.resumable else self.loop.interrupt
                 end(because)
             await asyncio.wait((self._task,))
@@ -204,6 +214,8 @@ class Work:
             if queued is not None and self._ledger.waiting.get(queued.id) != queued:
                 continue  # edited or withdrawn while the hooks ran
             if parts is not None:
+                if self._titles is not None:
+                    self._titles.prompted(sent.parts, first=not self._ledger.added)
                 loop.say(parts, queued, sent.options)
                 return True
             if queued is not None:

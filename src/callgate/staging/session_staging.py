@@ -107,6 +107,14 @@ class SessionStaging:
 
     # ---- for the session ----------------------------------------------------------------------------------------
 
+    def due_chars(self) -> int:
+        """The characters of the reminders about actions that the next request would bring."""
+        newest = self._state.newest
+        due = [reminders.ended(each) for each in self._state.untold.values()]
+        if newest is not None and self._state.reminded != newest.id:
+            due.append(reminders.pending(newest, ()))
+        return sum(map(len, due))
+
     @property
     def untold(self) -> tuple[str, ...]:
         """Ids of actions whose end the model has not been told of."""

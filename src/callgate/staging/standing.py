@@ -146,6 +146,7 @@ class PlanMode:
                 counted=ledger.counted,
                 paused=ledger.paused,
                 untold=untold,
+                options=ledger.options,
             )
         )
 

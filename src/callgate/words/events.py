@@ -7,7 +7,7 @@ comes from the position in the log.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from callgate.words.arguments import Repair
 from callgate.words.calls import Result
@@ -328,7 +328,9 @@ class Branched:
 class Compacted:
     """A boundary: the model sees the summary, then the history from ``kept`` on. Nothing is deleted. ``context`` is
     the one that earlier calls left, ``running`` is true if the work went on after it, ``untold`` are ended actions
-    that the model was not told of yet."""
+    that the model was not told of yet. ``restored`` is put back behind the summary: the to-do list, files. ``focus`` is
+    what a person asked the summary to mind, ``covered`` the number of messages it stands for; tokens are those of the
+    next request without and with it; ``model`` wrote it, for ``usage`` and ``cost``."""
 
     at: float
     summary: str
@@ -339,6 +341,15 @@ class Compacted:
     counted: Counted = field(default_factory=Counted)
     paused: bool = False
     untold: tuple[str, ...] = ()
+    restored: str = ""
+    focus: str = ""
+    covered: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    model: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+    options: RunOptions | None = None
 
 
 @noun
@@ -481,11 +492,3 @@ Passing = (
     | StatusChanged
 )
 Event = Durable | Passing
-
-
-class EventOrigin(NamedTuple):
-    """The session of an event, the labels of the agents that lead to its agent, and its message if it has one."""
-
-    session: str
-    path: tuple[str, ...]
-    message: str | None

@@ -15,20 +15,22 @@ LARGEST_COUNT = 1_000_000
 @noun
 class ExecutorSettings:
     """``start``: ``early`` is the promise (only calls without effects before the message is whole); ``eager`` starts
-    everything on arrival, ``after`` nothing before the end. Times are in seconds."""
+    everything on arrival, ``after`` nothing before the end. ``max_message_chars`` is for all results of one message
+    together. Times are in seconds."""
 
     max_concurrency: int = 10
     start: Literal["early", "eager", "after"] = "early"
     grace: float = 5.0
     lock_wait: float = 120.0
     max_result_chars: int = 30_000
+    max_message_chars: int = 200_000
     max_error_chars: int = 10_000
     patience: float | None = None
     """Seconds that a question waits for its answer, which is no after that; None waits without a limit."""
 
     def checked(self) -> "ExecutorSettings":
         """UsageError names the setting that cannot be."""
-        counts = ("max_concurrency", "max_result_chars", "max_error_chars")
+        counts = ("max_concurrency", "max_result_chars", "max_message_chars", "max_error_chars")
         for name in (*counts, "grace", "lock_wait"):
             value = getattr(self, name)
             kinds = (int,) if name in counts else (int, float)

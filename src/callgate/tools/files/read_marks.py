@@ -7,7 +7,9 @@ therefore kept here too, so that a second edit knows of the first.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from callgate.core.ports import Host, Run
@@ -71,6 +73,17 @@ def parse_mark(written: object) -> ReadMark | None:
     return ReadMark(found["hash"], int(found["total"]), known, shown)
 
 
+def mark_in(context: Mapping[str, Any], path: str) -> ReadMark | None:
+    """The mark of a file in the context of a session; ``path`` in the normal form of the host."""
+    return parse_mark(context.get(_PREFIX + path))
+
+
+def with_nothing_shown(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The context after a compaction: the model does not see any more what a Read has shown, so it is shown again."""
+    marks = {key: parse_mark(value) for key, value in context.items() if key.startswith(_PREFIX)}
+    return {**context, **{key: str(replace(mark, shown=())) for key, mark in marks.items() if mark is not None}}
+
+
 def _span(written: str) -> Span:
     first, _, last = written.partition("-")
     return int(first), int(last)
@@ -87,7 +100,7 @@ class ReadMarks:
         """``path`` in the normal form of the host."""
         with self._lock:
             found = self._latest.get(run.lineage[:-1], {}).get(path)
-        return found or parse_mark(run.context.get(_PREFIX + path))
+        return found or mark_in(run.context, path)
 
     def note(self, run: Run, path: str, mark: ReadMark) -> Mapping[str, str]:
         """Keep it for the calls of this message; gives the context update for the result."""

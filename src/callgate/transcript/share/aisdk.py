@@ -4,6 +4,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
+from callgate.core.ledger import boundary_parts
 from callgate.core.view import REMOVED, View
 from callgate.transcript.share.page import Exported
 from callgate.transcript.share.plain import clean_json, scrub
@@ -53,7 +54,7 @@ def _opening(exported: Exported) -> str | None:
         if isinstance(event, MessageAdded):
             first = first or event.message.id
         elif isinstance(event, Compacted) and (first is None or event.kept == first):
-            summary = event.summary
+            summary = "".join(part.text for part in boundary_parts(event))
     return summary
 
 

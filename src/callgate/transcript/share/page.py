@@ -112,11 +112,26 @@ def _text(part: ResultPart) -> str:
     return "".join(getattr(item, "text", None) or "" for item in part.content)
 
 
+def compacted_line(event: Compacted) -> str:
+    """One line about a boundary, for people; its summary is shown below it, or when it is opened."""
+    facts: list[str] = []
+    if event.covered:
+        facts.append(f"{event.covered} message{'' if event.covered == 1 else 's'}")
+    if event.tokens_before:
+        facts.append(f"about {event.tokens_before:,} tokens became {event.tokens_after:,}")
+    if event.focus.strip():
+        facts.append(f"minding {' '.join(event.focus.split())[:200]!r}")
+    if event.model:
+        cost = "" if event.cost is None else f" for ${event.cost:.4f}"
+        facts.append(f"by {event.model}{cost}")
+    about = f": {', '.join(facts)}" if facts else ""
+    return f"The history was compacted ({event.trigger}){about}; from here on the model saw this summary of it"
+
+
 def _mark(event: Durable) -> Mark | None:
     match event:
         case Compacted():
-            text = f"The history was compacted ({event.trigger}); from here on the model saw this summary of it"
-            return Mark(event.at, "compacted", text, event.summary)
+            return Mark(event.at, "compacted", compacted_line(event), event.summary)
         case Snipped():
             many = len(event.message_ids)
             return Mark(event.at, "snipped", f"Hidden from the model from here on: {many} earlier messages")

@@ -1,0 +1,321 @@
+"""Keeps the history within the window of the model: by short forms of old results, or by a summary as a boundary.
+
+There is one compaction, whoever asks for it: a person (manual), the count of tokens before a request (automatic), or a
+model that refused a request as too long (reactive). Nothing is on record before its boundary, so an end of the program
+in the middle changes nothing.
+"""
+
+# A summary comes from outside and may not keep to its type.
+# pyright: reportUnnecessaryIsInstance=false
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import isawaitable
+from typing import Literal
+
+from callgate.core.ledger import Ledger, boundary_parts
+from callgate.core.ports import Model
+from callgate.core.view import History
+from callgate.session.parts import SessionParts
+from callgate.session.restoring import restored
+from callgate.session.summaries import WrittenSummary, summarized
+from callgate.tools.files.read_marks import with_nothing_shown
+from callgate.transcript.compact import kept_from, trimmed
+from callgate.transcript.tokens import ContextUse, TokenCount, TokenMeter, part_chars, spec_chars
+from callgate.words.errors import in_words
+from callgate.words.events import Compacted, Noted, ResultReplaced
+from callgate.words.inputs import Compact, Trim
+from callgate.words.messages import Message, ResultPart
+from callgate.words.model import ToolSpec
+from callgate.words.plain import plain_json
+from callgate.words.window import ContextLimits, context_limits
+
+MOST_FAILURES = 3
+"""In a row; then the history is not compacted by itself any more."""
+TAIL_MESSAGES = 10
+MOST_SHARE = 20_000
+INTERRUPTED = "it was interrupted"
+
+Trigger = Literal["manual", "automatic", "reactive"]
+
+
+class HistoryCompaction:
+    """The Compaction of one session, see ``core.ports``; ``manual`` is for a person's Compact. ``automatic`` is false
+    if the settings say that only a person compacts."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._kit = parts.equipment
+        self._record = parts.equipment.record
+        self._now = parts.equipment.host.clock.now
+        self._models = parts.models
+        self._cheap = parts.cheap
+        self._summarize = parts.summarize
+        self._hooks = parts.hooks
+        self._staging = parts.staging
+        self._automatic = parts.compacts
+        self._meter = TokenMeter()
+        self._failures = 0
+        self._warned = False
+        self._summarizing: asyncio.Future[WrittenSummary | str] | None = None
+        self._tool_chars: tuple[tuple[tuple[str, int], ...], int] = ((), 0)
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    @property
+    def model(self) -> Model:
+        """The model of the session, as it was last set."""
+        return self._models.get(self._ledger.model or "", self._kit.model)
+
+    # ---- counts and limits --------------------------------------------------------------------------------------
+
+    def limits(self, model: Model) -> ContextLimits | None:
+        """None if the window of the model is not known."""
+        able = model.abilities
+        if able.context_tokens is None:
+            return None
+        asked = self._kit.limits.max_output_tokens
+        outputs = [each for each in (able.output_tokens, asked) if each is not None]
+        return context_limits(able.context_tokens, min(outputs, default=None))
+
+    def count(self) -> TokenCount:
+        """The tokens of the next request: the history, and the growth that reminders will bring."""
+        count = self._meter.count(self._ledger.view, self._fixed())
+        return replace(count, estimated=count.estimated + self._meter.tokens(self._staging.due_chars()))
+
+    def use(self) -> ContextUse:
+        """The use of the window, kind by kind, for people."""
+        count = self.count()
+        shares = self._meter.shares(self._ledger.view, self._kit.system, self._specs(), count.total)
+        return ContextUse(count, shares, self.limits(self.model))
+
+    def _specs(self) -> Sequence[ToolSpec]:
+        return [tool.spec for tool in self._kit.toolbox.tools()]
+
+    def _fixed(self) -> int:
+        """The characters of the system prompt and the tools, which seldom change."""
+        specs = self._specs()
+        key = tuple((spec.name, len(spec.description)) for spec in specs)
+        if key != self._tool_chars[0]:
+            self._tool_chars = key, spec_chars(specs)
+        return len(self._kit.system) + self._tool_chars[1]
+
+    # ---- the port -----------------------------------------------------------------------------------------------
+
+    async def before_request(self, model: Model) -> str | None:
+        limits = self.limits(model)
+        if limits is None:
+            return None
+        count = self.count()
+        if count.total >= limits.automatic and self._on and self._ledger.messages:
+            if not self._trim(limits, count.total):
+                await self._by_itself(model, "automatic", limits)
+            count = self.count()
+        self._warn(count, limits)
+        return None if count.total < limits.refusal else self._refusal(count, limits)
+
+    async def too_long(self, model: Model) -> bool:
+        return self._on and bool(self._ledger.messages) and await self._by_itself(model, "reactive", self.limits(model))
+
+    @property
+    def _on(self) -> bool:
+        return self._automatic and self._failures < MOST_FAILURES
+
+    async def _by_itself(self, model: Model, trigger: Trigger, limits: ContextLimits | None) -> bool:
+        """True if there is a boundary. Three failures in a row switch it off."""
+        reason = await self._compact(model, trigger, "", None)
+        if reason == INTERRUPTED:
+            return False
+        after = self.count()
+        if reason is None and (limits is None or after.total < limits.automatic):
+            self._failures = 0
+            return True
+        self._failures += 1
+        why = f"{after} tokens are left" if reason is None else reason
+        text = f"the history could not be compacted: {why}"
+        if self._failures >= MOST_FAILURES:
+            text += f". After {MOST_FAILURES} failures in a row it is not tried again by itself: send Compact"
+        self._record.write(Noted(self._now(), text, "warning"))
+        return reason is None
+
+    def _warn(self, count: TokenCount, limits: ContextLimits) -> None:
+        """Once, until the history is shorter again."""
+        near = count.total >= limits.warning
+        if near and not self._warned:
+            then = f"it is compacted at {limits.automatic:,}" if self._on else "it is not compacted by itself"
+            text = f"the context is nearly full: {count} of {limits.usable:,} tokens; {then}"
+            self._record.write(Noted(self._now(), text, "info" if self._on else "warning"))
+        self._warned = near
+
+    def _refusal(self, count: TokenCount, limits: ContextLimits) -> str:
+        fixed = self._meter.tokens(self._fixed())
+        text = f"The request would have {count} tokens, and {limits.usable:,} fit into the window of the model."
+        if fixed > limits.automatic:
+            return f"{text} The system prompt and the tools alone take {fixed:,}: choose a model with a larger window."
+        return f"{text} Send Compact, Snip long messages, or choose a model with a larger window."
+
+    # ---- short forms of old results -----------------------------------------------------------------------------
+
+    def _trim(self, limits: ContextLimits, total: int) -> bool:
+        """Cuts old results, all at once, if that makes so much room that it is not needed again soon."""
+        view, how = self._ledger.view, Trim()
+        found = trimmed(view.messages, at=self._now(), over=how.over, keep_last=how.keep, done=view.replaced)
+        sizes = {
+            (message.id, part.call_id): part_chars(part)
+            for message in (view.messages if found else ())
+            for part in reversed(message.parts)
+            if isinstance(part, ResultPart)
+        }
+        saved = sum(sizes[each.message_id, each.call_id] - _chars(each) for each in found)
+        if total - self._meter.tokens(saved) > limits.automatic - limits.usable // 10:
+            return False
+        for each in found:
+            self._record.write(each)
+        return True
+
+    # ---- the boundary -------------------------------------------------------------------------------------------
+
+    def interrupt(self) -> bool:
+        """False if no summary is being written."""
+        if self._summarizing is None:
+            return False
+        return self._summarizing.cancel()
+
+    async def manual(self, sent: Compact) -> str | None:
+        """Compacts as a person says; gives the reason if it was not done."""
+        if sent.keep < 0:
+            return "keep is a number of messages"
+        if not self._ledger.messages:
+            return "there is nothing to summarize"
+        if self._ledger.open_turn is not None:
+            return "a turn was left unfinished: send Continue first"
+        reason = await self._compact(self.model, "manual", sent.instructions, sent.keep)
+        if reason is None:
+            self._failures = 0
+        return reason
+
+    async def _compact(self, model: Model, trigger: Trigger, focus: str, keep: int | None) -> str | None:
+        """Writes a boundary; gives the reason if there is none. Without ``keep`` the tail is as long as is useful."""
+        if self._hooks is not None:
+            blocked = await self._hooks.compacting("PreCompact", focus, trigger)
+            if blocked is not None:
+                return blocked
+        ledger, before = self._ledger, self.count()
+        history, many = ledger.history(), len(ledger.messages)
+        tail = self._tail(model) if keep is None else keep
+        if trigger != "manual" and _covered(ledger.messages, tail) == 0:
+            return "the last messages alone are too long"
+        written = await self._summary(model, history, focus)
+        if isinstance(written, str):
+            return written
+        tail += len(ledger.messages) - many  # said since then, so not part of the summary
+        boundary = await self._boundary(model, written, tail)
+        boundary = replace(boundary, trigger=trigger, focus=focus, tokens_before=before.total)
+        chars = self._fixed() + self._meter.chars(self._after(boundary))
+        boundary = replace(boundary, tokens_after=self._meter.tokens(chars))
+        if trigger != "manual" and chars >= self._fixed() + self._meter.chars(ledger.history()):
+            return "the summary is not shorter than the messages that it would replace"
+        self._record.write(boundary)
+        self._warned = False
+        if self._hooks is not None:
+            await self._hooks.compacting("PostCompact", boundary.summary, trigger)
+        return None
+
+    def _tail(self, model: Model) -> int:
+        """The number of messages that stay as they are: what a person said last and was not answered, and before that
+        at most a tenth of the window and a quarter of the history."""
+        messages = self._ledger.messages
+        room = min(self._share(model), self._meter.tokens(self._meter.chars(messages)) // 4)
+        unanswered = 0
+        for message in reversed(messages):
+            if message.role != "user":
+                break
+            unanswered += 1
+        best = unanswered
+        for keep in range(unanswered + 1, min(len(messages), unanswered + TAIL_MESSAGES)):
+            covered = _covered(messages, keep)
+            before = messages[covered : len(messages) - unanswered]
+            if covered == 0 or self._meter.tokens(self._meter.chars(before)) > room:
+                break
+            best = keep
+        return best
+
+    def _share(self, model: Model) -> int:
+        """The tokens that a tail may have, and so many again the files that are put back."""
+        limits = self.limits(model)
+        return MOST_SHARE if limits is None else min(MOST_SHARE, limits.usable // 10)
+
+    async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
+        """The summary by the caller's function or by a model; the reason if there is none."""
+        try:
+            self._summarizing = asyncio.ensure_future(self._written(model, history, focus))
+            return await self._summarizing
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # it is not the summary that was cancelled
+            return INTERRUPTED
+        finally:
+            self._summarizing = None
+
+    async def _written(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
+        if self._summarize is None:
+            found = await summarized(self._writers(model), history, focus, self._meter.per_token)
+            return f"no summary was written: {found}" if isinstance(found, str) else found
+        try:
+            text = self._summarize(history, focus)
+            text = await text if isawaitable(text) else text
+        except Exception as error:
+            return f"no summary was written: {in_words(error)}"
+        if not isinstance(text, str) or not text.strip():
+            return f"summarize gave back {text!r:.80}, wanted a text, so nothing was compacted"
+        return WrittenSummary(text)
+
+    def _writers(self, model: Model) -> list[Model]:
+        """The cheaper model first, unless the history is too long for it."""
+        cheap = self._cheap
+        if cheap is None or cheap is model:
+            return [model]
+        limits = self.limits(cheap)
+        return [cheap, model] if limits is None or self.count().total < limits.usable else [model]
+
+    async def _boundary(self, model: Model, written: WrittenSummary, tail: int) -> Compacted:
+        ledger = self._ledger
+        covered = _covered(ledger.messages, tail)
+        chars = round(self._share(model) * self._meter.per_token)
+        put_back = await restored(self._kit.host, ledger, covered, chars)
+        counted, usage = ledger.counted, written.usage
+        return Compacted(
+            at=self._now(),
+            summary=written.text,
+            kept=kept_from(ledger.messages, tail),
+            running=ledger.running,
+            context=plain_json(with_nothing_shown(ledger.context)),
+            counted=counted if usage is None else replace(counted, usage=counted.usage + usage),
+            paused=ledger.paused,
+            untold=self._staging.untold,
+            restored=put_back,
+            covered=covered,
+            model=written.model,
+            usage=usage,
+            options=ledger.options,
+        )
+
+    def _after(self, boundary: Compacted) -> list[Message]:
+        """The history behind the boundary, as it would be sent."""
+        tail = {message.id for message in self._ledger.messages[boundary.covered :]}
+        kept = [message for message in self._ledger.history() if message.id in tail]
+        return [Message("", "user", boundary_parts(boundary)), *kept]
+
+
+def _covered(messages: Sequence[Message], tail: int) -> int:
+    """The number of messages before a tail of at least so many."""
+    kept = kept_from(messages, tail)
+    ids = (at for at, message in enumerate(messages) if message.id == kept)
+    return len(messages) if kept is None else next(ids, len(messages))
+
+
+def _chars(replaced: ResultReplaced) -> int:
+    return part_chars(ResultPart(replaced.call_id, "", replaced.content))

@@ -1,0 +1,111 @@
+"""Texts that a compaction puts back behind its summary: to-do list and plan, a person's last words, files in use.
+
+Files are read as they are now, through the host, and only such as a call of the model has named and a tool has marked
+as read: the same places that it was allowed to see.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from callgate.changes.text import read_guessed
+from callgate.core.ledger import Ledger
+from callgate.core.ports import Host
+from callgate.host.ports import Files, files_of
+from callgate.host.threads import in_thread, threads_of
+from callgate.staging.reminders import reminder
+from callgate.tools.files.read_marks import mark_in
+from callgate.tools.session_state import carried_over, plan_of
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Message
+
+MOST_FILES = 5
+MOST_CHARS = 50_000
+_ONE_FILE = 20_000
+"""Characters of a file that is put back; a longer one is named only."""
+_PROMPT = 4_000
+
+_FILES = "These files were in use. They are shown as they are now; read others again when they are needed."
+
+
+async def restored(host: Host, ledger: Ledger, covered: int, room: int) -> str:
+    """The text; ``covered`` is the number of messages that the summary stands for, ``room`` the characters that there
+    are for files. The last words of a person are repeated while the work on them goes on."""
+    context, messages = ledger.context, ledger.messages
+    parts = [carried_over(context)]
+    said = _last_prompt(messages, covered) if ledger.running else ""
+    if said:
+        parts.append(f"The last words of the user before that, as they were said:\n{said}")
+    paths = list(used_files(host, context, messages, covered))[:MOST_FILES]
+    if paths:
+        shown = await in_thread(lambda: _shown(host, paths, min(room, MOST_CHARS)), threads=threads_of(host))
+        parts.append(shown)
+    return "\n\n".join(filter(None, parts))
+
+
+def _last_prompt(messages: Sequence[Message], covered: int) -> str:
+    """Empty if the person's last message is not covered, or is too long to be repeated."""
+    at = next((at for at in range(len(messages) - 1, -1, -1) if _by_person(messages[at])), None)
+    text = "" if at is None or at >= covered else messages[at].text.strip()
+    return text if len(text) <= _PROMPT else ""
+
+
+def _by_person(message: Message) -> bool:
+    return message.role == "user" and not message.text.lstrip().startswith("<system-reminder>")
+
+
+def used_files(host: Host, context: Mapping[str, Any], messages: Sequence[Message], covered: int) -> Iterator[str]:
+    """The plan, then the files that calls named and that are marked as read, last used first; without those whose
+    calls are still to be seen."""
+    seen = {path for message in messages[covered:] for path in _named(host, context, message)}
+    plan = plan_of(context)
+    if plan is not None and (plan := host.normal(plan)) not in seen:
+        seen.add(plan)
+        yield plan
+    for message in reversed(messages[:covered]):
+        for path in _named(host, context, message):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _named(host: Host, context: Mapping[str, Any], message: Message) -> Iterator[str]:
+    for call in reversed(message.calls):
+        for value in call.arguments.values():
+            if isinstance(value, str) and 0 < len(value) < 4_096 and "\n" not in value:
+                path = host.normal(value)
+                if mark_in(context, path) is not None:
+                    yield path
+
+
+def _shown(host: Host, paths: Sequence[str], room: int) -> str:
+    """Blocking."""
+    try:
+        files = files_of(host)
+    except ToolFailure:
+        return ""
+    shown, named = list[str](), list[str]()
+    for path in paths:
+        text = _text(files, path)
+        if text is None:
+            continue
+        if 0 < len(text) <= min(room, _ONE_FILE):
+            room -= len(text)
+            shown.append(f'<file path="{path}">\n{text}\n</file>')
+        else:
+            named.append(path)
+    if not shown and not named:
+        return ""
+    more = f"Also in use, and not shown here: {', '.join(named)}" if named else ""
+    return reminder("\n\n".join(filter(None, (_FILES if shown else "", *shown, more))))
+
+
+def _text(files: Files, path: str) -> str | None:
+    """Empty for a file that is too long; None for one that is not there or is no text."""
+    try:
+        status = files.status(path)
+        if status.kind != "file" or status.size > 4 * _ONE_FILE:
+            return "" if status.kind == "file" else None
+        found = read_guessed(files.read(path, 4 * _ONE_FILE))
+    except ToolFailure:
+        return None
+    return None if found is None else found[0]

@@ -1,0 +1,152 @@
+"""Summaries of a history by a model: the material it is given, and what counts as a summary."""
+
+import json
+from collections.abc import Sequence
+
+from callgate.core.ports import Model
+from callgate.session.asking import PlainAnswer, ask, instructions
+from callgate.words.errors import ModelError, in_words
+from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Usage
+from callgate.words.model import WHOLE
+from callgate.words.noun import noun
+from callgate.words.window import ANSWER, SMALL, context_limits
+
+_ATTEMPTS = 4
+"""Requests at most, each with less material, while the model says that it is too long."""
+_SHORTER = (None, 8_000, 2_000, 500)
+"""Characters of one text or result in the material, until all of it fits; then the oldest messages are left out."""
+_FIRST = 4_000
+"""Characters of the first message, which is never left out: it says what all is about."""
+
+_BEFORE = "The conversation so far was too long and was replaced by this summary of it."
+_TASK = "Here is the transcript of the conversation. Write the summary of it as you were told."
+
+
+@noun
+class WrittenSummary:
+    """``model`` is empty where no model wrote it."""
+
+    text: str
+    model: str = ""
+    usage: Usage | None = None
+
+
+async def summarized(
+    models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float
+) -> WrittenSummary | str:
+    """The summary of the first model that writes one; the reason if none does. ``focus`` is the wish of a person,
+    ``per_token`` the number of characters in a token."""
+    reasons: list[str] = []
+    for model in models:
+        try:
+            found = await _by(model, messages, focus, per_token)
+        except Exception as error:  # whatever a model of others raises
+            found = in_words(error)
+        if isinstance(found, WrittenSummary):
+            return found
+        reasons.append(f"{model.name}: {found}")
+    return "; ".join(reasons)
+
+
+async def _by(model: Model, messages: Sequence[Message], focus: str, per_token: float) -> WrittenSummary | str:
+    system, wish = instructions("summary.md"), _wish(focus)
+    window, output = model.abilities.context_tokens, model.abilities.output_tokens
+    room = most = None
+    if window is not None:
+        most = min(output or ANSWER, ANSWER * min(window, SMALL) // SMALL)
+        room = round(context_limits(window, most).usable * per_token * 0.9) - len(system) - len(wish)
+    for _ in range(_ATTEMPTS):
+        text, left_out = material(messages, room)
+        try:
+            answer = await ask(model, system, f"{_TASK}\n\n{text}{wish}", most=most)
+        except ModelError as error:
+            if error.kind != "too_long":
+                return str(error)
+        else:
+            if answer.stop != "context_full":
+                return _checked(answer, left_out)
+        room = len(text) * 3 // 5
+    return "the history is too long to be summed up"
+
+
+def _wish(focus: str) -> str:
+    return f"\n\nThe person asks that the summary minds this above all: {focus}" if focus.strip() else ""
+
+
+def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
+    """A text that was cut off would lack its end: the next step."""
+    text = answer.text.strip()
+    if answer.stop == "refusal":
+        return "the model refused to write it"
+    if answer.stop not in WHOLE:
+        return f"it was cut off ({answer.stop})"
+    if not text:
+        return "it is empty"
+    note = f"\n\n({left_out} older messages were too long for the summary and are not part of it.)" if left_out else ""
+    return WrittenSummary(f"{_BEFORE}\n\n{text}{note}", answer.model, answer.usage)
+
+
+# ---- the material -----------------------------------------------------------------------------------------------
+
+
+def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
+    """A transcript of at most ``room`` characters, and the number of messages that were left out of it: the oldest
+    ones, but never the first. A call goes with its result."""
+    groups: list[str] = []
+    for most in _SHORTER:
+        groups = [_group(each, most) for each in grouped(messages)]
+        if room is None or sum(map(len, groups)) <= room:
+            return "".join(groups), 0
+    assert room is not None
+    first, rest = _cut(groups[0], min(_FIRST, room // 4)), groups[1:]
+    counts = [len(each) for each in grouped(messages)[1:]]
+    gone = 0
+    while len(rest) > gone + 1 and len(first) + sum(map(len, rest[gone:])) > room:
+        gone += 1
+    left_out = sum(counts[:gone])
+    note = f"\n({left_out} messages are left out here.)\n" if left_out else ""
+    return first + note + _cut("".join(rest[gone:]), max(0, room - len(first))), left_out
+
+
+def grouped(messages: Sequence[Message]) -> list[list[Message]]:
+    """Messages that belong together: a message with calls and that with their results."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        if message.role == "tool" and groups:
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups
+
+
+def _group(messages: Sequence[Message], most: int | None) -> str:
+    return "".join(f"\n=== {message.role} ===\n{_said(message, most)}\n" for message in messages)
+
+
+def _said(message: Message, most: int | None) -> str:
+    return "\n".join(_cut(text, most) for part in message.parts if (text := _words(part)))
+
+
+def _words(part: Part) -> str:
+    """Empty for what only its provider can read, and for thoughts: what came of them is there."""
+    match part:
+        case Text():
+            return part.text
+        case CallPart():
+            return f"[call {part.id} of {part.name}] {json.dumps(part.arguments, ensure_ascii=False, default=repr)}"
+        case ResultPart():
+            text = "\n".join(filter(None, map(_words, part.content)))
+            return f"[{'failure' if part.is_error else 'result'} of call {part.call_id}, {part.name}]\n{text}"
+        case Image():
+            return "[an image]"
+        case Resource():
+            return f"[{part.uri}]\n{part.text or ''}"
+        case _:
+            return ""
+
+
+def _cut(text: str, most: int | None) -> str:
+    if most is None or len(text) <= most:
+        return text
+    head = most * 2 // 3
+    return f"{text[:head]}\n[… {len(text) - most:,} characters left out …]\n{text[len(text) - (most - head) :]}"

@@ -1,0 +1,61 @@
+"""The title of a session, written by a model in the background after the first prompt."""
+
+import re
+from collections.abc import Callable
+
+from callgate.core.ports import Model
+from callgate.core.record import Record
+from callgate.session.asking import ask, instructions
+from callgate.session.tasks import TaskSet
+from callgate.words.events import MetadataSet
+from callgate.words.messages import Part, Text
+from callgate.words.model import WHOLE, RequestOptions
+
+_ATTEMPTS = 2
+_PROMPT = 2_000
+"""Characters of the prompt that the model is shown."""
+_LONGEST = 80
+_TOKENS = 300
+_MARKS = re.compile(r"^(?:title\s*:)?[\s\"'`*#„“”«»]+|[\s\"'`*„“”«».]+$|^title\s*:\s*", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+class TitleWriter:
+    """Writes the title once. It never blocks: the session works on meanwhile, and a session that closes does not wait
+    for it. A title that a person gave or took away stays as it is."""
+
+    def __init__(self, model: Model, record: Record, now: Callable[[], float]) -> None:
+        self._model = model
+        self._record = record
+        self._now = now
+        self._tasks = TaskSet()
+        self._left = 0
+
+    def prompted(self, parts: tuple[Part, ...], *, first: bool) -> None:
+        """A person said this; ``first``: in this session. Output of commands and text of hooks is not part of it."""
+        text = "\n".join(part.text for part in parts if isinstance(part, Text)).strip()
+        self._left = _ATTEMPTS if first else self._left
+        if text and self._left and not self._tasks and "title" not in self._record.ledger.metadata:
+            self._left -= 1
+            self._tasks.start(self._write(text[:_PROMPT]))
+
+    def close(self) -> None:
+        self._tasks.cancel()
+
+    async def _write(self, text: str) -> None:
+        try:
+            options = RequestOptions(thinking="off")
+            answer = await ask(self._model, instructions("title.md"), text, most=_TOKENS, options=options)
+        except Exception:  # a title is not worth a message: the next prompt may try again
+            return
+        title = title_of(answer.text) if answer.stop in WHOLE else ""
+        if title and "title" not in self._record.ledger.metadata:
+            self._left = 0
+            self._record.write(MetadataSet(self._now(), "title", title))
+
+
+def title_of(text: str) -> str:
+    """The first line that says something, without quotation marks; empty if there is none."""
+    lines = (" ".join(_MARKS.sub("", _CONTROL.sub(" ", line)).split()) for line in text.splitlines())
+    title = next(filter(None, lines), "")
+    return title if len(title) <= _LONGEST else title[: _LONGEST - 1].rstrip() + "…"

@@ -1,0 +1,164 @@
+"""Token counts of a history: as the provider reported them, and estimated from characters where it did not."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from callgate.core.view import View
+from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
+from callgate.words.model import ToolSpec
+from callgate.words.noun import noun
+from callgate.words.window import ContextLimits
+
+CHARS_PER_TOKEN = 3.5
+"""Before a provider has reported anything. Code and JSON have fewer characters in a token than prose."""
+_FEWEST, _MOST = 1.0, 6.0
+IMAGE_TOKENS = 1_600
+_ENVELOPE = 16
+"""Characters for the frame of a message or a part: role, ids, quotes."""
+
+ShareKind = Literal[
+    "system", "tools", "summary", "prompts", "answers", "thinking", "calls", "results", "images", "provider's own"
+]
+
+
+@noun
+class TokenCount:
+    """Tokens of a request: ``reported`` by the provider for its beginning, ``estimated`` for the rest."""
+
+    reported: int = 0
+    estimated: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.reported + self.estimated
+
+    def __str__(self) -> str:
+        return f"{'about ' if self.estimated else ''}{self.total:,}"
+
+
+@noun
+class ContextShare:
+    """The tokens of one kind of content in a request; always an estimate, made to add up to the count."""
+
+    kind: ShareKind
+    tokens: int
+
+
+@noun
+class ContextUse:
+    """The use of a model's window by the next request. ``limits`` is None for a model whose window is not known."""
+
+    count: TokenCount
+    shares: tuple[ContextShare, ...]
+    limits: ContextLimits | None = None
+
+
+class TokenMeter:
+    """Counts tokens. ``per_token`` is the number of characters in a token, as the last reported usage showed it. Sizes
+    of messages are kept, so that a count costs in proportion to the number of messages and not to their length."""
+
+    def __init__(self) -> None:
+        self.per_token = CHARS_PER_TOKEN
+        self._sizes: dict[str, tuple[Message, int]] = {}
+
+    def count(self, view: View, fixed: int) -> TokenCount:
+        """Of the next request; ``fixed`` are the characters of the system prompt and the tools."""
+        messages = view.messages
+        at = last_reported(messages, view.changed_at)
+        if at is None:
+            return TokenCount(0, self.tokens(fixed + self.chars(view.history())))
+        usage = messages[at].usage
+        assert usage is not None
+        reported = _all(usage)
+        since = self.chars(messages[at + 1 :])
+        told = fixed + self.chars(view.history()) - since
+        self.per_token = min(max(told / reported, _FEWEST), _MOST)
+        return TokenCount(reported, self.tokens(since))
+
+    def chars(self, messages: Iterable[Message]) -> int:
+        return sum(map(self._size, messages))
+
+    def tokens(self, chars: int) -> int:
+        return -int(-chars // self.per_token)
+
+    def _size(self, message: Message) -> int:
+        known = self._sizes.get(message.id)
+        if known is None or known[0] is not message:
+            size = _ENVELOPE + sum(map(part_chars, message.parts))
+            self._sizes[message.id] = known = (message, size)
+        return known[1]
+
+    def shares(self, view: View, system: str, tools: Iterable[ToolSpec], total: int) -> tuple[ContextShare, ...]:
+        """The parts of a request of ``total`` tokens, in the order in which they are sent."""
+        found: dict[ShareKind, int] = {"system": len(system), "tools": spec_chars(tools), "summary": 0}
+        for message in view.history():
+            for part in message.parts:
+                kind = "summary" if view.summary is message else _kind(part, message)
+                found[kind] = found.get(kind, 0) + part_chars(part)
+        whole = sum(found.values()) or 1
+        return tuple(ContextShare(kind, round(chars * total / whole)) for kind, chars in found.items() if chars)
+
+
+def last_reported(messages: list[Message], since: int) -> int | None:
+    """The last message, from number ``since`` on, whose provider told how many tokens its request had."""
+    for at in range(len(messages) - 1, since - 1, -1):
+        usage = messages[at].usage
+        if usage is not None and not usage.estimated and usage.input + usage.cache_read + usage.cache_write:
+            return at
+    return None
+
+
+def _all(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write + usage.output
+
+
+def spec_chars(tools: Iterable[ToolSpec]) -> int:
+    return sum(_ENVELOPE + len(each.name) + len(each.description) + _nested(each.parameters) for each in tools)
+
+
+def part_chars(part: Part) -> int:
+    """The characters of a part as it is sent, roughly; an image as the characters of its tokens."""
+    match part:
+        case Text() | Thinking():
+            return len(part.text)
+        case CallPart():
+            written = part.raw_arguments
+            kept = 0 if part.kept is None else _nested(part.kept.data)
+            return (
+                2 * _ENVELOPE + len(part.name) + kept + (_nested(part.arguments) if written is None else len(written))
+            )
+        case ResultPart():
+            return 2 * _ENVELOPE + sum(map(part_chars, part.content))
+        case Image():
+            return round(IMAGE_TOKENS * CHARS_PER_TOKEN)
+        case Resource():
+            return len(part.uri) + len(part.text or "") + len(part.data or b"")
+        case Opaque():
+            return _nested(part.data)
+
+
+def _nested(value: object) -> int:
+    """The length of a value as JSON, roughly, without writing it."""
+    if isinstance(value, str | bytes):
+        return len(value) + 2
+    if isinstance(value, Mapping):
+        return 2 + sum(len(str(key)) + 4 + _nested(each) for key, each in value.items())  # pyright: ignore
+    if isinstance(value, list | tuple):
+        return 2 + sum(1 + _nested(each) for each in value)  # pyright: ignore
+    return 5
+
+
+def _kind(part: Part, message: Message) -> ShareKind:
+    match part:
+        case ResultPart():
+            return "results"
+        case CallPart():
+            return "calls"
+        case Thinking():
+            return "thinking"
+        case Opaque():
+            return "provider's own"
+        case Image():
+            return "images"
+        case _:
+            return "answers" if message.role == "assistant" else "prompts"

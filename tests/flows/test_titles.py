@@ -1,0 +1,154 @@
+"""Titles of sessions: written once, in the background, by the cheap model."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Prompt, Session
+from callgate.config import load_config
+from callgate.core.record import MemoryJournal
+from callgate.session.titles import title_of
+from callgate.testing import MemoryHost, ScriptedModel, say, turn
+from callgate.testing.script import ScriptedTurn, cut_off, fail, pause
+from callgate.words.events import Event, MetadataSet
+from callgate.words.inputs import SetTitle
+from callgate.words.messages import Text
+from callgate.words.model import ModelEvent, Request
+from tests.flows.compacting import DONE
+
+NAMED = turn(say("Fix the login redirect"))
+
+
+def talker() -> ScriptedModel:
+    return ScriptedModel(*(DONE for _ in range(9)))
+
+
+def session_on(cheap: ScriptedModel, **options: Any) -> Session:
+    return Session(talker(), host=MemoryHost(), cheap=cheap, **options)
+
+
+async def spoken(session: Session, *prompts: Any) -> None:
+    for each in prompts:
+        await session.send(each)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.spec("TRN-10")
+async def test_the_first_prompt_gives_the_title_once() -> None:
+    cheap, journal = ScriptedModel(NAMED, NAMED, name="cheap"), MemoryJournal()
+    async with session_on(cheap, journal=journal) as session:
+        await spoken(session, Prompt("The login redirects to nowhere, mend it"), Prompt("and then?"))
+        assert session.title == "Fix the login redirect"
+    (request,) = cheap.requests
+    assert [message.text for message in request.messages] == ["The login redirects to nowhere, mend it"]
+    assert request.tools == ()
+    async with session_on(cheap, journal=journal) as again:
+        await spoken(again, Prompt("more"))
+        assert again.title == "Fix the login redirect"
+    assert len(cheap.requests) == 1
+
+
+@pytest.mark.spec("TRN-10")
+async def test_a_persons_title_stays_also_one_that_was_taken_away_meanwhile() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(ScriptedModel):
+        def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+            return self._later(super().stream(request))
+
+        async def _later(self, stream: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
+            asked.set()
+            await go_on.wait()
+            async for event in stream:
+                yield event
+
+    for title, expected in (("Mine", "Mine"), ("", "")):
+        asked.clear()
+        go_on.clear()
+        async with session_on(Slow(NAMED)) as session:
+            session.post(Prompt("go"))
+            await asked.wait()
+            session.post(SetTitle(title))
+            go_on.set()
+            await spoken(session, Prompt("on"))
+            assert session.title == expected
+    cheap = ScriptedModel(NAMED)
+    async with session_on(cheap) as session:
+        await spoken(session, SetTitle("Mine"), Prompt("go"))
+        assert session.title == "Mine"
+    assert cheap.requests == []
+
+
+@pytest.mark.spec("TRN-10")
+@pytest.mark.parametrize("failure", [turn(fail("down")), turn(say("Fix"), cut_off()), turn(say(' "" \n'))])
+async def test_a_failure_is_tried_once_more(failure: ScriptedTurn) -> None:
+    cheap = ScriptedModel(failure, NAMED)
+    async with session_on(cheap) as session:
+        await spoken(session, Prompt("one"))
+        assert session.title == ""
+        await spoken(session, Prompt("two"))
+        assert session.title == "Fix the login redirect"
+    cheap = ScriptedModel(failure, failure, NAMED)
+    async with session_on(cheap) as session:
+        await spoken(session, Prompt("one"), Prompt("two"), Prompt("three"))
+        assert session.title == ""
+    assert len(cheap.requests) == 2
+
+
+@pytest.mark.spec("TRN-10")
+async def test_nothing_waits_for_it_and_a_session_that_closes_ends_it() -> None:
+    cheap = ScriptedModel(turn(pause(3_600.0), say("late")))
+    events: list[Event] = []
+    async with session_on(cheap) as session:
+        session.listen(events.append)
+        await session.send(Prompt("go"))
+        assert session.status == "idle"
+    assert len(cheap.requests) == 1
+    assert not any(isinstance(event, MetadataSet) for event in events)
+
+
+@pytest.mark.spec("TRN-10")
+async def test_a_setting_turns_it_off_and_without_a_cheap_model_there_is_none(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".config/callgate").mkdir(parents=True)
+    (home / ".config/callgate/settings.toml").write_text("[session]\ntitle = false\n")
+    (tmp_path / "work").mkdir()
+    config = load_config(tmp_path / "work", home=home, environ={}, managed=tmp_path / "none")
+    cheap = ScriptedModel(NAMED)
+    async with Session(talker(), cheap=cheap, config=config) as session:
+        await spoken(session, Prompt("go"))
+        assert session.title == ""
+    assert cheap.requests == []
+    model = talker()
+    async with Session(model, host=MemoryHost()) as session:
+        await spoken(session, Prompt("go"))
+    assert len(model.requests) == 1
+
+
+@pytest.mark.spec("TRN-10")
+async def test_only_the_words_of_the_person_are_used_and_they_are_bounded() -> None:
+    cheap = ScriptedModel(NAMED)
+    async with session_on(cheap) as session:
+        await spoken(session, Prompt((Text("a" * 5_000),)))
+    assert len(cheap.requests[0].messages[0].text) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ('"Fix the login."', "Fix the login"),
+        ("\n\n**Fix the login**\nand more", "Fix the login"),
+        ("Title: Fix the login", "Fix the login"),
+        ("# Fix\tthe   login", "Fix the login"),
+        ("„Anmeldung reparieren“", "Anmeldung reparieren"),
+        ("evil\x1b[31m\u202etitle", "evil [31m title"),
+        ("w" * 100, "w" * 79 + "…"),
+        ("  \n ", ""),
+    ],
+)
+def test_a_title_is_one_plain_line(said: str, title: str) -> None:
+    assert title_of(said) == title
