@@ -63,8 +63,8 @@ def folded(events: Sequence[ModelEvent], message_id: str = "m1") -> Message:
         match event:
             case MessageStarted():
                 model = event.model
-            case PartStarted(index, "text"):
-                parts[index] = Text("")
+            case PartStarted(index, "text" | "opaque"):
+                parts[index] = Text("")  # of an opaque part, its place
             case PartStarted(index, "thinking"):
                 parts[index] = Thinking("")
             case PartStarted(index, "tool_call", call_id, name):

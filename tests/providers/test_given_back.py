@@ -13,16 +13,18 @@ from callgate import Prompt, Session, Store
 from callgate.providers.anthropic import Anthropic
 from callgate.providers.family import Family, ModelFacts
 from callgate.providers.gemini import Gemini
+from callgate.providers.openai_responses import OpenAIResponses
 from callgate.words.errors import ModelError
 from callgate.words.events import RunEnded
 from callgate.words.messages import Message, Text
 from callgate.words.model import Abilities, ModelEvent, Request
 from tests.providers.fixtures import folded, parsed, streamed
 
-FAMILIES: dict[str, Family] = {"anthropic": Anthropic(), "gemini": Gemini()}
+FAMILIES: dict[str, Family] = {"anthropic": Anthropic(), "gemini": Gemini(), "openai": OpenAIResponses()}
 FACTS = {
     "anthropic": ModelFacts("claude-opus-5-5", "anthropic", thinking="adaptive"),
     "gemini": ModelFacts("gemini-3.8-flash", "gemini", thinking="always"),
+    "openai": ModelFacts("gpt-6.1-sol", "openai", thinking="always"),
 }
 
 
@@ -52,7 +54,8 @@ class Recorded:
 
 @pytest.mark.spec("PRV-13")
 @pytest.mark.parametrize(
-    ("family", "name"), [("anthropic", "server_tools"), ("gemini", "own_parts"), ("gemini", "signed_text")]
+    ("family", "name"),
+    [("anthropic", "server_tools"), ("gemini", "own_parts"), ("gemini", "signed_text"), ("openai", "server_tools")],
 )
 def test_the_providers_own_parts_come_back_in_the_next_life_of_a_session(
     family: str, name: str, tmp_path: Path
@@ -66,7 +69,8 @@ def test_the_providers_own_parts_come_back_in_the_next_life_of_a_session(
             await again.send(Prompt("more"))
         events, _ = parsed(FAMILIES[family].parser(), streamed(family, name))
         talk = [Message("u1", "user", (Text("go"),)), folded(events), Message("u2", "user", (Text("more"),))]
-        expected, _ = FAMILIES[family].post(Request(model.requests[0].system, talk), FACTS[family], None)
+        request = replace(model.requests[0], messages=talk, tools=())
+        expected, _ = FAMILIES[family].post(request, FACTS[family], None)
         assert model.body(0) == json.loads(expected.body)
 
     asyncio.run(main())

@@ -309,8 +309,8 @@ def test_images_and_files_go_along_in_messages_and_in_results() -> None:
         {"type": "input_text", "text": "Look"},
         {"type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto"},
         {"type": "input_file", "filename": "b.pdf", "file_data": "data:application/pdf;base64,JVBERg=="},
-        {"type": "input_text", "text": "file:///t.txt:\ntext"},
-        {"type": "input_text", "text": "http://x"},
+        {"type": "input_text", "text": "[file:///t.txt]\ntext"},
+        {"type": "input_text", "text": "[http://x]"},
     ]
     assert last["call_id"] == "c1"
     assert [each["type"] for each in last["output"]] == ["input_text", "input_image"]
@@ -338,7 +338,7 @@ def test_ids_names_and_arguments_of_other_origin_are_made_acceptable_and_stay_pa
     first, second, one, two = sent(HELLO, call, results)["input"][1:]
     assert (first["call_id"], second["call_id"]) == (one["call_id"], two["call_id"])
     assert len(first["call_id"]) <= 64
-    assert first["name"] == "my_tool_"
+    assert first["name"].startswith("my_tool__")
     assert loads(first["arguments"]) == {"not_json": "{not json"}
     assert second["arguments"] == "{}"
 
@@ -418,5 +418,5 @@ def test_half_a_character_does_not_spoil_the_request() -> None:
 
 def test_a_request_that_json_cannot_say_is_a_model_error() -> None:
     with pytest.raises(ModelError, match="JSON") as raised:
-        FAMILY.post(Request("", (HELLO,), options=RequestOptions(body={"x": float("nan")})), FACTS, None)
+        FAMILY.post(Request("", (HELLO,), options=RequestOptions(body={"x": object()})), FACTS, None)
     assert raised.value.kind == "bad_request"

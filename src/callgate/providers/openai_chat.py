@@ -5,6 +5,7 @@ fields that it needs, and ``ModelFacts.quirks`` say what else a server takes or 
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, cast
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
@@ -16,17 +17,14 @@ from callgate.providers.openai_shared import (
     Json,
     arguments_text,
     cache_key,
-    effort_value,
     is_strict,
     kept_for,
     make_headers,
     output_limit,
     pieces,
     result_words,
-    safe_id,
-    safe_name,
-    write_body,
 )
+from callgate.providers.writing import compact, effort_value, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice
@@ -44,6 +42,7 @@ QUIRKS: Mapping[str, str] = {
     "ids_of_nine": "a call id has exactly nine letters or digits",
 }
 _LONGEST_ID = 40
+_LONGEST_NAME = 64
 _NO_IMAGES_THERE = "(An image follows in the next message.)"
 
 
@@ -61,7 +60,7 @@ class OpenAIChat:
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
         body = _body(request, facts, notes)
-        return HttpPost("/chat/completions", make_headers(request, key), write_body(body, self._provider)), notes
+        return HttpPost("/chat/completions", make_headers(request, key), compact(body)), notes
 
     def parser(self) -> StreamParser:
         return ChatParser(self._provider)
@@ -97,7 +96,7 @@ def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
 def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
     choice = facts.abilities.nearest(wanted)
     if choice is not wanted:
-        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used")
+        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
     return {"type": "function", "function": {"name": choice.name}} if choice.kind == "named" else choice.kind
 
 
@@ -109,12 +108,12 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
     _put_thinking(body, request, facts, notes)
     if options.temperature is not None:
         if "no_sampling" in quirks:
-            note(f"{facts.name} takes no temperature: it was left out")
+            note(f"{facts.name} takes no temperature: it was left out.")
         else:
             body["temperature"] = options.temperature
     if options.stop:
         if "no_sampling" in quirks:
-            note(f"{facts.name} takes no stop sequences: they were left out")
+            note(f"{facts.name} takes no stop sequences: they were left out.")
         else:
             body["stop"] = list(options.stop)
     if request.output is not None:
@@ -122,7 +121,7 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
             schema = {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         else:
-            note(f"{facts.name} cannot be held to a JSON Schema: it was left out")
+            note(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if "cache_key" in quirks and (key := cache_key(request)) is not None:
@@ -130,21 +129,21 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
 
 
 def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[str]) -> None:
-    wanted = request.options.thinking
-    effort = effort_value(request, facts, notes.append)
+    wanted, level = request.options.thinking, request.options.effort
+    effort = None if level is None else effort_value(facts, level, notes)
     if isinstance(effort, Mapping):  # a server with fields of its own
         body.update(cast("Json", effort))
     elif effort is not None:
         body["reasoning_effort"] = effort
     if wanted == "off":
         if facts.thinking == "always":
-            notes.append(f"{facts.name} cannot be kept from thinking")
+            notes.append(f"{facts.name} cannot be kept from thinking.")
         elif "thinking_type" in facts.quirks:
             body["thinking"] = {"type": "disabled"}
         elif facts.thinking != "none":
             body["reasoning_effort"] = "none"
     elif isinstance(wanted, int) or request.limits.max_thinking_tokens is not None:
-        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows")
+        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
 
 
 # ---- the conversation -----------------------------------------------------------------------------------------------
@@ -233,10 +232,13 @@ def _call(call: CallPart, facts: ModelFacts) -> Json:
     return {
         "id": _id(call.id, facts),
         "type": "function",
-        "function": {"name": safe_name(call.name), "arguments": arguments_text(call)},
+        "function": {"name": safe_name(call.name, _LONGEST_NAME), "arguments": arguments_text(call)},
         **kept_for(FAMILY, call.kept),
     }
 
 
 def _id(call_id: str, facts: ModelFacts) -> str:
-    return safe_id(call_id, longest=_LONGEST_ID, exactly=9 if "ids_of_nine" in facts.quirks else None)
+    if "ids_of_nine" not in facts.quirks:
+        return safe_name(call_id, _LONGEST_ID)
+    fits = len(call_id) == 9 and call_id.isascii() and call_id.isalnum()
+    return call_id if fits else sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]

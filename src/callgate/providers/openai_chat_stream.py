@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from callgate.providers.family import ServerEvent
-from callgate.providers.openai_shared import ChatUsage, Json, broken, compact, group, read_object
+from callgate.providers.openai_shared import ChatUsage, Json, broken, group, read_object
+from callgate.providers.writing import compact
 from callgate.words.errors import ModelError
 from callgate.words.model import (
     ArgumentsDelta,
@@ -315,7 +316,7 @@ class ChatParser:
 def _json_text(arguments: object) -> str:
     if arguments.__class__ is str:
         return cast("str", arguments)
-    return "" if arguments is None else compact(arguments)  # an object instead of its JSON
+    return "" if arguments is None else compact(cast("Json", arguments)).decode()  # an object instead of its JSON
 
 
 class _ServerFailure(Exception):

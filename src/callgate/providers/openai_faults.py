@@ -85,6 +85,8 @@ def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
         by_words: Fault | None = next((fault for pattern, fault in _WORDS if pattern.search(words)), None)
         if by_words is not None and not (named == "rate_limited" and by_words not in ("too_long", "no_credit")):
             return by_words, words
+    if named == "server" and status is not None and status > 500:
+        named = None  # the status says more
     if named is None and status is None:
         number = next((int(code) for code in codes if code.isdecimal() and len(code) == 3), None)
         named = None if number is None or number < 400 else fault_by_status(number)

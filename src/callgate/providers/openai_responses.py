@@ -13,22 +13,20 @@ from callgate.providers.openai_shared import (
     Json,
     arguments_text,
     cache_key,
-    effort_value,
     is_strict,
     kept_for,
     make_headers,
     output_limit,
     pieces,
     result_words,
-    safe_id,
-    safe_name,
-    write_body,
 )
+from callgate.providers.writing import compact, effort_value, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text
 from callgate.words.model import Request, ToolChoice
 
 _LONGEST_ID = 64
+_LONGEST_NAME = 64
 _FEWEST_TOKENS = 16
 _PLAIN: Json = {"type": "output_text", "text": None, "annotations": []}
 
@@ -47,7 +45,7 @@ class OpenAIResponses:
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
         body = _body(request, facts, notes)
-        return HttpPost("/responses", make_headers(request, key), write_body(body, self._provider)), notes
+        return HttpPost("/responses", make_headers(request, key), compact(body)), notes
 
     def parser(self) -> StreamParser:
         return ResponsesParser(self._provider)
@@ -85,7 +83,7 @@ def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
 def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
     choice = facts.abilities.nearest(wanted)
     if choice is not wanted:
-        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used")
+        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
     return {"type": "function", "name": choice.name} if choice.kind == "named" else choice.kind
 
 
@@ -94,29 +92,29 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
     limit = output_limit(request, facts, note)
     if limit is not None:
         body["max_output_tokens"] = max(limit, _FEWEST_TOKENS)
-    effort = effort_value(request, facts, note)
+    effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     if options.thinking == "off" and thinks:
         effort = "none"
         if facts.thinking == "always":
             effort = next(iter((facts.efforts or {}).values()), None)
-            note(f"{facts.name} cannot be kept from thinking: its lowest effort is used")
+            note(f"{facts.name} cannot be kept from thinking: its lowest effort is used.")
     elif isinstance(options.thinking, int) or request.limits.max_thinking_tokens is not None:
-        note(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows")
+        note(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
     if thinks:
         body["reasoning"] = {**({} if effort is None else {"effort": effort}), "summary": "auto"}
         body["include"] = ["reasoning.encrypted_content"]
     if options.temperature is not None:
         if thinks or "no_sampling" in facts.quirks:
-            note(f"{facts.name} takes no temperature: it was left out")
+            note(f"{facts.name} takes no temperature: it was left out.")
         else:
             body["temperature"] = options.temperature
     if options.stop:
-        note("OpenAI's Responses API has no stop sequences: they were left out")
+        note("OpenAI's Responses API has no stop sequences: they were left out.")
     if request.output is not None:
         if facts.abilities.structured:
             body["text"] = {"format": {"type": "json_schema", **_schema(request.output)}}
         else:
-            note(f"{facts.name} cannot be held to a JSON Schema: it was left out")
+            note(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if (key := cache_key(request)) is not None:
@@ -155,7 +153,7 @@ def _output(result: ResultPart, facts: ModelFacts) -> Json:
         output = [_content(*piece) for piece in found]
         if result.is_error:
             output.insert(0, _content("text", "Error:", ""))
-    return {"type": "function_call_output", "call_id": safe_id(result.call_id, longest=_LONGEST_ID), "output": output}
+    return {"type": "function_call_output", "call_id": safe_name(result.call_id, _LONGEST_ID), "output": output}
 
 
 def _answer(message: Message) -> list[Json]:
@@ -225,7 +223,7 @@ def _call(call: CallPart) -> Json:
     return {
         "type": "function_call",
         **kept_for(FAMILY, call.kept),
-        "call_id": safe_id(call.id, longest=_LONGEST_ID),
-        "name": safe_name(call.name),
+        "call_id": safe_name(call.id, _LONGEST_ID),
+        "name": safe_name(call.name, _LONGEST_NAME),
         "arguments": arguments_text(call),
     }

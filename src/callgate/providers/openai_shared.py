@@ -1,23 +1,21 @@
 """The parts that both of OpenAI's APIs have in common: JSON, headers, contents, options and usage."""
 
-import re
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from json import JSONDecoder, JSONEncoder
-from typing import Any, cast, get_args
+from json import JSONDecoder
+from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
 from callgate.providers.faults import fault_of
+from callgate.providers.writing import asked, base64, compact, in_text, not_shown
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Image, Opaque, Resource, Text, Usage
-from callgate.words.model import Effort, Request
+from callgate.words.model import Request
 
 Json = dict[str, Any]
 KEY_VARIABLES: tuple[str, ...] = ("OPENAI_API_KEY",)
 BASE_URL = "https://api.openai.com/v1"
 BASE_VARIABLE = "OPENAI_BASE_URL"
-NO_IMAGES = "[An image was left out: this model reads no images.]"
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
@@ -35,29 +33,6 @@ def read_object(text: str) -> Json:
     if value.__class__ is not dict:
         raise ValueError(f"an object is wanted, not {text[:80]!r}")
     return value
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    if isinstance(value, Sequence | frozenset):
-        return list(cast("Sequence[Any]", value))
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-compact = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode
-
-
-def write_body(body: Mapping[str, Any], provider: str) -> bytes:
-    """The same bytes for the same body. Halves of a character, which UTF-8 cannot say, are joined or replaced."""
-    try:
-        text = compact(body)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise fault_of("bad_request", provider, f"the request cannot be written as JSON: {error}") from error
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def make_headers(request: Request, key: str | None) -> dict[str, str]:
@@ -79,33 +54,27 @@ def pieces(content: Sequence[object], facts: ModelFacts) -> list[tuple[str, str,
             case Text(text):
                 if text:
                     found.append(("text", text, ""))
-            case Image(media_type, data):
-                found.append(_image(media_type, data, "image", facts))
-            case Resource(uri, text) if text is not None:
-                found.append(("text", f"{uri}:\n{text}", ""))
-            case Resource(uri, _, bytes() as data, kind):
-                found.append(_file(uri, data, kind or "application/octet-stream", facts))
-            case Resource(uri):
-                found.append(("text", uri, ""))
+            case Image():
+                found.append(_image(item, facts))
+            case Resource(_, None, bytes() as data, str(kind)) if kind.startswith("image/"):
+                found.append(_image(Image(kind, data), facts))
+            case Resource(uri, None, bytes() as data, "application/pdf") if facts.abilities.images:
+                found.append(("pdf", data_url("application/pdf", data), uri.rpartition("/")[2] or "file.pdf"))
+            case Resource():
+                found.append(("text", in_text(item), ""))
             case _:
                 pass
     return found
 
 
-def _image(kind: str, data: bytes, name: str, facts: ModelFacts) -> tuple[str, str, str]:
-    return ("image", data_url(kind, data), name) if facts.abilities.images else ("text", NO_IMAGES, "")
-
-
-def _file(uri: str, data: bytes, kind: str, facts: ModelFacts) -> tuple[str, str, str]:
-    if kind.startswith("image/"):
-        return _image(kind, data, uri, facts)
-    if kind == "application/pdf" and facts.abilities.images:
-        return "pdf", data_url(kind, data), uri.rpartition("/")[2] or "file.pdf"
-    return "text", f"[{uri}: {kind}, {len(data):,} bytes, not shown]", ""
+def _image(image: Image, facts: ModelFacts) -> tuple[str, str, str]:
+    if not facts.abilities.images:
+        return "text", not_shown(image), ""
+    return "image", data_url(image.media_type, image.data), ""
 
 
 def data_url(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{b64encode(data).decode()}"
+    return f"data:{kind};base64,{base64(data)}"
 
 
 def result_words(texts: Sequence[str], *, is_error: bool) -> str:
@@ -120,34 +89,13 @@ def arguments_text(call: CallPart) -> str:
     """The arguments as the model wrote them. Text that is no JSON object is wrapped in one: servers read the arguments
     of earlier calls again and refuse the whole conversation for one that they cannot."""
     raw = call.raw_arguments
-    if raw is None:
-        return compact(call.arguments)
-    if not raw.strip():
-        return "{}"
-    try:
-        read_object(raw)
-    except (ValueError, RecursionError):
-        return compact({"not_json": raw})
-    return raw
-
-
-_BAD_SIGNS = re.compile(r"[^A-Za-z0-9_-]")
-
-
-def safe_name(name: str) -> str:
-    """A name that the API takes: models invent names of tools, and the next request has to repeat them."""
-    return _BAD_SIGNS.sub("_", name)[:64] or "unnamed"
-
-
-def safe_id(call_id: str, *, longest: int, exactly: int | None = None) -> str:
-    """A call id that the API takes; another one made of it where it does not. Ids come from other providers too."""
-    if exactly is not None:
-        if len(call_id) == exactly and call_id.isalnum() and call_id.isascii():
-            return call_id
-        return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:exactly]
-    if 0 < len(call_id) <= longest and not _BAD_SIGNS.search(call_id):
-        return call_id
-    return f"call_{sha256(call_id.encode('utf-8', 'replace')).hexdigest()[:24]}"
+    if raw is not None:
+        try:
+            read_object(raw)
+            return raw
+        except (ValueError, RecursionError):
+            pass
+    return compact(asked(call)).decode()
 
 
 def kept_for(provider: str, kept: Opaque | None) -> Json:
@@ -159,30 +107,11 @@ def kept_for(provider: str, kept: Opaque | None) -> Json:
 
 # ---- options --------------------------------------------------------------------------------------------------------
 
-_LEVELS = cast("tuple[Effort, ...]", get_args(Effort))
-
-
-def effort_value(request: Request, facts: ModelFacts, note: Callable[[str], None]) -> Any:
-    """The API's own value for the wanted effort: that of the next lower level where the model lacks one, of its lowest
-    where it has none lower. None: nothing is sent."""
-    wanted, known = request.options.effort, cast("Mapping[str, Any]", facts.efforts or {})
-    if wanted is None:
-        return None
-    if not known:
-        note(f"{facts.name} has no levels of effort: {wanted!r} was left out")
-        return None
-    if wanted in known:
-        return known[wanted]
-    lower = [level for level in _LEVELS[: _LEVELS.index(wanted)] if level in known]
-    level = lower[-1] if lower else next(level for level in _LEVELS if level in known)
-    note(f"{facts.name} has no effort {wanted!r}: {level!r} is used")
-    return known[level]
-
 
 def output_limit(request: Request, facts: ModelFacts, note: Callable[[str], None]) -> int | None:
     wanted = request.limits.max_output_tokens
     if wanted is not None and facts.known and wanted > facts.output_tokens:
-        note(f"{facts.name} writes at most {facts.output_tokens:,} tokens: the limit of {wanted:,} was lowered")
+        note(f"{facts.name} writes at most {facts.output_tokens:,} tokens: the limit of {wanted:,} was lowered.")
         return facts.output_tokens
     return wanted
 

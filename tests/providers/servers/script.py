@@ -4,6 +4,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -80,6 +81,16 @@ class WireWriter(Protocol):
 def pieces(text: str, size: int) -> list[str]:
     """The text in pieces of at most so many characters; one empty piece for no text."""
     return [text[start : start + size] for start in range(0, len(text), size)] or [""]
+
+
+def turns(answer: Answer, parts: Sequence[Sequence[tuple[Phase, bytes]]]) -> list[tuple[Phase, bytes]]:
+    """The events of all parts in order; those of the calls take turns if the answer says so."""
+    if not answer.interleave:
+        return [event for part in parts for event in part]
+    calls = [events for part, events in zip(answer.parts, parts, strict=True) if isinstance(part, Call)]
+    others = [events for part, events in zip(answer.parts, parts, strict=True) if not isinstance(part, Call)]
+    mixed = [event for row in zip_longest(*calls) for event in row if event is not None]
+    return [*(event for part in others for event in part), *mixed]
 
 
 def writers() -> dict[str, WireWriter]:
