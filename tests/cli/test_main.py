@@ -12,7 +12,20 @@ import pytest
 import callgate
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "sandbox", "prompt", "trust", "tools"]
+COMMANDS = [
+    "demo",
+    "session",
+    "audit",
+    "answer",
+    "auth",
+    "changes",
+    "undo",
+    "policy",
+    "sandbox",
+    "prompt",
+    "trust",
+    "tools",
+]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 

@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 COMMANDS = {
     "demo": "demo:demo",
     "answer": "answer:answer",
+    "auth set": "auth:set_key",
+    "auth list": "auth:show_keys",
+    "auth remove": "auth:forget_key",
+    "auth test": "auth:try_model",
     "audit": "session.sharing:audit",
     "changes": "changes:changes",
     "undo": "undo:undo",
