@@ -36,7 +36,8 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     parser = CommandParser(
         "callgate",
         description="The gate between a model and its tools.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 130 interrupted",
+        epilog="callgate -p PROMPT runs the agent once, without a terminal: see callgate -p --help. "
+        "exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted",
         allow_abbrev=False,
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
