@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.policy import CallJudge, CallToJudge
-from callgate.policy.implied import filled, may_hold, says_little, secret_in, spellings
+from callgate.policy.implied import filled, may_hold, says_little, secrets_in, spellings
 from callgate.policy.paths import parse_path_pattern
 from callgate.shell.analysis import analyse
 from callgate.shell.sweeping import sweeps
@@ -118,8 +118,8 @@ def test_a_folder_with_keys_in_it_is_not_swept_without_a_question(tmp_path: Path
     for name in ("keys/deep/id_rsa", "src/a.py", "node_modules/x/server.key"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert secret_in(str(tmp_path)) == str(tmp_path / "keys/deep/id_rsa")
-    assert secret_in(str(tmp_path / "src")) is secret_in(str(tmp_path / "missing")) is None
+    assert [*secrets_in(str(tmp_path))] == [str(tmp_path / "keys/deep/id_rsa")]
+    assert [*secrets_in(str(tmp_path / "src"))] == [*secrets_in(str(tmp_path / "missing"))] == []
     root = str(tmp_path)
     calls: dict[tuple[str, str, str], str] = {
         ("Bash", "command", "grep -r . keys"): "ask",

@@ -70,7 +70,8 @@ TOOL = texts(
     sitecustomize.py usercustomize.py .config/git/config .config/pip/x .config/direnv/x .config/mise/x
     """
 )
-SETTINGS = texts(".npmrc sub/.npmrc .env sub/.env .env.local .env.production")
+SETTINGS = texts(".npmrc sub/.npmrc")
+ENVIRONMENT = texts(".env sub/.env .env.local .env.production")
 BUILD = texts(
     """
     .github/workflows/ci.yml .github/actions/x .gitlab-ci.yml .gitlab/ci/x.yml .circleci/config.yml .travis.yml
@@ -129,7 +130,7 @@ def test_protected_places_are_not_written_and_may_be_read(path: str, words: str)
     assert said(path, "read") is None
 
 
-@rows("path", [*SECRET, *SYSTEM_SECRET])
+@rows("path", [*SECRET, *ENVIRONMENT, *SYSTEM_SECRET])
 def test_secrets_are_not_even_read(path: str) -> None:
     for what in ("read", "write", "remove"):
         why = said(path, what)
@@ -323,8 +324,8 @@ def test_a_name_is_shown_as_far_as_it_says_something() -> None:
         (".[g]it/config", "write", "records"),
         ("sub/.gi?", "remove", "records"),
         (".bash*", "write", "shell"),
-        (".env*", "write", "settings"),
-        (".e*", "write", "settings"),
+        (".env*", "read", "keys"),
+        (".e*", "write", "keys"),
         (".github/work*/x.yml", "write", "build service"),
         ("/etc/shado?", "read", "keys"),
         ("/etc/sh*", "read", "keys"),

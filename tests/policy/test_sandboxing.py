@@ -79,6 +79,27 @@ def test_what_a_rule_denies_by_its_path_is_denied_to_commands_too(places: tuple[
     assert f"{root}/src" not in profile.read_only
 
 
+@pytest.mark.spec("BLT-2")
+def test_files_with_passwords_are_hidden_wherever_they_are_unless_a_rule_names_them(places: tuple[str, str]) -> None:
+    root, home = places
+    names = (".env", "src/.env.local", "src/.env.example", "certs/server.key", "certs/server.pem", "a/.aws/credentials")
+    for name in names:
+        Path(root, name).parent.mkdir(parents=True, exist_ok=True)
+        Path(root, name).write_text("x")
+
+    def hidden(*rules: str) -> set[str]:
+        book = Rulebook.of([RuleLine("allow", text, Origin("user")) for text in rules], root=root, home=home)
+        allows = [rule.content for rule in book.allows if isinstance(rule.content, PathContent)]
+        profile = profile_for(root, home, allows=allows)
+        return {path.removeprefix(f"{root}/") for path in profile.unreadable if path.startswith(f"{root}/")}
+
+    every = {".env", "src/.env.local", "certs/server.key", "a/.aws", "id_rsa"}
+    assert hidden() - {"a/.aws/credentials"} == every
+    assert hidden("Read", "Read(**)", "Read(certs/**)") == hidden()
+    assert hidden("Read(.env)") == hidden() - {".env"}
+    assert hidden("Read(/certs/*.key)") == hidden() - {"certs/server.key"}
+
+
 def test_a_workspace_that_holds_the_home_folder_is_refused(places: tuple[str, str]) -> None:
     _, home = places
     for root in (home, os.path.dirname(home)):

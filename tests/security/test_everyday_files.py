@@ -196,7 +196,8 @@ def test_a_link_is_covered_only_with_where_it_leads(world: World) -> None:
 
 
 def test_files_of_the_workspace_are_read_without_a_question(world: World) -> None:
-    assert {world.judge("Read", file_path=name) for name in FILES} == {"allow"}
+    assert {world.judge("Read", file_path=name) for name in FILES - {".env"}} == {"allow"}
+    assert world.judge("Read", file_path=".env") == "ask"
 
 
 @rows("path", ["src/a.py", "new/folder/x.py", "Makefile", "package.json", "within/x.txt"])

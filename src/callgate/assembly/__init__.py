@@ -147,8 +147,9 @@ class Session(Conversation):
         if config is None:
             gate = as_gate(gate, checks)
         else:
-            from callgate.assembly.settings import confine, parts_of
+            from callgate.assembly.settings import confine, parts_of, withhold
 
+            withhold(toolbox.tools(), config, host)
             sandboxed, notes = confine(toolbox.tools(), config, host)
             gate, hooks, remembered = parts_of(
                 config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed

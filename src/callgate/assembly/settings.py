@@ -78,6 +78,19 @@ def parts_of(
     return gate, session_hooks, remembered
 
 
+def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:
+    """Gives the rules about reading to the tools that search folders: they leave out what Read would not get."""
+    taking = [take for each in tools if (take := getattr(each, "take_withheld", None)) is not None]
+    if not taking:
+        return
+    from callgate.policy.withheld import withheld_by  # for searches alone
+
+    root = host.place(".").resolved
+    withheld = withheld_by(Rulebook.of(config.rules, root=root, home=str(config.home), now=host.clock.now()))
+    for take in taking:
+        take(withheld)
+
+
 def confine(tools: Sequence[Tool], config: Config, host: Host) -> tuple[bool, tuple[str, ...]]:
     """Gives the sandbox in force to the tools that take one. True if there is one; otherwise a note for people, where
     a tool would have taken it."""

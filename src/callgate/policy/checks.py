@@ -3,7 +3,7 @@
 They only look: at the case, at the rulebook, at links on the way of a path. None of them waits, but for the hooks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
@@ -82,6 +82,10 @@ def _risk(subject: Subject, reason: str) -> str | None:
     if subject.outside and "outside the workspace" not in reason:
         return f"it touches {brief(subject.outside[0].place.spelled)}, outside the workspace"
     return None
+
+
+def _hides_nothing(path: str) -> bool:
+    return False
 
 
 @lru_cache(maxsize=256)
@@ -320,18 +324,21 @@ class Judge:
                 return rule, why
         return None
 
-    def swept(self, case: Case) -> str | None:
-        """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read."""
+    def swept(self, case: Case, hides: Callable[[str], bool] = _hides_nothing) -> str | None:
+        """The reason why a call that reads whole folders may read what a rule on paths, or no rule, lets it read.
+        ``hides`` says of a file with keys or passwords that the call will not see it."""
         subject = self.subject(case)
         if not subject.sweeps:
             return None
-        for rule in (*self.rules(case, "deny"), *self.rules(case, "ask")):
+        knows = bool(getattr(case.tool, "leaves_out_withheld", False))  # the rules, and leaves such files out
+        rules = self._answers if knows else self.rules
+        for rule in (*rules(case, "deny"), *rules(case, "ask")):
             why = (
                 rule.content.swept(subject) if isinstance(rule.content, PathContent) and rule.lives(case.now) else None
             )
             if why is not None:
                 return f"{why}, and {rule.text} is about something that may be there"
-        secret = subject.swept_secret
+        secret = None if knows else next((path for path in subject.swept_secrets if not hides(path)), None)
         return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
 
     def _guards(self, case: Case) -> bool:

@@ -3,7 +3,7 @@ folders."""
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice, product
 from posixpath import join
@@ -70,8 +70,8 @@ def says_little(path: str) -> bool:
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 
-def secret_in(folder: str) -> str | None:
-    """A path below the folder that holds keys or passwords, by its name: looked for where people put them, so not among
+def secrets_in(folder: str) -> Iterator[str]:
+    """Paths below the folder that hold keys or passwords, by their names: looked for where people put them, not among
     installed packages, and not beyond the first few thousand files."""
     todo, looked = [folder], 0
     for here in todo:
@@ -82,13 +82,12 @@ def secret_in(folder: str) -> str | None:
             continue
         for entry in entries:
             if is_secret(entry.name):
-                return entry.path
-            if entry.name not in _INSTALLED and entry.is_dir(follow_symlinks=False):
+                yield entry.path
+            elif entry.name not in _INSTALLED and entry.is_dir(follow_symlinks=False):
                 todo.append(entry.path)
         looked += len(entries)
         if looked > _MOST_LISTED:
-            break
-    return None
+            return
 
 
 def may_hold(folder: Place, pattern: PathPattern, *, root: str, home: str) -> bool:

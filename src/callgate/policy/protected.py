@@ -195,7 +195,8 @@ def _named(place: Place, what: What, root: str, home: str) -> str | None:
 
 def _secret(path: str, outside: bool) -> str | None:
     loose = loose_name(path)
-    if _found(_SECRETS, loose) or _is_key(loose.rpartition("/")[2]):
+    name = loose.rpartition("/")[2]
+    if _found(_SECRETS, loose) or _is_key(name) or _is_environment(name):
         return SECRET
     if outside and (_PROCESS_SECRETS.fullmatch(loose) or _at(SECRET, loose)):
         return SECRET
@@ -206,6 +207,11 @@ def _secret(path: str, outside: bool) -> str | None:
 def is_secret(name: str) -> bool:
     """A file or folder of this name holds keys or passwords, wherever it is."""
     return _secret(f"/{name}", outside=False) is not None
+
+
+def _is_environment(name: str) -> bool:
+    """``.env`` and ``.env.local``, but not ``.env.example``, which shows names without values."""
+    return _ENVIRONMENT.fullmatch(name) is not None or ".env" in _meant(name)
 
 
 def _is_key(name: str) -> bool:
@@ -226,8 +232,6 @@ def _kept(path: str, outside: bool, folds: bool) -> str | None:
     name, loose_last = path.rpartition("/")[2], loose.rpartition("/")[2]
     if name in _INSTRUCTIONS or (folds and loose_last in map(str.lower, _INSTRUCTIONS)):
         return AGENT
-    if _ENVIRONMENT.fullmatch(loose_last) or ".env" in _meant(loose_last):
-        return SETTINGS
     if loose_last.endswith(_WORKSPACE_FILE):
         return EDITOR
     if outside and _at(SYSTEM, loose) and loose != _NOWHERE and not _beneath(loose, _SHARED_MEMORY):

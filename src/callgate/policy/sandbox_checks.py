@@ -5,7 +5,7 @@ runs: the tool's sandbox decides that when the call is judged, so that the answe
 """
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from callgate import shell
 from callgate.core.ports import Case, Check, Verdict
@@ -17,6 +17,9 @@ _INSIDE = "it runs inside the sandbox: {}, and writing nothing outside the works
 _OUTSIDE_RISK = "outside the sandbox nothing holds it back"
 _MOST_NAMED = 3
 _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
+
+Swept = Callable[[Case, Callable[[str], bool]], str | None]
+"""The reason why a call that reads whole folders may read what it should not, unless the function hides that."""
 
 
 @runtime_checkable
@@ -32,7 +35,7 @@ class PlacesCommands(Protocol):
 class SandboxChecks:
     """``subject`` and ``swept`` are those of the judge; ``free``: inside, no question is needed."""
 
-    def __init__(self, subject: Callable[[Case], Subject], swept: Callable[[Case], str | None], *, free: bool) -> None:
+    def __init__(self, subject: Callable[[Case], Subject], swept: Swept, *, free: bool) -> None:
         self._subject = subject
         self._swept = swept
         self._free = free
@@ -53,7 +56,7 @@ class SandboxChecks:
             return Ask("sandbox", sentence(f"{found}; a yes runs it outside the sandbox"), risk=_OUTSIDE_RISK)
         subject = self._subject(case)
         unread = subject.doubt is not None and subject.doubt.kind == "unread"
-        if not self._free or unread or subject.outside or self._swept(case) is not None:
+        if not self._free or unread or subject.outside or self._swept(case, _hidden_by(case.tool)) is not None:
             return None
         return Allow("sandbox", _INSIDE.format(_reach(case.tool)))
 
@@ -64,6 +67,12 @@ class SandboxChecks:
         if not isinstance(sandbox, PlacesCommands) or declared.command is None or declared.fault is not None:
             return None
         return sandbox.settle(case.call_id, declared.command, _needs(self._subject(case))) or ""
+
+
+def _hidden_by(tool: object) -> Callable[[str], bool]:
+    """The sandbox of the tool hides this path from commands."""
+    hides: object = getattr(getattr(tool, "sandbox", None), "hides", None)
+    return cast("Callable[[str], bool]", hides) if callable(hides) else lambda path: False
 
 
 def _reach(tool: object) -> str:

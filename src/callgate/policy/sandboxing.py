@@ -26,9 +26,10 @@ from callgate.host.sandbox.sandbox import (
 from callgate.policy.contents import HostContent, PathContent
 from callgate.policy.entries import RuleLine
 from callgate.policy.json_store import VERSION, Damaged, read_noun, write_record
-from callgate.policy.protected import names_in_a_row, secrets_of
+from callgate.policy.protected import is_secret, names_in_a_row, secrets_of
 from callgate.policy.rules import Rulebook
 from callgate.policy.subjects import Way
+from callgate.policy.withheld import path_rules
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 from callgate.words.places import Place
@@ -57,11 +58,13 @@ def profile_for(
     scratch: str = "",
     writable: tuple[str, ...] = (),
     denies: Sequence[PathContent] = (),
+    allows: Sequence[PathContent] = (),
 ) -> Profile:
     """The profile of commands in a workspace, as the file system is now. All paths are absolute. ``private`` is the
     sandbox's own folder, which commands do not see; ``denies`` are deny rules on paths, which count for what is in the
-    workspace as far as it is looked through. SandboxRefused for a workspace that holds the home folder: there
-    would be little left to protect."""
+    workspace as far as it is looked through. So do files with keys or passwords, unless one of the allow rules
+    ``allows`` says their names. SandboxRefused for a workspace that holds the home folder: there would be little left
+    to protect."""
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
@@ -71,7 +74,8 @@ def profile_for(
     kept |= {path for path in looked if _is_denied(path, "write", denies)}
     denied = [path for path in looked if _is_denied(path, "read", denies)]
     beside = _secrets_in(os.path.dirname(private)) if private else []
-    hidden = (*secrets_of(home), *_secrets_in(root), *((private, *beside) if private else ()), *denied)
+    secret = [path for path in looked if _is_secret(path, root) and not _is_allowed(path, allows)]
+    hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()), *denied)
     unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,
@@ -101,8 +105,20 @@ def _own_code(root: str) -> Iterator[str]:
             yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
 
 
-def _secrets_in(root: str) -> list[str]:
-    return [f"{root}/{name}" for name in names_in_a_row(secret=True)]
+def _secrets_in(folder: str) -> list[str]:
+    return [f"{folder}/{name}" for name in names_in_a_row(secret=True)]
+
+
+def _is_secret(path: str, root: str) -> bool:
+    folder, _, name = path[len(root) + 1 :].rpartition("/")
+    return is_secret(name) or ("/." in f"/{folder}" and is_secret(f"{folder}/{name}"))
+
+
+def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
+    """A rule must say something of the name: one for a whole folder does not mean the keys in it."""
+    place = Place(path, (path,), path, inside=True)
+    named = (each for each in allows if any(map(str.isalnum, each.pattern.text.rstrip("/").rpartition("/")[2])))
+    return any("read" in each.ways and each.pattern.covers(place) for each in named)
 
 
 def _looked_through(root: str) -> Iterator[str]:
@@ -213,13 +229,14 @@ def sandbox_in_force(
     if sandbox is None:
         return proofs.why_none()
     book = Rulebook.of(rules, root=str(root), home=str(home))
-    contents = [rule.content for rule in book.denies if isinstance(rule.content, PathContent)]
-    denies = [each for each in contents if not each.field]
+    denies, allows = ([content for _, content in path_rules(rules)] for rules in (book.denies, book.allows))
     private = private_folder(data)
     scratch = _Scratch(private)
 
     def profile() -> Profile:
-        return profile_for(str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies)
+        return profile_for(
+            str(root), str(home), private=str(private), scratch=scratch.folder(), denies=denies, allows=allows
+        )
 
     return ProvenSandbox(sandbox, profile, hosts, proxy_for(sandbox, hosts, book))
 

@@ -16,7 +16,7 @@ from callgate import shell
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied import filled, secret_in
+from callgate.policy.implied import filled, secrets_in
 from callgate.policy.protected import danger, is_secret
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
@@ -191,9 +191,9 @@ class Subject:
         return (found or (self.place_in_shell("."),)) if self.sweeps else ()
 
     @cached_property
-    def swept_secret(self) -> str | None:
-        """A file with keys or passwords in one of these folders."""
-        return next((path for each in self.swept_folders if (path := secret_in(each.resolved))), None)
+    def swept_secrets(self) -> tuple[str, ...]:
+        """Files with keys or passwords in these folders."""
+        return tuple(path for each in self.swept_folders for path in secrets_in(each.resolved))
 
     @cached_property
     def folder(self) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.ports import Command
+from callgate.host.sandbox.denied import denied_access
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
 from callgate.policy.sandboxing import profile_for
@@ -67,9 +68,11 @@ def test_places_in_the_workspace_can_be_hidden(backend: Backend) -> None:
             path.write_text("hunter2")
         places = tuple(f"{profile.root}/{name}" for name in ("secrets", "secrets/deep", "src/.env"))
         hidden = replace(profile, unreadable=places)
-        script = "cat src/.env secrets/deep/key; echo x > free/new && echo ok"
+        script = "cat src/.env secrets/deep/key; echo x > free/new && echo ok; chmod 644 src/.env; cat src/.env"
         ran = in_shell(sandbox_of(backend, folder / "own"), hidden, script)
         assert ran.stdout == "ok\n", ran.stderr
+        assert "cat: src/.env: Permission denied" in ran.stderr
+        assert str(denied_access(ran.stderr.splitlines()[0], 1, hidden)) == "it wanted to read src/.env"
 
 
 @pytest.mark.slow

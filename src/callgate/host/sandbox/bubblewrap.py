@@ -58,6 +58,7 @@ def wrapped(
     profile: Profile,
     *,
     filter_file: str,
+    closed: str,
     lock: str,
     variables: Mapping[str, str],
     descriptors: Collection[int] = (),
@@ -65,7 +66,7 @@ def wrapped(
 ) -> tuple[str, ...]:
     """The words that run ``argv`` inside, with these variables besides those that everything here gets.
     ``filter_file`` holds the seccomp filter: a shell opens it anew for each command, because bubblewrap wants it as a
-    descriptor.
+    descriptor. ``closed`` is a file without rights, which stands where files are hidden.
 
     Mounts need something to be mounted on. bubblewrap makes folders for places that are held, in the workspace itself;
     the shell removes them afterwards, unless another command still needs them: bubblewrap's first process in each
@@ -79,7 +80,15 @@ def wrapped(
     held = [each.path for each in bound if each.kind == "hold"]
     filter_fd, lock_fd, *_ = (each for each in _SINGLE_DIGITS if each not in descriptors)
     locked = ("--sync-fd", str(lock_fd)) if held else ()
-    words = (_path(NAME), *_FLAGS, "--new-session", "--seccomp", str(filter_fd), *locked, *_mounts(profile, bound))
+    words = (
+        _path(NAME),
+        *_FLAGS,
+        "--new-session",
+        "--seccomp",
+        str(filter_fd),
+        *locked,
+        *_mounts(profile, bound, closed),
+    )
     named = (word for name, value in variables.items() for word in ("--setenv", name, value))
     inner = shlex.join((*words, *named, "--chdir", cwd, "--", *argv))
     opened = f"{filter_fd}<{shlex.quote(filter_file)}"
@@ -98,7 +107,7 @@ def _path(name: str) -> str:
     return find_program(name) or f"/usr/bin/{name}"
 
 
-def _mounts(profile: Profile, bound: tuple[Binding, ...]) -> Iterator[str]:
+def _mounts(profile: Profile, bound: tuple[Binding, ...], closed: str) -> Iterator[str]:
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     yield from ("--bind", profile.scratch, "/tmp") if profile.scratch else ("--tmpfs", "/tmp")
     for folder in EMPTIED:
@@ -112,6 +121,6 @@ def _mounts(profile: Profile, bound: tuple[Binding, ...]) -> Iterator[str]:
             case "read":
                 yield from ("--ro-bind", each.path, each.path)
             case "hide file":
-                yield from ("--ro-bind", "/dev/null", each.path)
+                yield from ("--ro-bind", closed, each.path)
             case "hide folder" | "hold":
                 yield from ("--perms", "0555", "--tmpfs", each.path, "--remount-ro", each.path)

@@ -56,6 +56,14 @@ class ProvenSandbox:
             why = str(error)
         return why and f"it cannot run inside the sandbox: {why}"
 
+    def hides(self, path: str) -> bool:
+        """True if a command inside cannot read this."""
+        try:
+            places = self._profile().unreadable
+        except SandboxRefused:
+            return False
+        return any(path == place or path.startswith(f"{place}/") for place in places)
+
     def takes(self, call_id: str, text: str) -> bool:
         """True if the command of this call runs inside; so does one that no gate has judged."""
         return self._settled.pop((call_id, text), None) is None

@@ -1,8 +1,8 @@
 """The program that runs a command in a sandbox where there is no bubblewrap; run as a script, so it imports nothing of
 ours.
 
-    launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE] [--scratch FOLDER] [--empty FOLDER]…
-                [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
+    launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE --closed FILE] [--scratch FOLDER]
+                [--empty FOLDER]… [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
                 [--setenv NAME VALUE]… [--unset NAME]… [--line DESCRIPTOR --port PORT] -- COMMAND…
 
 Landlock says where the command may write and read, and the seccomp filter refuses what goes around that. With
@@ -87,7 +87,7 @@ class Plan:
         cut = words.index("--")
         self.argv = list(words[cut + 1 :])
         self.namespaces = False
-        self.filter = self.chdir = self.lock = self.scratch = self.line = self.port = ""
+        self.filter = self.chdir = self.lock = self.scratch = self.line = self.port = self.closed = ""
         self.places: list[tuple[str, str]] = []
         self.emptied: list[str] = []
         self.kept: list[int] = []
@@ -97,7 +97,7 @@ class Plan:
         for option in options:
             if option == "--namespaces":
                 self.namespaces = True
-            elif option in ("--filter", "--chdir", "--lock", "--scratch", "--line", "--port"):
+            elif option in ("--filter", "--chdir", "--lock", "--scratch", "--line", "--port", "--closed"):
                 setattr(self, option[2:], next(options))
             elif option == "--empty":
                 self.emptied.append(next(options))
@@ -200,7 +200,7 @@ def _inside(plan: Plan, instructions: bytes) -> int:
 
 
 def _mount_all(plan: Plan) -> None:
-    bound = [*plan.paths("write", "read"), "/dev/null", *([plan.scratch] if plan.scratch else [])]
+    bound = [*plan.paths("write", "read"), plan.closed, *([plan.scratch] if plan.scratch else [])]
     opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in bound}  # some will be covered
     _attributes("/", set_=_RDONLY | _NOSUID, propagation=_PRIVATE)
     if plan.scratch:
@@ -219,7 +219,7 @@ def _mount_all(plan: Plan) -> None:
         elif kind != "hold" and not os.path.lexists(path):
             continue  # it is in a folder that is covered by now
         elif kind == "hide-file":
-            _bind(path, opened["/dev/null"])
+            _bind(path, opened[plan.closed])
             _attributes(path, set_=_RDONLY | _NODEV)
         else:
             _mount_empty(path, "mode=0555", flags=_RDONLY)

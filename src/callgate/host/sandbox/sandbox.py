@@ -6,6 +6,7 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -56,6 +57,7 @@ class Sandbox:
         self.backend: Backend = backend
         self._folder = folder
         self._filter = "" if backend == "seatbelt" else self._filter_file()
+        self._closed = "" if backend == "seatbelt" else self._closed_file()
 
     @property
     def has_network(self) -> bool:
@@ -89,6 +91,7 @@ class Sandbox:
                 command.cwd,
                 profile if line is None else _showing_python(profile),
                 filter_file=self._filter,
+                closed=self._closed,
                 lock=self._lock(profile),
                 variables=loading,
                 descriptors=(*command.pass_fds, *handed),
@@ -108,7 +111,7 @@ class Sandbox:
             raise SandboxRefused(f"the sandbox cannot be made: its program {place} lies where commands can write")
         words = [sys.executable, "-I", "-S", str(LAUNCHER), "--filter", self._filter, "--chdir", command.cwd]
         if self.backend == "namespaces":
-            words += ["--namespaces", "--lock", self._lock(profile)]
+            words += ["--namespaces", "--lock", self._lock(profile), "--closed", self._closed]
         if line is not None:
             words += ["--line", str(line.descriptor), "--port", str(PORT)]
         if profile.scratch:
@@ -133,6 +136,14 @@ class Sandbox:
 
     def _lock(self, profile: Profile) -> str:
         return str(self._folder / f"{_digest(profile.root.encode())}.lock")
+
+    def _closed_file(self) -> str:
+        """A file that nobody may open. It stands where a file is hidden: a program is told that it may not read it,
+        and does not take it for an empty one."""
+        file = self._folder / "closed"
+        with suppress(FileExistsError):
+            write_new(file, b"", 0)
+        return str(file)
 
     def _filter_file(self) -> str:
         made = filter_for(platform.machine(), namespaces=self.backend != "landlock")

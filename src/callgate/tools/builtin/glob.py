@@ -1,20 +1,22 @@
 """Glob: files by their names."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
+from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
 MOST = 200
 
 
-def glob() -> FunctionTool[..., Any]:
+def glob() -> SearchTool:
     """The tool ``Glob``."""
+    rules = SearchRules()
 
     async def glob(
         pattern: str,
@@ -42,14 +44,20 @@ def glob() -> FunctionTool[..., Any]:
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
         skip = len(place.path) + 1 if place.path else 0
-        found = await search(run.host, place.engine, place.folder, request, lambda each: names.fits(each[skip:]))
+        left_out = LeftOut(rules, place.folder, skip, secrets=False)  # names alone are no secret
+
+        def wanted(path: str) -> bool:
+            return names.fits(path[skip:]) and not left_out.takes(path)
+
+        found = await search(run.host, place.engine, place.folder, request, wanted)
         fitting = found.files
         shown = [quoted(place.lead + each.path) for each in fitting[offset : offset + head_limit]]
         note = rest_note(offset, len(shown), len(fitting), "Files")
         text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
+        text += "".join(left_out.notes(place.lead))
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
-    return tool(
+    made = tool(
         glob,
         name="Glob",
         description=prompt_text("glob.md"),
@@ -62,6 +70,7 @@ def glob() -> FunctionTool[..., Any]:
         always_loaded=True,
         search_hint="find files by name pattern, list files",
     )
+    return SearchTool(made, rules)
 
 
 def _start(pattern: str, path: str) -> str:

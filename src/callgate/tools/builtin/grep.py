@@ -1,12 +1,13 @@
 """Grep: the contents of files by a regular expression. The text that the model reads is in ``grep_text``."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
+from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
@@ -17,8 +18,9 @@ RESULT = 80_000
 OutputMode = Literal["content", "files_with_matches", "count"]
 
 
-def grep() -> FunctionTool[..., Any]:
+def grep() -> SearchTool:
     """The tool ``Grep``."""
+    rules = SearchRules()
 
     async def grep(
         pattern: str,
@@ -51,8 +53,6 @@ def grep() -> FunctionTool[..., Any]:
             head_limit: how many lines or files to show
             offset: how many to pass over first
         """
-        from callgate.changes.diff import quoted
-        from callgate.policy.protected import is_secret
         from callgate.tools.ripgrep.globs import name_filter
         from callgate.tools.ripgrep.grep_text import SHOWN
         from callgate.tools.ripgrep.request import SearchRequest
@@ -73,31 +73,21 @@ def grep() -> FunctionTool[..., Any]:
             in_repository=place.in_repository,
         )
         skip = len(place.path) + 1 if place.path else 0
-        secret: list[str] = []
+        left_out = LeftOut(rules, place.folder, skip, secrets=True)
 
         def wanted(path: str) -> bool:
-            if place.is_file:
-                return True
-            if not names.fits(path[skip:]):
-                return False
-            if is_secret(path[skip:]):  # the gate has judged the folder, not what is in it
-                secret.append(path)
-                return False
-            return True
+            return place.is_file or (names.fits(path[skip:]) and not left_out.takes(path))
 
         found = await search(run.host, place.engine, place.folder, request, wanted)
         files = found.files
         text = SHOWN[output_mode](files, place.lead, offset, head_limit)
         if found.cut:
             text += "\n[There is more than can be counted: narrow the search.]"
-        if secret:
-            more = f" and {len(secret) - 1:,} more" if len(secret) > 1 else ""
-            which = f"{quoted(place.lead + min(secret))}{more}"
-            text += f"\n[Left out, because it holds keys or passwords: {which}. Name it in path.]"
+        text += "".join(left_out.notes(place.lead))
         details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)
 
-    return tool(
+    made = tool(
         grep,
         name="Grep",
         description=prompt_text("grep.md"),
@@ -111,3 +101,4 @@ def grep() -> FunctionTool[..., Any]:
         always_loaded=True,
         search_hint="search file contents by regular expression, ripgrep",
     )
+    return SearchTool(made, rules)
