@@ -58,6 +58,7 @@ async def test_an_answer_may_be_cut_at_some_bytes(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", WRITERS)
 async def test_an_answer_may_be_cut_at_any_byte(name: str) -> None:
     wire = WRITERS[name]

@@ -112,7 +112,7 @@ class MessageBlocks:
     def _block(self, part: Part) -> Block | None:
         match part:
             case Text(text):
-                return {"type": "text", "text": text} if text.strip() else None
+                return _said(text)
             case Image():
                 return self._image(part)
             case Resource():
@@ -130,14 +130,14 @@ class MessageBlocks:
         source = {"type": "base64", "media_type": image.media_type, "data": base64(image.data)}
         return {"type": "image", "source": source}
 
-    def _resource(self, resource: Resource) -> Block:
+    def _resource(self, resource: Resource) -> Block | None:
         if resource.text is None and resource.data is not None and resource.media_type is not None:
             if resource.media_type in IMAGES:
                 return self._image(Image(resource.media_type, resource.data))
             if resource.media_type == "application/pdf" and self._facts.abilities.images:
                 source = {"type": "base64", "media_type": resource.media_type, "data": base64(resource.data)}
                 return {"type": "document", "source": source, **({"title": resource.uri} if resource.uri else {})}
-        return {"type": "text", "text": in_text(resource)}
+        return _said(in_text(resource))
 
     def _call(self, call: CallPart) -> Block:
         block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 64)}
@@ -156,6 +156,10 @@ class MessageBlocks:
         if content:
             block["content"] = content
         return {**block, "is_error": True} if result.is_error else block
+
+
+def _said(text: str) -> Block | None:
+    return {"type": "text", "text": text} if text.strip() else None
 
 
 def container(messages: Sequence[Message]) -> str | None:

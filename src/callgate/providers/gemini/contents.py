@@ -77,7 +77,8 @@ class Contents:
             case Image():
                 return [self._image(part)]
             case Resource():
-                return [self._resource(part)]
+                found = self._resource(part)
+                return [] if found == {"text": ""} else [found]
             case _:
                 return []
 
