@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from callgate._version import __version__
 
 if TYPE_CHECKING:
-    from callgate.assembly import DecisionGate, Session, ToolCallRunner, run_sync
+    from callgate.assembly import DecisionGate, Session, run_sync
+    from callgate.assembly.runner import ToolCallRunner
     from callgate.config import load_config
     from callgate.core.ports import Case, Check, Model, Run
     from callgate.tools.builtin import builtin_tools
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "callgate.config": ("load_config",),
     "callgate.core.ports": ("Case", "Check", "Model", "Run"),
-    "callgate.assembly": ("DecisionGate", "Session", "ToolCallRunner", "run_sync"),
+    "callgate.assembly": ("DecisionGate", "Session", "run_sync"),
+    "callgate.assembly.runner": ("ToolCallRunner",),
     "callgate.tools.builtin": ("builtin_tools",),
     "callgate.tools.foreign": ("from_langchain",),
     "callgate.tools.tool": ("schema_tool", "tool"),

@@ -156,6 +156,7 @@ def test_a_model_that_always_reaches_its_limit_is_asked_to_go_on_three_times(abl
     run_virtual(main())
 
 
+@pytest.mark.spec("TRN-2")
 def test_every_kind_of_continuation_counts_as_a_turn() -> None:
     async def main() -> None:
         model = ScriptedModel(otherwise=turn(say("More"), limit()))

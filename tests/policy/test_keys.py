@@ -35,7 +35,13 @@ def test_the_events_are_those_of_the_specification() -> None:
         ("permissions.*", ["rule", "match", "not_match", "expires", "note"]),
         ("hooks.*", ["command", "python", "url", "matcher", "if", "timeout", "fail_closed"]),
         ("questions", ["deadline", "notify"]),
-        ("limits", ["denials_in_a_row", "denials_in_session", "max_concurrency", "max_turns"]),
+        (
+            "limits",
+            [
+                *("denials_in_a_row", "denials_in_session", "max_concurrency", "max_turns"),
+                *("max_output_tokens", "max_seconds", "max_cost", "warn_cost"),
+            ],
+        ),
         ("models", ["default", "cheap", "fallback", "effort"]),
         ("models.options.*", ["thinking", "effort", "temperature", "stop", "service_tier", "body", "headers"]),
         (
@@ -61,6 +67,9 @@ def test_what_counts_unasked_is_what_the_parts_count_on() -> None:
 TAKEN: list[tuple[str, object, object]] = [
     *(("mode", mode, mode) for mode in ("default", "accept_edits", "plan", "bypass", "dont_ask")),
     ("text", "x", "x"),
+    ("tokens", 2_000_000, 2_000_000),
+    ("dollars", 5, 5.0),
+    ("dollars", 0.25, 0.25),
     ("texts", [], ()),
     ("texts", ["a", ""], ("a", "")),
     ("callable", "a:b", "a:b"),

@@ -49,6 +49,7 @@ from callgate.words.inputs import (
     SetTitle,
     Snip,
 )
+from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import Message, Text
 from callgate.words.traits import Traits, reads, writes
 
@@ -326,7 +327,8 @@ async def _summary(messages: Sequence[Message], instructions: str) -> str:
 
 def session_on(journal: DiskJournal, *scenes: Any) -> Session:
     model = ScriptedModel(*scenes, otherwise=turn(say("done")))
-    return Session(model, toolbox(), host=MemoryHost(), journal=journal, summarize=_summary)
+    limits = LoopLimits(retries=Retries(most=0))  # its clock stands still
+    return Session(model, toolbox(), host=MemoryHost(), journal=journal, summarize=_summary, limits=limits)
 
 
 async def sent(session: Session, what: Input) -> None:

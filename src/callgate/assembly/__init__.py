@@ -26,13 +26,14 @@ from callgate.assembly.options import (
     of_kind,
     own_checks,
 )
+from callgate.core.allowance import Price
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model
-from callgate.core.record import Listener, Record
-from callgate.core.runner import BatchRunner
+from callgate.core.record import Record
 from callgate.core.turn import Equipment
 from callgate.session.conversation import Conversation
+from callgate.session.meter import SessionMeter
 from callgate.session.parts import SessionParts
 from callgate.session.run import RunResult
 from callgate.staging.session_staging import SessionStaging
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
 
-__all__ = ["DecisionGate", "Executor", "Session", "ToolCallRunner", "run_sync"]
+__all__ = ["DecisionGate", "Executor", "Session", "run_sync"]
 
 
 class Session(Conversation):
@@ -66,6 +67,7 @@ class Session(Conversation):
 
     model            what answers requests, see ``callgate.Model``; ``models`` are further ones, for SetModel
     fallback         the model for the rest of a run in which ``model`` was overloaded three times in a row
+    price            a function that gives the dollars for a model's name and a Usage, or None
     tools            functions, tools, or a Toolbox
     system           the system prompt, the same in every request; or a function that makes it, and notes for
                      people, of the record so far
@@ -81,7 +83,7 @@ class Session(Conversation):
     journal          where the session is kept, from ``await store.create()`` or ``store.open(…)``; else in memory
     context          JSON data that tools read as ``run.context`` and change by a Result's ``context_update``
     settings         how calls run: how many at once, time limits, sizes (ExecutorSettings)
-    limits           when the agent stops: turns, denials (LoopLimits)
+    limits           when the agent stops: turns, tokens, dollars, seconds, denials (LoopLimits)
     request_limits   limits that are sent with each request (RequestLimits); ``cache`` are its cache hints, ``options``
                      effort, thinking and the like (RequestOptions), which Prompt(options=…) changes for one run
     cheap            a cheaper model: it writes the summaries of compactions, and a title after the first prompt
@@ -109,6 +111,7 @@ class Session(Conversation):
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
         fallback: Model | None = None,
+        price: Price | None = None,
         settings: ExecutorSettings | None = None,
         limits: LoopLimits | None = None,
         request_limits: RequestLimits | None = None,
@@ -167,6 +170,9 @@ class Session(Conversation):
             record=record,
             fallback=fallback,
             compaction=compaction,
+            price=price,
+            meter=SessionMeter(host.clock, (lambda: 0.0) if hooks is None else lambda: hooks.seconds),
+            outer_budget=None if parent is None else parent.running_budget,
             system=system,
             settings=as_settings(settings),
             limits=request_limits or RequestLimits(),
@@ -266,33 +272,3 @@ class Executor(CallExecutor):
         box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host, root)
         settings = as_settings(settings)
         super().__init__(box, chosen, as_context(context), host=place, record=record, settings=settings, deps=deps)
-
-
-class ToolCallRunner(BatchRunner):
-    """Runs closed batches of calls, without a session; see ``callgate.core.runner`` for ``execute``.
-
-    tools     functions, tools, or a Toolbox
-    gate      decides about calls, in place of the default gate
-    host      the world that tools touch, in place of the local host
-    root      the workspace of the local host: the current folder unless given
-    settings  how calls run: how many at once, time limits, sizes (ExecutorSettings)
-    on_event  called with every event of a batch
-    mode      the permission mode
-    deps      any object that tools get as ``run.deps``
-    """
-
-    def __init__(
-        self,
-        tools: Tools,
-        gate: Gate | None = None,
-        *,
-        host: Host | None = None,
-        root: AnyPath | None = None,
-        settings: ExecutorSettings | None = None,
-        on_event: Listener | None = None,
-        mode: Mode = "default",
-        deps: Any = None,
-    ) -> None:
-        box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host, root)
-        settings = as_settings(settings)
-        super().__init__(box, chosen, host=place, settings=settings, on_event=on_event, mode=mode, deps=deps)

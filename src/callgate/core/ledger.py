@@ -10,7 +10,6 @@ from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
-    GOES_ON,
     Branched,
     CallArrived,
     CallDecided,
@@ -34,6 +33,7 @@ from callgate.words.events import (
     PromptQueued,
     QuestionAnswered,
     QuestionAsked,
+    RequestRetried,
     ResultReplaced,
     Rewound,
     RunEnded,
@@ -42,9 +42,10 @@ from callgate.words.events import (
     TurnEnded,
     TurnStarted,
 )
-from callgate.words.messages import Message, Text, Usage
+from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions
 from callgate.words.modes import MODES, Mode
+from callgate.words.turns import GOES_ON
 
 LIVE_OUTPUT_CHARS = 10_000
 RECENT_CALLS = 12
@@ -136,6 +137,7 @@ class Ledger:
         self.mode_before: Mode = "default"  # plan mode
         self.model: str | None = None
         self.usage = Usage()
+        self.costs: dict[str, Spent] = {}  # by model
         self.turn = 0
         self.open_turn: TurnStarted | None = None
         self.open_message: MessageAdded | None = None
@@ -177,7 +179,17 @@ class Ledger:
 
     @property
     def counted(self) -> Counted:
-        return Counted(self.added, self.turn, self.usage)
+        return Counted(self.added, self.turn, self.usage, tuple(self.costs.values()))
+
+    @property
+    def cost(self) -> float:
+        """Dollars of the whole session, as far as prices are known."""
+        return sum(spent.cost or 0.0 for spent in self.costs.values())
+
+    def spend(self, spent: Spent | None) -> None:
+        if spent is not None:
+            before = self.costs.get(spent.model)
+            self.costs[spent.model] = spent if before is None else before + spent
 
     @property
     def continues(self) -> bool:
@@ -251,6 +263,9 @@ def _turn_started(ledger: Ledger, event: TurnStarted) -> None:
 
 
 def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
+    if event.spent is not None and ledger.open_message is None:
+        ledger.usage = ledger.usage + event.spent.usage  # nothing came of the message
+    ledger.spend(event.spent)
     ledger.open_turn = ledger.open_message = None
     ledger.running = event.reason in GOES_ON
     ledger.calls = {call_id: entry for call_id, entry in ledger.calls.items() if entry.result is None}
@@ -259,6 +274,12 @@ def _turn_ended(ledger: Ledger, event: TurnEnded) -> None:
 def _run_ended(ledger: Ledger, event: RunEnded) -> None:
     ledger.running, ledger.paused = False, event.reason == "paused"
     ledger.ended = event.reason
+
+
+def _retried(ledger: Ledger, event: RequestRetried) -> None:
+    if event.spent is not None:
+        ledger.usage = ledger.usage + event.spent.usage
+        ledger.spend(event.spent)
 
 
 def _arrived(ledger: Ledger, event: CallArrived) -> None:
@@ -374,13 +395,15 @@ def _compacted(ledger: Ledger, event: Compacted) -> None:
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent = ()
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
-    _count(ledger, event.counted)
+    _count(ledger, event.counted)  # its usage is in there
+    ledger.spend(None if event.usage is None else Spent(event.model, event.usage, event.cost))
 
 
 def _count(ledger: Ledger, counted: Counted) -> None:
     ledger.added = max(ledger.added, counted.messages)
     ledger.turn = max(ledger.turn, counted.turns)
     ledger.usage = counted.usage
+    ledger.costs = {spent.model: spent for spent in counted.costs}
 
 
 def _snipped(ledger: Ledger, event: Snipped) -> None:
@@ -421,6 +444,7 @@ FOLD = cast(
         TurnStarted: _turn_started,
         TurnEnded: _turn_ended,
         RunEnded: _run_ended,
+        RequestRetried: _retried,
         CallArrived: _arrived,
         CallDecided: _decided,
         QuestionAsked: _asked,

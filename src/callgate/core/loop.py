@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from callgate.core.allowance import Allowance, TokenBudget
 from callgate.core.executor import CallExecutor
-from callgate.core.ports import Reminder
+from callgate.core.ports import Model, Reminder
 from callgate.core.recovery import Recovery
 from callgate.core.reminders import GO_ON, broken_off, remind, reminder
 from callgate.core.turn import Equipment, Turn
@@ -18,12 +19,12 @@ from callgate.words.events import (
     PromptDequeued,
     PromptQueued,
     RunEnded,
-    TurnCause,
     TurnEnded,
 )
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
 from callgate.words.model import RunOptions, StopReason
+from callgate.words.turns import TurnCause
 
 T = TypeVar("T")
 
@@ -63,7 +64,8 @@ class Loop:
         )
         self._cause: TurnCause = "continued"
         self._words: str | None = None  # for the model, with the next request
-        self._turns = self._held_up = self._truncations = 0
+        self._held_up = self._truncations = 0
+        self._allowance = Allowance(limits, self._record, equipment.host.clock, equipment.price)
         self._raised = False  # the limit of the output, as far as the model can
         self._turn: Turn | None = None
         self._between: asyncio.Task[Any] | None = None
@@ -73,10 +75,14 @@ class Loop:
     async def run(self) -> RunEnded | None:
         """None when it was left in the middle, for another time."""
         stop: RunEnded | None = None
-        while stop is None and not self._left:
-            stop = await self._hindrance()
-            if stop is None and not self._left:
-                stop = await self._take_turn()
+        self._allowance.begin(self._new_budget(), self._out_of_time)
+        try:
+            while stop is None and not self._left:
+                stop = await self._hindrance()
+                if stop is None and not self._left:
+                    stop = await self._take_turn()
+        finally:
+            self._allowance.end()
         if stop is None or self._left:
             return None
         self._say_steers()  # too late for this run, but said: the next one reads it
@@ -86,7 +92,6 @@ class Loop:
     async def _take_turn(self) -> RunEnded | None:
         """One turn, and the cause of the next one or the end of the run."""
         self._lead_in()
-        self._turns += 1
         turn = self._turn = self._next_turn()
         try:
             ended = await turn.run()
@@ -95,6 +100,8 @@ class Loop:
         if ended is None:
             self._left = True
             return None
+        for note in self._allowance.spend(ended.spent):
+            self._record.write(Noted(self._now(), note, "warning"))
         follows = await self._after(turn, ended)
         if isinstance(follows, RunEnded):
             return follows
@@ -141,16 +148,54 @@ class Loop:
         """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
         if self._interrupt is not None:
             return self._ended("interrupted")
-        limit, compaction = self._limits.max_turns, self.equipment.compaction
-        if limit is not None and self._turns >= limit:
-            return self._ended("limit", kind="turns")
-        if compaction is None or self._record.ledger.open_turn is not None:
-            return None
-        model = self._recovery.model(self.equipment.model)
-        refusal = await self._interruptible(compaction.before_request(model))
+        compaction = self.equipment.compaction
+        if self._record.ledger.open_turn is not None:
+            return None  # it has been paid for
+        stop = self._limit()
+        if stop is not None or compaction is None:
+            return stop
+        refusal = await self._interruptible(compaction.before_request(self._model))
         if self._interrupt is not None:
             return self._ended("interrupted")
-        return None if refusal is None else self._ended("context_full", refusal)
+        return self._limit() if refusal is None else self._ended("context_full", refusal)
+
+    def _limit(self) -> RunEnded | None:
+        reached = self._allowance.reached(self._model)
+        if reached is None:
+            return None
+        reason, kind, detail = reached
+        return self._ended(reason, detail, kind)
+
+    @property
+    def _model(self) -> Model:
+        return self._recovery.model(self.equipment.model)
+
+    def _new_budget(self) -> TokenBudget | None:
+        options, outer = self._record.ledger.options, self.equipment.outer_budget
+        if options is not None and options.budget is not None:
+            return TokenBudget(options.budget)
+        return None if outer is None else outer()
+
+    @property
+    def budget(self) -> TokenBudget | None:
+        """That of the run under way, for the sessions inside."""
+        self._allowance.count()
+        return self._allowance.budget
+
+    def _out_of_time(self) -> None:
+        if self._turn is not None:
+            self._turn.interrupt("The time limit of the run was reached.")
+        if self._between is not None:
+            self._between.cancel()
+
+    def _waits(self) -> None:
+        """Only a person can move it on: the time until then does not count."""
+        self._allowance.pause()
+        self._waiting()
+
+    def _goes(self) -> None:
+        self._allowance.resume()
+        self._going()
 
     def _lead_in(self) -> None:
         """Puts on record what the model is told before the next request: a message that was cut off is followed by a
@@ -161,6 +206,9 @@ class Loop:
         if words is not None:
             remind(self._record, Reminder(words, self._cause), self._now())
         self._say_steers()
+        scarce = self._allowance.nearly_used_up()
+        if scarce is not None:
+            remind(self._record, Reminder(reminder(scarce), "budget"), self._now())
 
     @property
     def _answerable(self) -> bool:
@@ -170,11 +218,14 @@ class Loop:
         return ledger.open_turn is not None or not ledger.messages or ledger.messages[-1].role != "assistant"
 
     def _next_turn(self) -> Turn:
-        kit = self.equipment
-        limits = kit.limits
+        limits = self.equipment.limits
         if self._raised:
-            limits = replace(limits, max_output_tokens=self._recovery.model(kit.model).abilities.output_tokens)
-        return Turn(kit, self._recovery, because=self._cause, limits=limits, waiting=self._waiting, going=self._going)
+            limits = replace(limits, max_output_tokens=self._model.abilities.output_tokens)
+        limits = self._allowance.request_limits(limits, self._model)
+        self._allowance.resume()
+        return Turn(
+            self.equipment, self._recovery, because=self._cause, limits=limits, waiting=self._waits, going=self._goes
+        )
 
     # ---- after a turn -------------------------------------------------------------------------------------------
 
@@ -201,6 +252,8 @@ class Loop:
                 assert error is not None
                 reason = "context_full" if error.kind == "too_long" else "model_error"
                 return self._ended(reason, ended.detail, error.kind, retryable=error.retryable)
+            case "interrupted" if self._interrupt is None:
+                return self._limit() or self._ended("interrupted")  # the time was up
             case "interrupted" | "stopped":
                 return self._ended(ended.reason, ended.detail)
 
@@ -215,7 +268,7 @@ class Loop:
     async def _shortened(self, detail: str) -> TurnCause | RunEnded:
         compaction = self.equipment.compaction
         assert compaction is not None
-        shorter = await self._interruptible(compaction.too_long(self._recovery.model(self.equipment.model)))
+        shorter = await self._interruptible(compaction.too_long(self._model))
         if shorter or self._interrupt is not None:
             return "compacted"
         return self._ended("context_full", detail)
@@ -243,20 +296,23 @@ class Loop:
     def _raises(self) -> bool:
         """Raises the limit of the output to what the model is able to, once. False if that has been done, or changes
         nothing."""
-        able, limit = self._recovery.model(self.equipment.model).abilities.output_tokens, self.equipment.limits
+        able, limit = self._model.abilities.output_tokens, self.equipment.limits
         if self._raised or able is None or (limit.max_output_tokens or 0) >= able:
             return False
         self._raised = True
         return True
 
     async def _put_off(self) -> TurnCause | RunEnded:
-        """Asks the hooks before a run ends: one of them may give the agent more to do. A person may have steered."""
+        """Asks the hooks before a run ends: one of them may give the agent more to do. A person may have steered, and
+        a budget may have tokens left."""
         because = None if self._ending is None else await self._ending(self._held_up > 0)
         done = self._ended("done")
         if self._interrupt is not None or self._left:
             return done
         if because is None:
-            return "steered" if self._steers else done  # while the hook was asked
+            more = None if self._steers else self._allowance.extends()
+            self._words = None if more is None else reminder(more)
+            return "steered" if self._steers else done if more is None else "budget"  # steered while the hook was asked
         self._held_up += 1
         if self._held_up > self._limits.held_up:
             note = f"the end was put off {self._limits.held_up} times; this time it is not: {because}"

@@ -15,12 +15,13 @@ from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Confirmation, Decision, Deny, FieldAnswer
 from callgate.words.events import Durable, TurnEnded
-from callgate.words.messages import Message
+from callgate.words.messages import Message, Usage
 from callgate.words.model import Abilities, ModelEvent, Request, ToolChoice, ToolSpec
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
 from callgate.words.places import Place
 from callgate.words.traits import Traits
+from callgate.words.turns import Measures
 
 T = TypeVar("T")
 if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
@@ -342,6 +343,28 @@ class Compaction(Protocol):
 
     async def too_long(self, model: Model) -> bool:
         """Compacts after the model refused a request as too long. False: nothing could be made shorter."""
+        ...
+
+
+class Meter(Protocol):
+    """Measures requests and turns. Called at their moments; none of it may raise or wait."""
+
+    def requested(self, model: Model, request: Request) -> None: ...
+
+    def streaming(self) -> None:
+        """The first piece of the answer is there."""
+        ...
+
+    def received(self, usage: Usage | None) -> None:
+        """The stream is over."""
+        ...
+
+    def waiting(self, *, person: bool) -> None:
+        """From now on only a person's answer can move the turn on, or it goes on."""
+        ...
+
+    def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
+        """``calls`` are start and end of each, in wall time."""
         ...
 
 

@@ -9,20 +9,21 @@ same function on the log as it is: what is on record is not done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from functools import partial
 from random import random
 from typing import Any, cast
 
 from callgate.core import outcomes
+from callgate.core.allowance import Price, TokenBudget
 from callgate.core.draft import Draft, with_text
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import going_down
 from callgate.core.intake import Intake, Refused, call_part
 from callgate.core.ledger import Entry
 from callgate.core.outlet import bounded_together
-from callgate.core.ports import Compaction, Gate, Host, Model, Staging, Target, ToolSource
+from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Staging, Target, ToolSource
 from callgate.core.record import Record
 from callgate.core.recovery import Recovery, Remedy, Repetition
 from callgate.core.reminders import remind
@@ -35,16 +36,15 @@ from callgate.words.events import (
     RequestRetried,
     TextStreamed,
     ThinkingStreamed,
-    TurnCause,
     TurnEnded,
-    TurnReason,
     TurnStarted,
 )
 from callgate.words.limits import ExecutorSettings, Retries
-from callgate.words.messages import Message, ResultPart
+from callgate.words.messages import Message, ResultPart, Spent
 from callgate.words.model import (
     WHOLE,
     CacheHints,
+    MessageStarted,
     ModelNoted,
     Request,
     RequestLimits,
@@ -57,6 +57,9 @@ from callgate.words.model import (
 )
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
+from callgate.words.turns import Measures, TurnCause, TurnReason
+
+_BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
 @noun
@@ -90,6 +93,10 @@ class Equipment:
     """After a crash, run calls again that had started and are declared safe to repeat."""
     resumable: bool = False
     """The record outlives the program: what is not done when it ends can be left open there."""
+    price: Price | None = None
+    meter: Meter | None = None
+    outer_budget: Callable[[], TokenBudget | None] | None = None
+    """The budget of the run around this session, if it is inside another."""
     chance: Callable[[], float] = random
     """Random numbers from 0 to 1, for the waits before repetitions."""
     staging: Staging | None = None
@@ -129,6 +136,7 @@ class Turn:
         self._called = False  # a call of the message has arrived
         self.stop: StopReason = "cut_off"
         self.error: ModelError | None = None
+        self._asked = equipment.model
         self.remedy: Remedy = "show"
         self.affected: tuple[ToolCall, ...] = ()
         opened = self._ledger.open_turn
@@ -172,7 +180,9 @@ class Turn:
             message = Message(f"r{opened.turn}", "tool", await self._result_parts(calls))
             self._record.write(MessageAdded(self._clock.now(), message))
         detail = self._intake.detail if self.error is None else str(self.error)
-        ended = TurnEnded(self._clock.now(), opened.turn, self._reason(stop, bool(calls)), detail)
+        reason = self._reason(stop, bool(calls))
+        spent, measures = self._spent(), self._measures(calls)
+        ended = TurnEnded(self._clock.now(), opened.turn, reason, detail, spent=spent, measures=measures)
         self._record.write(ended)
         self._record.deliver()
         return ended
@@ -214,14 +224,34 @@ class Turn:
         return "calls" if called else "answered"
 
     async def _settled(self) -> None:
-        executor = self.executor
+        executor, meter = self.executor, self._kit.meter
         await executor.stalled()
         while not executor.settled and not self._left:
             self._waiting()
+            if meter is not None:
+                meter.waiting(person=True)
             await executor.changed()
             if executor.moves:
                 self._going()
+                if meter is not None:
+                    meter.waiting(person=False)
             await executor.stalled()
+
+    def _spent(self) -> Spent | None:
+        """The price of what the model has sent. A message that was resumed is on record."""
+        opened = self._ledger.open_message
+        usage, model = self._intake.usage, self._asked.name
+        if self.resumed and opened is not None:
+            usage, model = opened.message.usage, opened.message.model or model
+        if usage is None:
+            return None
+        return Spent(model, usage, None if self._kit.price is None else self._kit.price(model, usage))
+
+    def _measures(self, calls: Iterable[Entry]) -> Measures | None:
+        if self._kit.meter is None:
+            return None
+        ran = ((entry.started_at, entry.ended_at) for entry in calls)
+        return self._kit.meter.turn_over((start, end) for start, end in ran if start is not None and end is not None)
 
     # ---- a fresh turn -------------------------------------------------------------------------------------------
 
@@ -304,6 +334,7 @@ class Turn:
                 kind=error.kind,
                 detail=str(error),
                 instead="" if other is None else other.name,
+                spent=self._spent(),
             )
         )
         await self._sleep(due.delay)
@@ -319,12 +350,20 @@ class Turn:
     async def _read_once(self, request: Request) -> None:
         """Feeds the stream through; calls start while it is still going."""
         executor, room, intake, stream = self.executor, self._record.room, self._intake, None
+        meter, model = self._kit.meter, self._model
+        self._asked = model
+        awaited = meter is not None
         draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
         try:
-            stream = self._model.stream(request)
+            if meter is not None:
+                meter.requested(model, request)
+            stream = model.stream(request)
             if not hasattr(stream, "__aiter__"):
                 raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
             async for event in stream:
+                if awaited and event.__class__ not in _BEFORE_CONTENT:
+                    awaited = False
+                    cast(Meter, meter).streaming()
                 seen = intake.feed(event)
                 if seen is None:
                     continue
@@ -349,6 +388,8 @@ class Turn:
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
             draft.stop(keep=self._left_arriving)
+            if meter is not None:
+                meter.received(intake.usage)
             await _close(stream)
 
     def _show(self, seen: TextDelta | ThinkingDelta | ModelNoted, draft: Draft) -> None:

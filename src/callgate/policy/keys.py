@@ -59,6 +59,10 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "limits.denials_in_session": _LOOP.denials,
     "limits.max_concurrency": _CALLS.max_concurrency,
     "limits.max_turns": _LOOP.max_turns,
+    "limits.max_output_tokens": _LOOP.max_output_tokens,
+    "limits.max_seconds": _LOOP.max_seconds,
+    "limits.max_cost": _LOOP.max_cost,
+    "limits.warn_cost": _LOOP.warn_cost,
     "sandbox.auto_allow": True,
     "sandbox.allow_hosts": (),
     "models.default": None,
@@ -94,6 +98,14 @@ _KEYS: tuple[Key, ...] = (
     Key("limits.denials_in_session", "count", "So many denials in a session pause the agent; {} unless given."),
     Key("limits.max_concurrency", "count", "How many calls of one message run at once; {} unless given."),
     Key("limits.max_turns", "count", "How many turns a prompt may take; any number, unless given."),
+    Key(
+        "limits.max_output_tokens",
+        "tokens",
+        "How many tokens a prompt may make the model write.",
+    ),
+    Key("limits.max_seconds", "duration", "How long the agent may work on a prompt; for ever, unless given."),
+    Key("limits.max_cost", "dollars", "What a session may cost: no request is sent that would pass it."),
+    Key("limits.warn_cost", "dollars", "What a session may cost before a person is told, once."),
     Key("sandbox.auto_allow", "flag", "Whether a command in a proven sandbox runs without a question; it does."),
     Key("sandbox.allow_hosts", "hosts", "Hosts that commands in the sandbox may reach; none, unless given."),
     Key("models.default", "text", "The model that answers, such as anthropic/claude-opus-5-5 or ollama/qwen3."),
@@ -134,6 +146,8 @@ KINDS: dict[str, str] = {
     "expression": "a regular expression",
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
     "count": "a whole number above 0",
+    "tokens": "a whole number above 0",
+    "dollars": "a number above 0, in dollars",
     "flag": "true or false",
     "hosts": "a list of hosts such as example.com, *.example.com or localhost:8000",
     "effort": f"one of {', '.join(EFFORTS)} or auto",
@@ -226,6 +240,12 @@ def read_thinking(value: object) -> str | int:
     raise ValueError
 
 
+def read_dollars(value: object) -> float:
+    if type(value) not in (int, float) or not 0 < cast(float, value) <= LARGEST_COUNT:
+        raise ValueError
+    return float(cast(float, value))
+
+
 def read_number(value: object) -> float:
     if type(value) not in (int, float) or not 0 <= cast(float, value) <= 2:
         raise ValueError
@@ -255,6 +275,8 @@ READERS: dict[str, Callable[[object], Any]] = {
     "expression": read_expression,
     "duration": read_duration,
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
+    "tokens": _only(int, lambda value: 0 < value <= LARGEST_COUNT**2),
+    "dollars": read_dollars,
     "flag": _only(bool),
     "hosts": read_hosts,
     "effort": _only(str, (*EFFORTS, "auto").__contains__),

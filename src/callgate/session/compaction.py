@@ -300,6 +300,7 @@ class HistoryCompaction:
             covered=covered,
             model=written.model,
             usage=usage,
+            cost=None if usage is None or self._kit.price is None else self._kit.price(written.model, usage),
             options=ledger.options,
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
+from callgate.core.allowance import TokenBudget
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.formats.jsonable import misfit
@@ -283,6 +284,10 @@ class Conversation(SessionView):
         except RuntimeError:  # a tool in a thread
             task = None
         return () if executor is None else executor.lineage_of(task)
+
+    def running_budget(self) -> TokenBudget | None:
+        """The tokens that the run under way may still write, which a session inside it shares."""
+        return None if self._work.loop is None else self._work.loop.budget
 
     def hooks_for(self, label: str, path: tuple[str, ...], record: Record) -> SessionHooks | None:
         """This session's hooks for one inside it that has none of its own."""

@@ -74,6 +74,11 @@ class SessionHooks:
         return SessionHooks(self._hooks, root=self._root, clock=self._clock, report=report, agent=borrowed)
 
     @property
+    def seconds(self) -> float:
+        """The time that hooks have taken so far."""
+        return self._hooks.seconds
+
+    @property
     def _borrowed(self) -> bool:
         return self._agent is not None and self._agent.borrowed
 

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 from callgate.core.ledger import Ledger
 from callgate.core.record import Record
 from callgate.tools.session_state import TodoItem, todos_of
-from callgate.transcript.summary import tags_of
 from callgate.words.calls import ToolCall
 from callgate.words.events import PromptQueued
-from callgate.words.messages import Message, Usage
+from callgate.words.messages import Message, Spent, Usage
 from callgate.words.modes import Mode
 
 
@@ -32,6 +31,8 @@ class SessionView:
 
     @property
     def tags(self) -> tuple[str, ...]:
+        from callgate.transcript.summary import tags_of  # few sessions have any
+
         return tags_of(self._ledger.metadata.get("tags"))
 
     @property
@@ -68,3 +69,13 @@ class SessionView:
     @property
     def usage(self) -> Usage:
         return self._ledger.usage
+
+    @property
+    def costs(self) -> tuple[Spent, ...]:
+        """Tokens and dollars by model, over all lives of the session, branches that were left included."""
+        return tuple(self._ledger.costs.values())
+
+    @property
+    def cost(self) -> float:
+        """Dollars of the whole session, as far as prices are known."""
+        return self._ledger.cost

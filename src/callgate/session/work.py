@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from callgate.core.allowance import budget_in
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
@@ -17,8 +18,8 @@ from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
-from callgate.words.messages import Part
-from callgate.words.model import RequestOptions
+from callgate.words.messages import Part, Text
+from callgate.words.model import RequestOptions, RunOptions
 
 if TYPE_CHECKING:
     from callgate.session.titles import TitleWriter
@@ -85,6 +86,7 @@ class Work:
 
     def prompt(self, sent: Prompt) -> None:
         """Begins to work on a prompt, or puts it on record as waiting."""
+        sent = _with_budget(sent)
         self._delivers = True
         if self._task is None and self._prompt is None and not self._ledger.waiting:
             self._prompt = sent
@@ -260,3 +262,11 @@ class Work:
     def _at_rest(self) -> SessionStatus:
         ledger = self._ledger
         return "paused" if ledger.running or ledger.paused or ledger.waiting else "idle"
+
+
+def _with_budget(sent: Prompt) -> Prompt:
+    """The prompt with the budget that its text names, unless it has one."""
+    options = sent.options or RunOptions()
+    text = "".join(part.text for part in sent.parts if isinstance(part, Text))
+    budget = budget_in(text) if options.budget is None else None
+    return sent if budget is None else replace(sent, options=replace(options, budget=budget))

@@ -5,7 +5,6 @@ from dataclasses import fields
 from typing import Any, cast
 
 from callgate.words.events import (
-    GOES_ON,
     Branched,
     CallSettled,
     Compacted,
@@ -28,6 +27,7 @@ from callgate.words.events import (
 )
 from callgate.words.messages import Message
 from callgate.words.noun import noun
+from callgate.words.turns import GOES_ON
 
 _PROMPT_CHARS = 200
 

@@ -81,7 +81,7 @@ EVENTS: Mapping[type[Event], Row] = {
     TurnStarted: Row("message", "message_id", told="durable"),
     TurnEnded: Row("turn"),
     RunEnded: Row("leaf", line="closing"),
-    RequestRetried: Row("message", "message_id", folds=False),
+    RequestRetried: Row("message", "message_id"),
     CallArrived: Row("message", "message_id"),
     CallDecided: Row("call", "call_id"),
     QuestionAsked: Row("call", "question.call_id", told="durable"),

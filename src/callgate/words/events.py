@@ -13,24 +13,12 @@ from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
-from callgate.words.messages import Content, Message, Opaque, Part, Text, Usage
+from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
 from callgate.words.model import RunOptions, StopReason
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
-
-TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
-"""Why a turn ended. ``retried``: the model failed, and its error is held back, because the next turn tries again."""
-
-GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
-"""Those after which the next request follows by itself."""
-
-TurnCause = Literal[
-    "prompt", "results", "steered", "continued", "retried", "compacted", "output_limit", "cut_off", "pending", "hook"
-]
-"""Why the model is asked: a person's prompt; results of calls; a message typed meanwhile; a run that was left or had
-ended goes on; the model failed in a message with calls; a request was too long, and the history is shorter now; the
-last message reached the limit of its output, or was cut off; an action is pending; a hook put the end off."""
+from callgate.words.turns import Measures, TurnCause, TurnReason
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 
@@ -88,10 +76,14 @@ class TurnStarted:
 
 @noun
 class TurnEnded:
+    """``spent`` is the price of its message; attempts before it that failed have their own."""
+
     at: float
     turn: int
     reason: TurnReason
     detail: str = ""
+    spent: Spent | None = None
+    measures: Measures | None = None
 
 
 @noun
@@ -130,6 +122,7 @@ class RequestRetried:
     kind: str
     detail: str = ""
     instead: str = ""
+    spent: Spent | None = None
 
 
 @noun
@@ -304,6 +297,7 @@ class Counted:
     messages: int = 0
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
+    costs: tuple[Spent, ...] = ()
 
 
 @noun

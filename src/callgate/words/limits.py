@@ -70,9 +70,14 @@ class Retries:
 class LoopLimits:
     """Every kind of continuation counts as a turn. After so many denials in a row, or in a session, the agent pauses
     until a person lets it go on. ``held_up`` is how often in a run its end may be put off; ``retries`` are those of a
-    request that failed."""
+    request that failed. ``max_turns``, ``max_output_tokens`` and ``max_seconds`` are those of a run; ``max_cost`` and
+    ``warn_cost`` are dollars of the whole session, over all its lives."""
 
     max_turns: int | None = None
+    max_output_tokens: int | None = None
+    max_seconds: float | None = None
+    max_cost: float | None = None
+    warn_cost: float | None = None
     max_truncations: int = 3
     denials_in_a_row: int = 3
     denials: int = 20

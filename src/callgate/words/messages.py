@@ -101,6 +101,19 @@ class Usage:
 
 
 @noun
+class Spent:
+    """Tokens that requests to a model have used, and their price in dollars; None where no price is known."""
+
+    model: str
+    usage: Usage
+    cost: float | None = None
+
+    def __add__(self, other: "Spent") -> "Spent":
+        known = [each.cost for each in (self, other) if each.cost is not None]
+        return Spent(self.model, self.usage + other.usage, sum(known) if known else None)
+
+
+@noun
 class Message:
     """``model`` is the one that answered, as ``family/name``: a family of APIs gives signatures back to its own models
     alone."""

@@ -167,10 +167,11 @@ class RequestOptions:
 @noun
 class RunOptions:
     """Options for the run of one prompt. ``request`` is laid over the options of the session; ``output`` is a JSON
-    Schema that the text of the answer has to fit."""
+    Schema that the text of the answer has to fit; ``budget`` is a hard limit on the tokens that the model writes."""
 
     request: RequestOptions | None = None
     output: Mapping[str, Any] | None = None
+    budget: int | None = None
 
 
 @noun

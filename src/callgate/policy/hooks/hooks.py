@@ -83,6 +83,8 @@ class Hooks:
         self._trusted = trusted
         self._session = session
         self._transcript = transcript
+        self.seconds = 0.0
+        """The time that hooks have taken so far."""
         self.before = Check("hooks", self._before)
         """Asks the hooks of PreToolUse; None, at once, where there are none for the call."""
 
@@ -174,9 +176,13 @@ class Hooks:
         known = facts(self._session, self._transcript, around.root, event)
         payload = json.dumps({**known, **told, "hook_event_name": event}, allow_nan=False).encode()
         strangers = [hook for hook in chosen if hook.only_tightens]
+        began = around.clock.monotonic()
         barred = strangers if strangers and not await in_thread(self._trusted) else ()
-        async with TaskGroup() as group:
-            tasks = [group.create_task(_reply(hook, payload, around, barred=hook in barred)) for hook in chosen]
+        try:
+            async with TaskGroup() as group:
+                tasks = [group.create_task(_reply(hook, payload, around, barred=hook in barred)) for hook in chosen]
+        finally:
+            self.seconds += around.clock.monotonic() - began
         merged = merge(task.result() for task in tasks)
         for note in merged.notes:
             self._report(Noted(around.clock.now(), note.text, note.level, case.call_id if case else None))

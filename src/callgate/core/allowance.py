@@ -1,0 +1,188 @@
+"""Limits of a run: turns, output tokens, dollars and seconds. Every turn counts, whatever its cause."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from callgate.core.ports import Clock, Model, Timer
+from callgate.core.record import Record
+from callgate.words.endings import RunReason
+from callgate.words.limits import LoopLimits
+from callgate.words.messages import Spent, Usage
+from callgate.words.model import RequestLimits
+
+Price = Callable[[str, Usage], float | None]
+"""Dollars for the usage of one request to the model of this name; None where no price is known. Must not raise."""
+
+FEWEST_TOKENS = 200
+"""A request that could pay for fewer tokens of output is not sent."""
+
+NEAR_THE_END = 0.8
+MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
+"""How often a run with tokens left in its budget goes on after its end, and the work each of these has to bring."""
+
+_BUDGET = re.compile(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
+
+
+def budget_in(text: str) -> int | None:
+    """The output tokens that a prompt allows by ``+500k`` or ``+2m`` as its first or last word."""
+    for found in _BUDGET.finditer(text):
+        if not text[: found.start()].strip() or not text[found.end() :].strip():
+            return int(float(found[1]) * (1_000 if found[2] in "kK" else 1_000_000)) or None
+    return None
+
+
+class TokenBudget:
+    """Output tokens that a run and the sessions inside it share."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+
+    @property
+    def left(self) -> int:
+        return self.limit - self.used
+
+
+class Allowance:
+    """Counts for one run, from ``begin`` to ``end``. Time in which only a person could move it on does not count."""
+
+    def __init__(self, limits: LoopLimits, record: Record, clock: Clock, price: Price | None) -> None:
+        self._limits = limits
+        self._record = record
+        self._clock = clock
+        self._price = price
+        self.budget: TokenBudget | None = None
+        self._told = False  # that the budget is nearly used up
+        self._extensions = self._used_before = 0  # how often the run went on to use it up, and what was used by then
+        self._turns = 0
+        self._cost, self._written, self._counted = 0.0, 0, 0
+        self._last: Usage | None = None
+        self._seconds = limits.max_seconds
+        self._since = 0.0
+        self._timer: Timer | None = None
+        self._call: Callable[[], None] = lambda: None
+        self.out_of_time = False
+
+    def begin(self, budget: TokenBudget | None, call: Callable[[], None]) -> None:
+        """``budget`` is that of the prompt, or of the run around this one. ``call`` is called when the time is up."""
+        ledger = self._record.ledger
+        self._cost, self._written = ledger.cost, ledger.usage.output
+        self.budget, self._call = budget, call
+        self.resume()
+
+    def end(self) -> None:
+        self.pause()
+        self.budget = None
+
+    # ---- before a request ---------------------------------------------------------------------------------------
+
+    def reached(self, model: Model) -> tuple[RunReason, str, str] | None:
+        """The limit that keeps another request from being sent: the reason, its kind, and details."""
+        limits = self._limits
+        if limits.max_turns is not None and self._turns >= limits.max_turns:
+            return "limit", "turns", ""
+        if self.out_of_time:
+            return "limit", "seconds", f"It has worked for {limits.max_seconds:g} s."
+        if limits.max_output_tokens is not None and self._output >= limits.max_output_tokens:
+            return "limit", "output tokens", f"{self._output:,} of {limits.max_output_tokens:,} are written."
+        if self.budget is not None and self.budget.left <= 0:
+            return "budget", "tokens", f"{self.budget.used:,} of {self.budget.limit:,} output tokens are written."
+        if limits.max_cost is not None:
+            cost, affordable = self._record.ledger.cost, self._affordable(model)
+            if cost >= limits.max_cost or (affordable is not None and affordable < FEWEST_TOKENS):
+                spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and another request would pass that."
+                return "budget", "dollars", spent
+        return None
+
+    def request_limits(self, limits: RequestLimits, model: Model) -> RequestLimits:
+        """The limits of the next request, so that its output passes none of those of the run."""
+        self._turns += 1
+        whole = self._limits.max_output_tokens
+        left = [
+            self._affordable(model),
+            None if self.budget is None else self.budget.left,
+            None if whole is None else whole - self._output,
+        ]
+        most = min((each for each in left if each is not None), default=None)
+        asked = limits.max_output_tokens or model.abilities.output_tokens
+        if most is None or (asked is not None and asked <= most):
+            return limits
+        return replace(limits, max_output_tokens=most)
+
+    @property
+    def _output(self) -> int:
+        return self._record.ledger.usage.output - self._written
+
+    def _affordable(self, model: Model) -> int | None:
+        """Output tokens that the dollars left can pay for, once the input of a request like the last one is paid."""
+        if self._price is None or self._limits.max_cost is None:
+            return None
+        each = self._price(model.name, Usage(output=1_000_000))
+        if not each:
+            return None
+        last = Usage() if self._last is None else replace(self._last, output=0, reasoning=0)
+        left = self._limits.max_cost - self._record.ledger.cost - (self._price(model.name, last) or 0.0)
+        return max(0, int(left / each * 1_000_000))
+
+    # ---- after a turn -------------------------------------------------------------------------------------------
+
+    def count(self) -> None:
+        """Takes what the model has written since the last time from the budget."""
+        if self.budget is not None:
+            self.budget.used += self._output - self._counted
+        self._counted = self._output
+
+    def spend(self, spent: Spent | None) -> Iterator[str]:
+        """Takes note of what a turn used. Gives notes for people, each once."""
+        limits, before = self._limits, self._cost
+        self._cost = self._record.ledger.cost
+        self.count()
+        if limits.warn_cost is not None and before < limits.warn_cost <= self._cost:
+            yield f"this session has cost ${self._cost:.2f}, more than limits.warn_cost (${limits.warn_cost:.2f})"
+        if spent is None:
+            return
+        limited = limits.warn_cost is not None or limits.max_cost is not None
+        if spent.cost is None and self._last is None and limited:
+            yield f"no price is known for {spent.model}, so limits of cost do not hold for it"
+        self._last = spent.usage
+
+    def nearly_used_up(self) -> str | None:
+        """Words for the model about a budget that is nearly used up, once."""
+        budget = self.budget
+        if budget is None or self._told or budget.used < budget.limit * NEAR_THE_END:
+            return None
+        self._told = True
+        left = max(0, budget.left)
+        return f"About {left:,} of {budget.limit:,} output tokens are left for this task: bring it to an end."
+
+    def extends(self) -> str | None:
+        """Words for a model that is done while much of the budget is left; None if the run ends here."""
+        budget = self.budget
+        if budget is None or budget.used >= budget.limit * NEAR_THE_END:
+            return None
+        brought, self._used_before = budget.used - self._used_before, budget.used
+        if self._extensions >= MOST_EXTENSIONS or (self._extensions and brought < FEWEST_NEW_TOKENS):
+            return None
+        self._extensions += 1
+        return (
+            f"{budget.used:,} of the {budget.limit:,} output tokens for this task are used. If there is more to do, or"
+            " to check, go on; otherwise say in one sentence that it is done."
+        )
+
+    # ---- time ---------------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        if self._seconds is not None and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._seconds -= self._clock.monotonic() - self._since
+
+    def resume(self) -> None:
+        if self._seconds is not None and self._timer is None and not self.out_of_time:
+            self._since = self._clock.monotonic()
+            self._timer = self._clock.call_later(max(0.0, self._seconds), self._over)
+
+    def _over(self) -> None:
+        self._timer, self.out_of_time = None, True
+        self._call()

@@ -1,0 +1,94 @@
+"""Measures the requests of a session: times, speed, and which part of a request cost it the provider's cache."""
+
+from collections.abc import Callable, Iterable
+
+from callgate.core.ports import Clock, Model
+from callgate.words.messages import Usage
+from callgate.words.model import Request
+from callgate.words.turns import Measures
+
+Span = tuple[float, float]
+
+
+class SessionMeter:
+    """Implements ``callgate.core.ports.Meter``. ``hook_seconds`` is the time that all hooks have taken so far."""
+
+    def __init__(self, clock: Clock, hook_seconds: Callable[[], float] = lambda: 0.0) -> None:
+        self._clock = clock
+        self._hook_seconds = hook_seconds
+        self._hooks_before = 0.0
+        self._before: tuple[str, Request, Usage] | None = None  # the last request with a usage
+        self._request: Request | None = None
+        self._model = ""
+        self._usage: Usage | None = None
+        self._times: list[float] = []  # of the last request: sent, first piece, end
+        self._lost = ""
+        self._people = 0.0
+        self._asked_at: float | None = None
+
+    def requested(self, model: Model, request: Request) -> None:
+        self._model, self._request, self._usage, self._lost = model.name, request, None, ""
+        self._times = [self._clock.monotonic()]
+
+    def streaming(self) -> None:
+        self._times.append(self._clock.monotonic())
+
+    def received(self, usage: Usage | None) -> None:
+        self._times.append(self._clock.monotonic())
+        self._usage = usage
+        if usage is not None and self._request is not None:
+            self._lost = self._lost_by(self._model, self._request, usage)
+            self._before = (self._model, self._request, usage)
+
+    def waiting(self, *, person: bool) -> None:
+        if person and self._asked_at is None:
+            self._asked_at = self._clock.monotonic()
+        elif not person and self._asked_at is not None:
+            self._people += self._clock.monotonic() - self._asked_at
+            self._asked_at = None
+
+    def turn_over(self, calls: Iterable[Span]) -> Measures:
+        self.waiting(person=False)
+        hooks, self._hooks_before = self._hook_seconds() - self._hooks_before, self._hook_seconds()
+        people, self._people = self._people, 0.0
+        first = rate = None
+        if len(self._times) == 3:
+            sent, began, ended = self._times
+            first = began - sent
+            written = 0 if self._usage is None else self._usage.output
+            rate = written / (ended - began) if written and ended > began else None
+        self._times = []
+        return Measures(
+            first_token=first,
+            tokens_per_second=rate,
+            hooks=hooks,
+            tools=_covered(calls),
+            people=people,
+            cache_lost=self._lost,
+        )
+
+    def _lost_by(self, model: str, request: Request, usage: Usage) -> str:
+        """The part of the request that changed, if it read less from the cache than the one before; else nothing."""
+        if self._before is None:
+            return ""
+        model_before, before, used = self._before
+        if usage.cache_read >= used.cache_read:
+            return ""
+        if model != model_before:
+            return "model"
+        for part in ("tools", "system", "options", "tool_choice"):
+            if getattr(request, part) != getattr(before, part):
+                return part
+        for at, (one, other) in enumerate(zip(before.messages, request.messages, strict=False), 1):
+            if one is not other and one != other:
+                return f"message {at}"
+        return "messages removed" if len(request.messages) < len(before.messages) else "nothing: it expired"
+
+
+def _covered(spans: Iterable[Span]) -> float:
+    """The seconds that at least one of the spans covers."""
+    total, upto = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, upto))
+        upto = max(upto, end)
+    return total

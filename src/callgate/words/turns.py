@@ -1,0 +1,44 @@
+"""Causes and ends of a turn, and its measures."""
+
+from typing import Literal
+
+from callgate.words.noun import noun
+
+TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
+"""Why a turn ended. ``retried``: the model failed, and its error is held back, because the next turn tries again."""
+
+GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
+"""Those after which the next request follows by itself."""
+
+TurnCause = Literal[
+    "prompt",
+    "results",
+    "steered",
+    "continued",
+    "retried",
+    "compacted",
+    "output_limit",
+    "cut_off",
+    "pending",
+    "hook",
+    "budget",
+]
+"""Why the model is asked: a person's prompt; results of calls; a message typed meanwhile; a run that was left or had
+ended goes on; the model failed in a message with calls; a request was too long, and the history is shorter now; the
+last message reached the limit of its output, or was cut off; an action is pending; a hook put the end off; tokens of
+the budget are left."""
+
+
+@noun
+class Measures:
+    """Times of a turn in seconds. ``first_token``: from the request to the first piece of the answer;
+    ``tokens_per_second``: the speed after that. ``tools``: at least one call ran; ``people``: only a person could move
+    it on; ``hooks``: since the turn before. ``cache_lost`` names the part of the request that changed, if it read less
+    from the provider's cache than the one before."""
+
+    first_token: float | None = None
+    tokens_per_second: float | None = None
+    hooks: float = 0.0
+    tools: float = 0.0
+    people: float = 0.0
+    cache_lost: str = ""
