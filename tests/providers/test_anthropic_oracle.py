@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import from_json
 
@@ -16,6 +16,7 @@ from callgate.providers.anthropic.faults import TYPES
 from callgate.providers.anthropic.stream import STOPS
 from callgate.words.messages import CallPart, Message, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, Request
+from tests.profiles import fewer
 from tests.providers.fixtures import DATA, folded, parsed, streamed, usage_of
 from tests.providers.histories import FACTS, requests
 from tests.providers.loopback import needs, sdk, serving_fixture
@@ -137,8 +138,9 @@ def _read_all(value: Any) -> None:
             _read_all(each)
 
 
+@pytest.mark.timeout(600)
 @given(request=requests("anthropic"))
-@settings(max_examples=200)
+@fewer(20)
 def test_every_legal_history_makes_a_body_of_the_sdks_types(request: Request) -> None:
     kind = sdk("anthropic.types.message_create_params").MessageCreateParamsStreaming
     body = json.loads(Ours().post(request, FACTS["anthropic"], "k")[0].body)

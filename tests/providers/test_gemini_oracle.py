@@ -6,12 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from callgate.providers.gemini import Gemini as Ours
 from callgate.providers.gemini.stream import STOPS
 from callgate.words.messages import CallPart, Message, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, Request
+from tests.profiles import fewer
 from tests.providers.fixtures import DATA, folded, parsed, streamed, usage_of
 from tests.providers.histories import FACTS, requests
 from tests.providers.loopback import needs, sdk, serving_fixture
@@ -109,8 +110,9 @@ def test_a_failure_in_the_middle_is_an_error_for_both() -> None:
             list(stream)
 
 
+@pytest.mark.timeout(600)
 @given(request=requests("gemini"))
-@settings(max_examples=200)
+@fewer(20)
 def test_every_legal_history_makes_a_body_of_the_sdks_types(request: Request) -> None:
     """The SDK's models forbid fields that they do not know."""
     types = sdk("google.genai.types")
