@@ -12,7 +12,20 @@ import pytest
 import callgate
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = ["demo", "session", "audit", "answer", "changes", "undo", "policy", "sandbox", "prompt", "trust", "tools"]
+COMMANDS = [
+    "demo",
+    "session",
+    "audit",
+    "answer",
+    "auth",
+    "changes",
+    "undo",
+    "policy",
+    "sandbox",
+    "prompt",
+    "trust",
+    "tools",
+]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 
@@ -65,7 +78,8 @@ def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     assert ran.returncode == 0
     assert len(ran.stdout.splitlines()) < 30
     assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == COMMANDS
-    assert "0 done, 1 failed, 2 usage, 130 interrupted" in ran.stdout
+    assert "0 done, 1 failed, 2 usage, 3 a question waits" in ran.stdout
+    assert "callgate -p --help" in " ".join(ran.stdout.split())
 
 
 @pytest.mark.parametrize("words", [(), ("--debug",), ("tools",)])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from json import dumps, loads
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -348,6 +349,12 @@ def test_every_quirk_changes_a_request() -> None:
     without = FAMILY.post(request, FACTS, None)[0].body
     for quirk in QUIRKS:
         assert FAMILY.post(request, quirky(quirk), None)[0].body != without, quirk
+
+
+def test_the_guide_has_every_quirk() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "models.md").read_text(encoding="utf-8")
+    rows = [f"| `{quirk}` | {meaning} |" for quirk, meaning in QUIRKS.items()]
+    assert "\n".join(rows) in guide
 
 
 def test_the_quirks_of_servers_in_the_table_of_models_are_known() -> None:

@@ -220,6 +220,7 @@ def test_a_list_shows_a_question_only_where_it_can_be_answered(store: Store, spo
     assert len(store.questions(SESSION)) == store.list()[0].about.asking == spoken
 
 
+@pytest.mark.spec("TRS-16")
 def test_the_newest_session_that_no_program_holds_is_found_and_those_passed_over_are_named(store: Store) -> None:
     async def main() -> None:
         ids: list[str] = []

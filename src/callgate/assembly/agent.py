@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,11 @@ from callgate.core.record import Record
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN
-from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
 from callgate.tools.skills import SkillFolder, described, find_skills, skill_folders
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
-from callgate.words.events import MetadataSet
+from callgate.words.events import Event, MetadataSet, TurnStarted
 
 if TYPE_CHECKING:
     from callgate.tools.custom import LoadedTools
@@ -39,6 +40,7 @@ BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
 _SKILL = "Skill"
+_AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
 
 
 async def agent_session(
@@ -91,7 +93,26 @@ async def agent_session(
         built = prompt_for(config, about, wishes, project=not bare)
         return built.text, built.notes
 
-    return Session(model, found, config=config, journal=journal, system=system, **options)
+    session = Session(model, found, config=config, journal=journal, system=system, **options)
+    _load_during_first_request(session, [each for each in found if isinstance(each, ShippedTool)])
+    return session
+
+
+def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:
+    """Loads the tools in a thread once the first request is on its way: the first call does not wait for them, and
+    the request did not."""
+
+    def load() -> None:
+        for each in tools:
+            each.load()
+
+    def begin(event: Event) -> None:
+        if isinstance(event, TurnStarted):
+            stop()
+            thread = Thread(target=load, name="callgate-tools", daemon=True)
+            session.host.clock.call_later(_AFTER_REQUEST, thread.start)
+
+    stop = session.listen(begin)
 
 
 async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:

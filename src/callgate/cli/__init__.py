@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from callgate.cli.arguments import read_arguments
 from callgate.cli.terminal import safe
 from callgate.words.errors import CallgateError
 
@@ -19,7 +18,8 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    """Run one command and give its exit code: 0 done, 1 failed, 2 usage, 3 a question waits, 4 a limit, 130
+    interrupted."""
     words = sys.argv[1:] if argv is None else list(argv)
     debug = "--debug" in words
     try:
@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 COMMANDS = {
     "demo": "demo:demo",
     "answer": "answer:answer",
+    "auth set": "auth:set_key",
+    "auth list": "auth:show_keys",
+    "auth remove": "auth:forget_key",
+    "auth test": "auth:try_model",
     "audit": "session.sharing:audit",
     "changes": "changes:changes",
     "undo": "undo:undo",
@@ -86,8 +90,30 @@ def function_of(command: str) -> Callable[[Namespace], int]:
 
 
 def _run(words: list[str]) -> int:
+    if is_headless(words, [name.partition(" ")[0] for name in COMMANDS]):
+        return _headless(words)
+    from callgate.cli.arguments import read_arguments  # the grammar of all commands, which -p does without
+
     found = read_arguments(words)
     return found if isinstance(found, int) else function_of(found.command)(found.options)
+
+
+def _headless(words: list[str]) -> int:
+    from callgate.cli.headless.arguments import read_headless
+
+    try:
+        options = read_headless(words)
+    except SystemExit as end:  # told already
+        return int(end.code or 0)
+    from callgate.cli.headless import headless
+
+    return headless(options)
+
+
+def is_headless(words: Sequence[str], commands: Sequence[str]) -> bool:
+    """True if these words run the agent: ``-p`` stands before ``--``, and the first one is no command."""
+    before = words[: words.index("--")] if "--" in words else words
+    return any(word in ("-p", "--print") for word in before) and words[0] not in commands
 
 
 def _say(text: str, after: str = "") -> None:

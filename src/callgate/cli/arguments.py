@@ -9,6 +9,7 @@ from typing import Literal
 
 from callgate._version import __version__
 from callgate.cli.answering import add_answer, check_answer
+from callgate.cli.auth_arguments import add_auth, check_auth
 from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
 from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
@@ -35,7 +36,8 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     parser = CommandParser(
         "callgate",
         description="The gate between a model and its tools.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 130 interrupted",
+        epilog="callgate -p PROMPT runs the agent once, without a terminal: see callgate -p --help. "
+        "exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted",
         allow_abbrev=False,
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
@@ -45,6 +47,7 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     add_session(commands)
     add_audit(commands)
     add_answer(commands)
+    add_auth(commands)
     add_changes(commands)
     add_undo(commands)
     add_policy(commands)
@@ -109,6 +112,8 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         check_changes(parser, options)
     elif path == "undo":
         check_undo(parser, options)
+    elif path.startswith("auth "):
+        check_auth(path, parser, options)
     elif path.startswith("policy "):
         check_policy(path, parser, options)
     elif path == "sandbox run":

@@ -36,7 +36,7 @@ QUIRKS: Mapping[str, str] = {
     "developer_role": "the system prompt has the role developer",
     "no_stream_options": "stream_options is refused; the usage comes without being asked for",
     "parallel_tool_calls": "calls in parallel have to be asked for",
-    "thinking_type": 'thinking is switched with {"thinking": {"type": "enabled" | "disabled"}}',
+    "thinking_type": 'thinking is switched off with {"thinking": {"type": "disabled"}}',
     "reasoning_content": "the thinking of messages with calls has to be sent back, in this field",
     "reasoning": "the thinking of earlier messages can be sent back, in this field",
     "ids_of_nine": "a call id has exactly nine letters or digits",

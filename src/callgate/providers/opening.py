@@ -169,6 +169,13 @@ class ModelSource:
         level = self._settings.effort
         return own if own.effort is not None or level in (None, "auto") else replace(own, effort=level)
 
+    def listed(self, provider: str) -> tuple[str, ...]:
+        """The names of the models that a local server has, () where it does not answer. Blocks for a moment."""
+        from callgate.providers.local_servers import find_local
+
+        row = replace(self.catalogue.servers[provider], local=True)
+        return next((each.models for each in find_local({provider: row})), ())
+
     def default(self) -> str:
         """The name of the model that answers: the one of the settings, or that of the first vendor with a key.
         ModelError of the kind ``no_key`` if there is none: it names local servers that answer, and all ways on."""

@@ -1,0 +1,110 @@
+"""Keys of providers for the commands that store, list, remove and test them. Everything here blocks."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from difflib import get_close_matches
+
+from callgate.assembly.models import model_source
+from callgate.config import load_config
+from callgate.host.clock import LoopClock
+from callgate.providers.keys import KeyStore
+from callgate.providers.opening import ModelSource
+from callgate.providers.probing import Probe, ProbeResult
+from callgate.words.errors import ModelError, UsageError
+from callgate.words.noun import noun
+
+__all__ = ["KeyRow", "ProbeResult", "list_keys", "model_to_test", "remove_key", "store_key", "tried"]
+
+
+@noun
+class KeyRow:
+    """A key that there is: where it comes from, its last characters, and what is wrong with it."""
+
+    provider: str
+    origin: str
+    end: str = ""
+    fault: str = ""
+
+
+def store_key(provider: str, key: str) -> tuple[str, str | None]:
+    """Stores a key; gives its place, and the variable that is set and counts before it."""
+    source, store = _parts()
+    row = source.catalogue.servers[_known(source, provider)]
+    place = store.store(provider, key)
+    return place, next((name for name in row.key_variables if os.environ.get(name)), None)
+
+
+def remove_key(provider: str) -> str | None:
+    """Removes a stored key; gives the variable that still holds one. UsageError if none was stored."""
+    source, store = _parts()
+    row = source.catalogue.servers.get(provider)
+    variables = () if row is None else row.key_variables
+    if not store.remove(provider):
+        stored = ", ".join(store.names())
+        raise UsageError(f"no key is stored for {provider}" + (f": there are keys for {stored}" if stored else ""))
+    return next((name for name in variables if os.environ.get(name)), None)
+
+
+def list_keys() -> list[KeyRow]:
+    """Every key that would be used. A command for a key is named and not run."""
+    config = load_config()
+    source, store = _parts()
+    found: list[KeyRow] = []
+    for provider in dict.fromkeys((*source.catalogue.servers, *store.names())):
+        own = config.models.servers.get(provider)
+        row = source.catalogue.servers.get(provider)
+        is_set = row is not None and any(os.environ.get(name) for name in row.key_variables)
+        if own is not None and own.key_command is not None and not is_set:
+            found.append(KeyRow(provider, "key_command"))
+            continue
+        try:
+            key = store.find(provider) if row is None else source.key(provider)
+        except UsageError as error:
+            found.append(KeyRow(provider, "", fault=str(error)))
+            continue
+        if key is not None:
+            found.append(KeyRow(provider, key.origin, key.end))
+    return found
+
+
+def model_to_test(wanted: str | None) -> str:
+    """The name of the model to try: one that is named, the small one of a provider, or the default."""
+    source, _ = _parts()
+    if wanted is None:
+        return source.default()
+    small = source.catalogue.defaults.get(wanted)
+    if small is not None:
+        return f"{wanted}/{small[1]}"
+    if wanted in source.catalogue.servers:
+        models = source.listed(wanted)
+        if not models:
+            raise ModelError(f"{wanted} lists no models: name one, such as {wanted}/NAME", kind="unknown_model")
+        return f"{wanted}/{models[0]}"
+    return str(source.catalogue.resolve(wanted))
+
+
+async def tried(name: str) -> AsyncGenerator[ProbeResult]:
+    """What works with a model, one after the other."""
+    clock = LoopClock()
+    model = model_source(load_config(), clock=clock).open(name)
+    try:
+        async with aclosing(Probe(model, clock).results()) as results:
+            async for result in results:
+                yield result
+    finally:
+        await model.aclose()
+
+
+def _parts() -> tuple[ModelSource, KeyStore]:
+    config = load_config()
+    return model_source(config), KeyStore(config.data if config.own_data else None)
+
+
+def _known(source: ModelSource, provider: str) -> str:
+    known = source.catalogue.servers
+    if provider not in known:
+        close = get_close_matches(provider, known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}, and those of your settings"
+        raise UsageError(f"there is no provider {provider!r}: {hint}")
+    return provider

@@ -1,0 +1,151 @@
+"""``callgate -p``: the whole agent, without a terminal.
+
+arguments  the flags
+reading    standard input: a part of the prompt, or inputs as lines of JSON
+opening    settings, model and record made of the flags
+driving    sends inputs, and follows the events until the session rests
+output     text, json and stream-json; ``lines`` writes those of the last in a thread
+result     the result, and the exit code of each reason
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from callgate import Model, Session, Store, __version__
+from callgate.cli.headless.driving import HeadlessDriver
+from callgate.cli.headless.opening import config_of, open_session, schema_of
+from callgate.cli.headless.output import JsonOutput, Output, StreamOutput, TextOutput, say, write_result
+from callgate.cli.headless.reading import follow_stdin, read_stdin, whole_prompt
+from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult
+from callgate.config import Config
+from callgate.tools.output import OutputSchema
+from callgate.words.decisions import Question
+from callgate.words.errors import CallgateError, UsageError
+from callgate.words.inputs import Branch, Continue, Input, Prompt
+from callgate.words.messages import Text
+from callgate.words.model import RunOptions
+
+_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+
+
+def headless(options: Namespace, model: Model | None = None) -> int:
+    """Runs the agent; gives the exit code. ``model`` stands in for the one that the settings name, in tests."""
+    try:
+        config = config_of(options)
+        given = schema_of(options)
+        schema = None if given is None else OutputSchema(given)
+        prompt = None if options.input_format == "stream-json" else _prompt(options)
+        return asyncio.run(_run(options, config, model, prompt, schema))
+    except CallgateError as error:
+        if options.debug:
+            raise
+        say(str(error))
+        if isinstance(error, UsageError):
+            return USAGE
+        result = HeadlessResult(reason="error", session_id="", errors=(str(error),))
+        if options.output_format != "text":
+            write_result(result)
+        return result.exit_code
+
+
+def _prompt(options: Namespace) -> str | None:
+    """None where a session is only to go on."""
+    piped = read_stdin(say)
+    if options.prompt is None and not piped.strip() and (options.latest or options.resume is not None):
+        return None
+    return whole_prompt(options.prompt, piped)
+
+
+async def _run(
+    options: Namespace, config: Config, model: Model | None, prompt: str | None, schema: OutputSchema | None
+) -> int:
+    async with open_session(options, config, model, say) as session:
+        return await _driven(options, config, session, prompt, schema)
+
+
+async def _driven(
+    options: Namespace, config: Config, session: Session, prompt: str | None, schema: OutputSchema | None
+) -> int:
+    loop = asyncio.get_running_loop()
+    follows = options.input_format == "stream-json"
+    driver: HeadlessDriver | None = None
+
+    def stop(because: str) -> None:
+        if driver is not None:
+            driver.interrupt(because)
+
+    output = _output(options, Store(config.root, config.data).masker.noun, lambda: stop("Nobody reads the output."))
+    driver = HeadlessDriver(session, output, wait=options.wait, follows=follows)
+    _on_signals(loop, stop)
+    output.start(_facts(session, config))
+    if follows:
+        follow_stdin(loop, driver.take)
+    result = await driver.run(_inputs(options, session, prompt, schema), schema)
+    if options.output_format != "stream-json":
+        for question in result.open_questions:
+            say(_waits(question, result.session_id))
+    await output.end(result)
+    return result.exit_code
+
+
+def _output(options: Namespace, clean: Callable[[Any], Any], gone: Callable[[], None]) -> Output:
+    if options.output_format == "stream-json":
+        return StreamOutput(clean, gone)
+    return (JsonOutput if options.output_format == "json" else TextOutput)(clean)
+
+
+def _inputs(options: Namespace, session: Session, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
+    found: list[Input] = [] if options.resume_at is None else [Branch(options.resume_at)]
+    if prompt is None:
+        if options.input_format == "stream-json":
+            return found if options.prompt is None else [*found, Prompt(options.prompt)]
+        return [*found, Continue()]
+    if schema is None:
+        return [*found, Prompt(prompt)]
+    parts = (Text(prompt), Text(f"\n\n{schema.instruction}"))
+    return [*found, Prompt(parts, RunOptions(output=schema.schema))]
+
+
+def _facts(session: Session, config: Config) -> dict[str, Any]:
+    return {
+        "session_id": session.id,
+        "model": session.model,
+        "cwd": str(config.root),
+        "tools": list(session.tool_names),
+        "mode": session.mode,
+        "version": __version__,
+    }
+
+
+def _waits(question: Question, session: str) -> str:
+    what = f"{question.tool} waits for an answer ({question.reason})"
+    if not session:
+        return f"{what}: without a record it cannot be answered; allow it with --allow, or leave out --no-save"
+    return (
+        f"{what}: callgate answer {session} {question.call_id} yes|no, then callgate -p --resume {session};"
+        f" callgate answer {session} shows it"
+    )
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
+    """The first Ctrl-C or SIGTERM interrupts the run, and its record stays whole; the second ends the program now.
+    Commands that run are ended by their guards."""
+    seen: list[str] = []
+
+    def received(name: str) -> None:
+        seen.append(name)
+        if len(seen) > 1:
+            os._exit(INTERRUPTED)
+        say(f"{name}: the run is being interrupted; once more ends it now")
+        stop(f"Interrupted by {name}.")
+
+    for number, name in _SIGNALS.items():
+        with suppress(NotImplementedError, ValueError):  # Windows, or not the main thread
+            loop.add_signal_handler(number, received, name)
+    sys.stdout.flush()

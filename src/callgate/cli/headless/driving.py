@@ -1,0 +1,179 @@
+"""Drives a session without a person: sends inputs, hands events to the output, and knows when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from math import isfinite
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from callgate.cli.headless.output import Output
+from callgate.cli.headless.result import HeadlessResult, Reason
+from callgate.words.events import Event, InputRefused, MessageAdded, RunEnded, StatusChanged, TurnStarted
+from callgate.words.inputs import Input, Interrupt, Prompt
+from callgate.words.messages import Usage
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.tools.output import OutputSchema
+
+
+class HeadlessDriver:
+    """One headless run. ``wait`` are the seconds that a question may stay open, None if it ends the run; ``follows``:
+    inputs come from standard input until that ends."""
+
+    def __init__(self, session: Session, output: Output, *, wait: float | None = None, follows: bool = False) -> None:
+        self._session = session
+        self._output = output
+        self._wait = wait
+        self._follows = follows
+        self._timer: asyncio.TimerHandle | None = None
+        self._rests = asyncio.Event()
+        self._begun = monotonic()
+        self._ended: RunEnded | None = None
+        self._refused: InputRefused | None = None
+        self._usage = Usage()
+        self._turns = 0
+        self._text = ""
+        self._interrupted = False
+
+    async def run(self, sent: Sequence[Input], schema: OutputSchema | None = None) -> HeadlessResult:
+        """Sends the inputs, one after the other, and works until the session rests; then closes it."""
+        pump = asyncio.get_running_loop().create_task(self._pump(self._session.events()))
+        self._session.listen(self._fold)
+        structured, faults = None, ()
+        try:
+            for each in sent:
+                await self._send(each)
+                if self._refused is not None or self._interrupted:
+                    break
+            if self._follows:
+                await self._rest()
+            if schema is not None and self._reason == "done":
+                structured, faults = await self._checked(schema)
+        finally:
+            questions = self._session.questions
+            reason = self._reason
+            await self._session.aclose()
+            await pump
+        failure = self._session.take_failure()
+        if failure is not None:
+            raise failure
+        if faults:
+            reason = "misfit"
+        return HeadlessResult(
+            reason=reason,
+            session_id=self._session.id,
+            text=self._text,
+            structured=structured,
+            usage=self._usage,
+            turns=self._turns,
+            duration=round(monotonic() - self._begun, 3),
+            changed_files=tuple(getattr(self._session.host, "changed", ())),
+            open_questions=questions,
+            errors=self._errors(reason, faults),
+        )
+
+    def take(self, sent: Input | str | None) -> None:
+        """Acts on an input from standard input; a text is about a line that is none, and None is its end."""
+        if sent is None:
+            self._follows = False
+            self._look()
+        elif isinstance(sent, str):
+            self._output.event(InputRefused(0.0, "a line", sent))
+        elif self._session.status != "closed":
+            self._rests.clear()
+            self._session.post(sent)
+
+    def interrupt(self, because: str) -> None:
+        """Stops the work; a question that waits is left open, for another time."""
+        self._interrupted, self._follows = True, False
+        if self._session.status == "working":
+            self._session.post(Interrupt(because))
+        else:
+            self._rests.set()
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    async def _pump(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            self._output.event(event)
+            await self._output.room()
+
+    async def _send(self, sent: Input) -> None:
+        if self._interrupted:
+            return
+        self._rests.clear()
+        self._ended = self._refused = None
+        self._session.post(sent)
+        await self._rest()
+
+    async def _rest(self) -> None:
+        self._session.deliver()  # an input that is refused changes no status
+        self._look()
+        await self._rests.wait()
+
+    async def _checked(self, schema: OutputSchema) -> tuple[Any, tuple[str, ...]]:
+        """The answer as a value, or its faults after it was sent back once."""
+        from callgate.tools.output import Misfit
+
+        found = schema.read(self._text)
+        if isinstance(found, Misfit):
+            await self._send(Prompt(schema.repair(found)))
+            if self._reason != "done":
+                return None, ()
+            found = schema.read(self._text)
+        return (None, found.faults) if isinstance(found, Misfit) else (found, ())
+
+    def _fold(self, event: Event) -> None:
+        match event:
+            case MessageAdded() if event.message.role == "assistant":
+                self._usage += event.message.usage or Usage()
+                self._text = event.message.text
+            case TurnStarted():
+                self._turns += 1
+            case RunEnded():
+                self._ended = event
+            case InputRefused():
+                self._refused = event
+                self._look()
+            case StatusChanged():
+                self._look()
+            case _:
+                return
+
+    def _look(self) -> None:
+        """Sets ``_rests`` if nothing moves any more without a person."""
+        status = self._session.status
+        if self._timer is not None and status != "waiting_confirmation":
+            self._timer.cancel()
+            self._timer = None
+        if status == "closed" or (self._interrupted and status != "working"):
+            self._rests.set()
+        elif status == "working" or self._follows:
+            return
+        elif status == "waiting_confirmation" and self._wait is not None:
+            if self._timer is None and isfinite(self._wait):
+                self._timer = asyncio.get_running_loop().call_later(self._wait, self._rests.set)
+        else:
+            self._rests.set()
+
+    @property
+    def _reason(self) -> Reason:
+        if self._session.status == "waiting_confirmation":
+            return "interrupted" if self._interrupted else "question"
+        if self._ended is not None:
+            return self._ended.reason
+        return "interrupted" if self._interrupted else "refused" if self._refused is not None else "error"
+
+    def _errors(self, reason: Reason, faults: Sequence[str]) -> tuple[str, ...]:
+        if faults:
+            return (f"the answer does not fit the schema, also after it was sent back: {'; '.join(faults)}",)
+        if reason == "refused" and self._refused is not None:
+            return (f"this cannot be done: {self._refused.reason}",)
+        if reason in ("done", "question"):
+            return ()
+        if self._ended is None:
+            return ("the run was interrupted" if reason == "interrupted" else "the run was left unfinished",)
+        return (self._ended.sentence,)

@@ -1,0 +1,58 @@
+"""Lines on standard output, written by a thread of their own: a reader that is slow or gone never stops the loop."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+
+_MOST = 1_000  # lines that wait before the session is held up
+
+
+class LineWriter:
+    """Writes lines in order, each at once. ``gone`` is called on the loop when the reader has closed its end."""
+
+    def __init__(self, fd: int, gone: Callable[[], None]) -> None:
+        self._fd = fd
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._fewer = asyncio.Event()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._thread = Thread(target=self._write, name="callgate-out", daemon=True)
+        self._thread.start()
+
+    def put(self, line: bytes) -> None:
+        self._lines.put(line)
+
+    async def room(self) -> None:
+        """Waits while too many lines wait for the reader."""
+        while self._lines.qsize() > _MOST and not self._done.done():
+            self._fewer.clear()
+            await self._fewer.wait()
+
+    async def aclose(self) -> None:
+        """Waits until all lines are written, or the reader is gone."""
+        self._lines.put(None)
+        await self._done
+
+    def _write(self) -> None:
+        try:
+            while (line := self._lines.get()) is not None:
+                while line:
+                    line = line[os.write(self._fd, line) :]
+                if self._lines.qsize() == _MOST // 2:
+                    self._tell(self._fewer.set)
+        except OSError:
+            self._tell(self._gone)
+        self._tell(self._end)
+
+    def _tell(self, callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(callback)
+
+    def _end(self) -> None:
+        self._fewer.set()
+        if not self._done.done():
+            self._done.set_result(None)

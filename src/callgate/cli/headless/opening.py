@@ -1,0 +1,150 @@
+"""The session of a headless run, made of its options: settings, model, record, and where it goes on."""
+
+from argparse import Namespace
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import Any
+
+from callgate import Model, Session, Store
+from callgate.assembly.agent import agent_session
+from callgate.assembly.models import AgentModels, open_models
+from callgate.assembly.options import Journal
+from callgate.assembly.prompting import PromptPart, PromptWishes
+from callgate.cli.prompt_arguments import asked_text
+from callgate.config import Config, load_config
+from callgate.words.errors import UsageError
+from callgate.words.modes import MODES
+
+Say = Callable[[str], None]
+_LARGEST = 1 << 20
+
+
+def config_of(options: Namespace) -> Config:
+    """The settings with those of the command line above them. UsageError for a value that cannot be."""
+    given = {
+        "limits.max_turns": options.max_turns,
+        "models.default": options.model,
+        "models.fallback": options.fallback_model,
+        "models.effort": options.effort,
+    }
+    settings = options.settings
+    if settings is not None and settings.lstrip().startswith("{"):
+        settings = _object(settings, "--settings")
+    return load_config(
+        mode=options.mode,
+        allow=[*options.allow, *_for_folders(options)],
+        ask=options.ask,
+        deny=options.deny,
+        settings=settings,
+        values={key: value for key, value in given.items() if value is not None},
+        trust=options.trust,
+    )
+
+
+def folders_of(options: Namespace) -> tuple[Path, ...]:
+    for each in options.add_dir:
+        if not Path(each).is_dir():
+            raise UsageError(f"--add-dir: {each} is not a folder")
+    return tuple(Path(each).resolve() for each in options.add_dir)
+
+
+def _for_folders(options: Namespace) -> Iterator[str]:
+    """Rules for further folders: reading there is free, and so is editing where edits of the workspace are."""
+    for place in folders_of(options):
+        yield f"Read(/{place}/**)"
+        if options.mode is not None and MODES[options.mode].allows_edits:
+            yield f"Edit(/{place}/**)"
+
+
+def schema_of(options: Namespace) -> Mapping[str, Any] | None:
+    """The JSON Schema for the answer, from a file or the command line."""
+    given = options.json_schema
+    if given is None:
+        return None
+    if not given.lstrip().startswith("{"):
+        given = text_of(given, "--json-schema")
+    return _object(given, "--json-schema")
+
+
+def text_of(file: str, flag: str) -> str:
+    """The text of a file that a flag names."""
+    try:
+        with Path(file).open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise UsageError(f"{flag}: {file} has more than {_LARGEST >> 20} MiB")
+        return data.decode()
+    except OSError as error:
+        raise UsageError(f"{flag}: {file} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{flag}: {file} is not UTF-8") from None
+
+
+@asynccontextmanager
+async def open_session(options: Namespace, config: Config, model: Model | None, say: Say) -> AsyncGenerator[Session]:
+    """The agent's session, new or resumed; its connections are closed at the end. The session itself is not."""
+    if model is not None:
+        yield await _session(options, config, model, None, say)
+        return
+    models = open_models(config)
+    try:
+        yield await _session(options, config, models.model, models, say)
+    finally:
+        await models.aclose()
+
+
+async def _session(options: Namespace, config: Config, model: Model, models: AgentModels | None, say: Say) -> Session:
+    journal = await journal_of(options, config, say)
+    try:
+        return await agent_session(
+            config,
+            model,
+            fallback=None if models is None else models.fallback,
+            journal=journal,
+            tools=options.tools,
+            bare=options.bare,
+            wishes=wishes_of(options),
+            attended=False,
+            folders=folders_of(options),
+        )
+    except BaseException:
+        if journal is not None:
+            await journal.aclose()
+        raise
+
+
+def wishes_of(options: Namespace) -> PromptWishes:
+    own, appended = asked_text(options, "system-prompt"), asked_text(options, "append-system-prompt")
+    return PromptWishes(
+        own=None if own is None else PromptPart("own", *own),
+        appended=None if appended is None else PromptPart("appended", *appended),
+    )
+
+
+async def journal_of(options: Namespace, config: Config, say: Say) -> Journal | None:
+    """The record of the session: a new one, one to go on with, or a copy of that; None keeps nothing."""
+    if options.no_save:
+        return None
+    store = Store(config.root, config.data)
+    if options.latest:
+        which, passed = store.unheld()
+        for each in passed:
+            say(f"passed over: {each}")
+    elif options.resume is not None:
+        is_path = "/" in options.resume or options.resume.endswith(".jsonl")
+        which = Path(options.resume) if is_path else options.resume
+    else:
+        return await store.create(options.session_id)
+    return await (store.fork(which) if options.fork else store.open(which))
+
+
+def _object(text: str, flag: str) -> Mapping[str, Any]:
+    try:
+        found = loads(text)
+    except (JSONDecodeError, RecursionError) as error:
+        raise UsageError(f"{flag}: this is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"{flag}: an object is wanted")
+    return found  # pyright: ignore[reportUnknownVariableType]

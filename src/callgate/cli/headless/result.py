@@ -1,0 +1,48 @@
+"""The result of a headless run: what ``json`` prints, and the last line of ``stream-json``."""
+
+from typing import Any, Literal
+
+from callgate.words.decisions import Question
+from callgate.words.endings import ENDINGS, RunReason
+from callgate.words.messages import Usage
+from callgate.words.noun import noun
+
+SCHEMA_VERSION = 1
+"""Of the lines ``start`` and ``result``. A new field does not change it; a field that goes or means another thing does.
+"""
+
+FAILED, USAGE, ASKS, INTERRUPTED = 1, 2, 3, 130
+
+Reason = RunReason | Literal["question", "refused", "misfit", "error"]
+"""That of RunEnded; or a question is open, an input was refused, the answer does not fit the schema, or the program
+could not go on."""
+
+
+def exit_code(reason: Reason) -> int:
+    """0 done, 1 failed, 3 needs a person, 4 a limit was reached, 130 interrupted."""
+    if reason == "question":
+        return ASKS
+    return FAILED if reason in ("refused", "misfit", "error") else ENDINGS[reason].exit_code
+
+
+@noun
+class HeadlessResult:
+    """``text`` is the last message of the model, ``structured`` the JSON in it where a schema was given. ``usage`` and
+    ``cost`` (dollars, None if a price is not known) are those of this run, ``turns`` the requests that it made.
+    ``changed_files`` were changed by file tools: what commands write is not seen. ``errors`` say why it is not done."""
+
+    reason: Reason
+    session_id: str
+    text: str = ""
+    structured: Any = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    turns: int = 0
+    duration: float = 0.0
+    changed_files: tuple[str, ...] = ()
+    open_questions: tuple[Question, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return exit_code(self.reason)

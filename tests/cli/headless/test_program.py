@@ -1,0 +1,74 @@
+"""The real program on a fake server: one run of each kind. The longer stories are in test_stories."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.headless.blackbox import KEY, calls, program, refuses, says
+
+
+def test_it_reads_edits_and_answers_with_results_in_order(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    wanted = [("Read", {"file_path": f"{n}.txt"}) for n in range(5)]
+    write = ("Write", {"file_path": "sum.txt", "content": "10\n"})
+    with program(tmp_path, calls(*wanted, write), says("The sum is 10.")) as callgate:
+        for n in range(5):
+            (work / f"{n}.txt").write_text(f"number {n}\n")
+        ran = callgate.run("Add them.", "--mode", "accept_edits", "--output-format", "json", stdin=b"and be quick\n")
+    assert (ran.code, ran.json["text"], ran.json["reason"]) == (0, "The sum is 10.", "done"), ran.err
+    assert ran.json["usage"]["input"] == 20
+    first, second = (received.json for received in callgate.server.requests)
+    assert first["model"] == "fake-1"
+    assert "Add them.\n\n<stdin>\nand be quick\n</stdin>" in json.dumps(first["messages"], ensure_ascii=False).replace(
+        "\\n", "\n"
+    )
+    told = [said["content"] for said in second["messages"] if said["role"] == "tool"]
+    assert [f"number {n}" in text for n, text in enumerate(told[:5])] == [True] * 5
+    assert (work / "sum.txt").read_text() == "10\n"
+    assert KEY not in ran.out + ran.err
+
+
+@pytest.mark.slow
+def test_a_truncated_message_changes_nothing_and_the_cut_is_told(tmp_path: Path) -> None:
+    cut = calls(("Write", {"file_path": "x.txt", "content": "x"}), whole=False)
+    with program(tmp_path, *[cut] * 12) as callgate:
+        ran = callgate.run("Write.", "--mode", "bypass", "--output-format", "json", "--max-turns", "1")
+    assert ran.code in (1, 4)
+    assert ran.json["reason"] != "done"
+    assert ran.json["errors"]
+    assert not (tmp_path / "work" / "x.txt").exists()
+
+
+def test_a_busy_server_is_asked_again_and_the_person_reads_one_line(tmp_path: Path) -> None:
+    busy = refuses(429, "slow down", retry_after="0")
+    with program(tmp_path, busy, says("Here you are.")) as callgate:
+        ran = callgate.run("Hi.")
+    assert (ran.code, ran.out) == (0, "Here you are.\n")
+    (line,) = ran.notices[-1:]
+    assert "trying again" in line
+    assert len([each for each in ran.notices if "trying again" in each]) == 1
+
+
+def test_no_key_a_wrong_key_and_an_unknown_model_each_say_what_to_do(tmp_path: Path) -> None:
+    wrong = refuses(401, f"Incorrect API key provided: {KEY}")
+    unknown = refuses(404, "The model `fake-1` does not exist")
+    with program(tmp_path, wrong, unknown) as callgate:
+        for expected in ("key", "model"):
+            ran = callgate.run("Hi.")
+            assert (ran.code, ran.out) == (1, "")
+            assert expected in ran.notices[-1]
+            assert KEY not in ran.err
+        ran = callgate.run("Hi.", "--model", "anthropic/claude-opus-5-5", "--output-format", "json")
+    assert ran.code == 1
+    assert "ANTHROPIC_API_KEY" in ran.json["errors"][0]
+
+
+def test_standard_input_brings_prompts_answers_and_the_end(tmp_path: Path) -> None:
+    lines = [{"type": "Prompt", "content": "Say hello."}, {"type": "Nonsense"}]
+    data = "\n".join(map(json.dumps, lines)).encode() + b"\n"
+    with program(tmp_path, says("Hello.")) as callgate:
+        ran = callgate.run("--input-format", "stream-json", "--output-format", "stream-json", stdin=data)
+    assert ran.code == 0, ran.err
+    assert ran.lines[-1]["text"] == "Hello."
+    assert ["no input" in each["reason"] for each in ran.of("InputRefused")] == [True]

@@ -1,0 +1,238 @@
+"""Headless runs from a prompt to an exit code: formats, questions, going on, limits, schemas."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from callgate.cli import main
+from callgate.cli.headless.arguments import read_headless
+from callgate.formats.jsonable import from_json
+from callgate.testing import call, fail, say, think, turn
+from callgate.words.errors import ModelError
+from callgate.words.events import Event
+from callgate.words.messages import ResultPart
+from tests.cli.headless.kit import Desk
+
+HELLO = turn(say("Hello you."))
+WRITES = turn(call("Read", file_path="a.txt"), call("Write", file_path="b.txt", content="new\n"))
+SCHEMA = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+
+
+def test_text_is_the_answer_and_nothing_else(desk: Desk) -> None:
+    ran = desk.run(["Say hello."], turn(think("hm"), say("Hello\n\tyou.")))
+    assert (ran.code, ran.out, ran.notices) == (0, "Hello\n\tyou.\n", [])
+    assert desk.store.list()[0].about.first_prompt == "Say hello."
+
+
+def test_json_is_one_object_with_what_happened(desk: Desk) -> None:
+    ran = desk.run(["Write.", "--output-format", "json", "--mode", "accept_edits"], WRITES, turn(say("Done.")))
+    result = ran.json
+    assert (ran.code, result["type"], result["reason"], result["exit_code"]) == (0, "result", "done", 0)
+    assert (result["text"], result["turns"], result["open_questions"], result["errors"]) == ("Done.", 2, [], [])
+    assert [Path(each).name for each in result["changed_files"]] == ["b.txt"]
+    assert result["session_id"] == desk.store.list()[0].session
+    assert {"usage", "cost", "duration", "structured", "v"} <= result.keys()
+
+
+def test_stream_json_is_a_start_every_event_and_the_result(desk: Desk) -> None:
+    (desk.work / "a.txt").write_text("old\n")
+    ran = desk.run(["Write.", "--output-format", "stream-json", "--mode", "accept_edits"], WRITES, HELLO)
+    start, *events, result = ran.lines
+    assert (start["type"], start["v"], start["cwd"], start["mode"]) == ("start", 1, str(desk.work), "accept_edits")
+    assert {"Read", "Write", "Bash"} <= {*start["tools"]}
+    assert result["type"] == "result"
+    read = [from_json(Event, event) for event in events]
+    assert len(read) == len(events)
+    kinds = [event["type"] for event in events]
+    for kind in ("TextStreamed", "MessageAdded", "CallArrived", "CallDecided", "CallStarted", "CallSettled"):
+        assert kind in kinds
+    assert [event["reason"] for event in ran.of("RunEnded")] == ["done"]
+    assert ran.notices == []  # they are events here
+
+
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_a_question_is_kept_the_rest_is_finished_and_the_code_is_3(desk: Desk, form: str) -> None:
+    (desk.work / "a.txt").write_text("old\n")
+    ran = desk.run(["Write.", "--output-format", form], WRITES)
+    (question,) = desk.store.questions()
+    assert ran.code == 3
+    assert not (desk.work / "b.txt").exists()
+    events = desk.store.read().events
+    assert "call_1" in [getattr(event, "call_id", "") for event in events if type(event).__name__ == "CallSettled"]
+    session = desk.store.list()[0].session
+    if form == "text":
+        (line,) = ran.notices
+        assert f"callgate answer {session} {question.call_id} yes|no" in line
+        assert f"callgate -p --resume {session}" in line
+        assert ran.out == ""
+    else:
+        result = ran.lines[-1]
+        assert (result["reason"], result["exit_code"]) == ("question", 3)
+        assert [each["call_id"] for each in result["open_questions"]] == [question.call_id]
+
+
+def test_an_answered_question_is_acted_on_by_the_next_run(desk: Desk) -> None:
+    assert desk.run(["Write."], WRITES).code == 3
+    assert desk.run(["--continue"]).code == 3  # nobody has answered yet
+    assert main(["answer", "latest", "yes"]) == 0
+    ran = desk.run(["--continue", "--output-format", "json"], turn(say("It is written.")))
+    assert (ran.code, ran.json["text"]) == (0, "It is written.")
+    assert (desk.work / "b.txt").read_text() == "new\n"
+    assert [Path(each).name for each in ran.json["changed_files"]] == ["b.txt"]
+    assert len(desk.store.list()) == 1
+
+
+def test_without_a_record_a_question_says_what_to_do_instead(desk: Desk) -> None:
+    ran = desk.run(["Write.", "--no-save"], WRITES)
+    assert ran.code == 3
+    assert "--allow" in ran.notices[0]
+    assert "--no-save" in ran.notices[0]
+    assert not desk.store.folder.exists()
+
+
+def test_dont_ask_denies_and_rules_of_the_command_line_count(desk: Desk) -> None:
+    ran = desk.run(["Write.", "--mode", "dont_ask"], WRITES, turn(say("I may not.")))
+    assert (ran.code, ran.out) == (0, "I may not.\n")
+    assert not (desk.work / "b.txt").exists()
+    ran = desk.run(["Write.", "--allow", "Edit(/b.txt)"], WRITES, turn(say("Done.")))
+    assert (ran.code, (desk.work / "b.txt").read_text()) == (0, "new\n")
+    ran = desk.run(["Write.", "--mode", "bypass", "--deny", "Edit(/b.txt)"], WRITES, turn(say("No.")))
+    assert ran.out == "No.\n"
+    denied = [part.is_error for part in desk.models[-1].requests[-1].messages[-1].parts if isinstance(part, ResultPart)]
+    assert denied == [True, True]
+
+
+def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
+    ran = desk.run(["Read.", "--max-turns", "1", "--output-format", "json"], turn(call("Read", file_path="a.txt")))
+    assert (ran.code, ran.json["reason"]) == (4, "limit")
+    assert "turns" in ran.json["errors"][0]
+
+
+def test_failures_of_the_model_are_exit_1_with_their_reason(desk: Desk) -> None:
+    refused = ModelError("the key was refused: callgate auth set fake", kind="wrong_key")
+    ran = desk.run(["Hi."], turn(fail(refused)))
+    assert (ran.code, ran.out) == (1, "")
+    assert "callgate auth set fake" in ran.notices[-1]
+
+
+@pytest.mark.spec("CLI-6")
+def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) -> None:
+    bad, good = turn(say("three")), turn(say('```json\n{"n": 3}\n```'))
+    ran = desk.run(["Count.", "--json-schema", SCHEMA, "--output-format", "json"], bad, good)
+    assert (ran.code, ran.json["structured"]) == (0, {"n": 3})
+    (desk.work / "schema.json").write_text(SCHEMA)
+    ran = desk.run(["Count.", "--json-schema", "schema.json"], good)
+    assert (ran.code, json.loads(ran.out)) == (0, {"n": 3})
+    ran = desk.run(["Count.", "--json-schema", SCHEMA, "--output-format", "json"], bad, bad)
+    assert (ran.code, ran.json["reason"], ran.json["structured"]) == (1, "misfit", None)
+    assert "does not fit the schema" in ran.json["errors"][0]
+
+
+def test_sessions_are_gone_on_with_by_id_title_and_path_and_forked(desk: Desk) -> None:
+    desk.run(["First.", "--session-id", "first-one"], HELLO)
+    for which in ("first-one", "firs", "First", str(desk.store.find("first-one"))):
+        assert desk.run(["And?", "--resume", which], HELLO).code == 0
+    assert len(desk.models[-1].requests[0].messages) == 9
+    assert desk.run(["And?", "--resume", "first-one", "--fork"], HELLO).code == 0
+    assert len(desk.models[-1].requests[0].messages) == 11
+    assert [each.session == "first-one" for each in desk.store.list()] == [False, True]
+    ran = desk.run(["Again?", "--resume", "first-one", "--resume-at", "a1"], HELLO)
+    assert (ran.code, len(desk.models[-1].requests[0].messages)) == (0, 3)
+    ran = desk.run(["X", "--session-id", "first-one", "--output-format", "json"], HELLO)
+    assert (ran.code, ran.json["reason"]) == (1, "error")
+    assert "there is a session first-one already" in ran.json["errors"][0]
+
+
+def test_going_on_where_nothing_was_left_says_so(desk: Desk) -> None:
+    desk.run(["First."], HELLO)
+    ran = desk.run(["--continue"])
+    assert ran.code == 1
+    assert "nothing was left unfinished" in ran.err
+
+
+def test_a_folder_without_trust_is_named_on_one_line(desk: Desk) -> None:
+    tools = desk.work / ".callgate/tools"
+    tools.mkdir(parents=True)
+    (tools / "weigh.py").write_text(
+        "from callgate import tool\n\n@tool\ndef Weigh() -> str:\n    'W.'\n    return 'x'\n"
+    )
+    ran = desk.run(["Hi."], HELLO)
+    assert ran.code == 0
+    assert ["not trusted, so 1 file of tools did not run" in line for line in ran.notices] == [True]
+    ran = desk.run(["Hi.", "--trust", "--output-format", "stream-json"], HELLO)
+    assert "Weigh" in ran.lines[0]["tools"]
+
+
+def test_prompts_settings_and_folders_of_the_command_line_count(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "x.txt").write_text("from further away\n")
+    words = ["Go.", "--add-dir", str(tmp_path / "more"), "--append-system-prompt", "Be brief, please."]
+    words += ["--settings", '{"limits": {"max_turns": 2}}', "--tools", "Read"]
+    ran = desk.run(words, turn(call("Read", file_path=str(tmp_path / "more" / "x.txt"))), turn(say("Read it.")))
+    assert (ran.code, ran.out) == (0, "Read it.\n")
+    request = desk.models[-1].requests[0]
+    assert [spec.name for spec in request.tools] == ["Read"]
+    assert "Be brief, please." in request.system
+    assert str(tmp_path / "more") in request.system
+
+
+def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-ant-api03-" + "x1Y2" * 8
+    (desk.work / "a.txt").write_text(f"key = {secret}\n")
+    for form in ("text", "json", "stream-json"):
+        ran = desk.run(["Read.", "--output-format", form], turn(call("Read", file_path="a.txt")), turn(say(secret)))
+        assert ran.code == 0
+        deltas = "".join(f"{json.dumps(line)}\n" for line in ran.of("TextStreamed")) if form == "stream-json" else ""
+        assert secret not in ran.out.replace(deltas, "") + ran.err
+        assert "[masked:anthropic]" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["x", "--modle", "y"], "did you mean --mode"),
+        (["x", "--output-format", "jsn"], "did you mean json"),
+        (["x", "--mode", "dontask"], "did you mean dont_ask"),
+        (["x", "y"], "put the whole prompt in quotes"),
+        (["x", "--fork"], "say --continue or --resume ID too"),
+        (["x", "--continue", "--resume", "y"], "say --continue or --resume, not both"),
+        (["x", "--no-save", "--continue"], "not both"),
+        (["x", "--mcp-config", "f"], "cannot be connected yet"),
+        (["x", "--agent=f"], "not there yet"),
+        (["  "], "the prompt is empty"),
+        (["x", "--max-turns", "0"], "a whole number above 0"),
+        (["x", "--max-budget", "1"], "costs are not counted yet"),
+        (["x", "--wait=soon"], "a number of seconds"),
+    ],
+)
+def test_a_fault_in_the_flags_is_one_line_and_exit_2(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read_headless(["-p", *words])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "there is nothing to do"),
+        (["x", "--settings", "{no"], "not JSON"),
+        (["x", "--settings", '{"mood": 1}'], "did you mean mode"),
+        (["x", "--json-schema", "gone.json"], "gone.json cannot be read"),
+        (["x", "--json-schema", '{"type": "thing"}'], "no JSON Schema"),
+        (["x", "--add-dir", "gone"], "not a folder"),
+        (["x", "--tools", "Reed"], "did you mean Read"),
+        (["x", "--session-id", "no/id"], "no id of a session"),
+    ],
+)
+def test_a_value_that_cannot_be_is_one_line_and_exit_2(desk: Desk, words: list[str], says: str) -> None:
+    ran = desk.run(words, HELLO)
+    assert ran.code == 2
+    assert says in ran.err
+    assert len(ran.notices) == 1
+    assert not desk.models[-1].requests
