@@ -136,6 +136,7 @@ def test_every_way_to_end_has_its_stop_reason() -> None:
         "error": ("", None),
         "failed": ("", None),
         "filtered": ("refusal", "content_filter"),
+        "llamacpp": ("tool_calls", ""),
         "open_reasoning": ("end", ""),
         "reasoning_and_calls": ("tool_calls", ""),
         "refusal": ("refusal", ""),
@@ -152,6 +153,13 @@ def test_a_stream_without_its_end_is_no_finished_message_wherever_it_is_cut() ->
             found = parse(FAMILY, events[:length])
             assert found.ended is None, f"{name} cut after {length}"
             assert found.error is None
+
+
+def test_a_server_that_gives_no_indices_is_read_by_the_ids_of_items() -> None:
+    found = told("llamacpp")
+    assert (found.parts("thinking"), found.parts("text")) == (["Hm."], ["I look."])
+    assert [call[::2] for call in found.calls()] == [("fc_A1", '{"file_path":"a"}'), ("fc_A2", '{"file_path":"b"}')]
+    assert all(closed for *_, closed in found.calls())
 
 
 def test_failures_in_the_stream_say_what_they_are() -> None:
@@ -217,7 +225,9 @@ def test_arguments_that_differ_from_their_pieces_are_an_error_and_other_white_sp
 
 
 @pytest.mark.spec("PRV-2", "PRV-13")
-@pytest.mark.parametrize("name", ["text", "reasoning_and_calls", "refusal", "open_reasoning", "server_tools"])
+@pytest.mark.parametrize(
+    "name", ["text", "reasoning_and_calls", "refusal", "open_reasoning", "server_tools", "llamacpp"]
+)
 def test_every_item_goes_back_as_it_came_and_in_its_place_after_a_trip_through_the_record(name: str) -> None:
     message = told(name).message()
     recorded = from_json(Message, loads(dumps(to_json(message))))

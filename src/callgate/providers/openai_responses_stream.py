@@ -55,6 +55,7 @@ class ResponsesParser:
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
         self._items: dict[int, _Item] = {}
+        self._places: dict[object, int] = {}  # of items by their ids, for servers that give no index
         self._parts = 0
         self._started = False
         self._over = False
@@ -95,8 +96,7 @@ class ResponsesParser:
     # ---- pieces -----------------------------------------------------------------------------------------------------
 
     def _arguments(self, data: Json) -> Out:
-        item = self._items[data["output_index"]]
-        delta = data["delta"]
+        item, delta = self._item_of(data), data["delta"]
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
         if item.type != "function_call" or item.done:
@@ -105,8 +105,7 @@ class ResponsesParser:
         return (_arguments_delta(item.part, delta),)
 
     def _text(self, data: Json) -> Out:
-        item = self._items[data["output_index"]]
-        delta, index = data["delta"], data["content_index"]
+        item, delta, index = self._item_of(data), data["delta"], data.get("content_index", 0)
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
         if item.done:
@@ -121,8 +120,7 @@ class ResponsesParser:
 
     def _thinking(self, data: Json) -> Out:
         """All the summaries of a reasoning item, or its texts, are one part with empty lines between them."""
-        item = self._items[data["output_index"]]
-        delta = data["delta"]
+        item, delta = self._item_of(data), data["delta"]
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
         if item.done:
@@ -138,6 +136,10 @@ class ResponsesParser:
             item.last, delta = place, f"\n\n{delta}"
         return (_thinking_delta(known[0], delta),)
 
+    def _item_of(self, data: Json) -> _Item:
+        index = data.get("output_index")
+        return self._items[self._places[data["item_id"]] if index is None else index]
+
     # ---- items ------------------------------------------------------------------------------------------------------
 
     def _begun(self, data: Json) -> Out:
@@ -152,19 +154,24 @@ class ResponsesParser:
 
     def _item_added(self, data: Json) -> Out:
         out: list[ModelEvent] = []
-        self._add(out, data["output_index"], data["item"])
+        self._add(out, data.get("output_index", len(self._items)), data["item"])
         return out
 
     def _item_done(self, data: Json) -> Out:
         out: list[ModelEvent] = []
-        self._finish(out, data["output_index"], data["item"])
+        item = data["item"]
+        self._finish(out, data.get("output_index", self._place_of(item, len(self._items))), item)
         return out
+
+    def _place_of(self, item: Json, otherwise: int) -> int:
+        return self._places.get(item.get("id"), self._places.get(item.get("call_id"), otherwise))
 
     def _add(self, out: list[ModelEvent], index: int, data: Json) -> _Item:
         if index.__class__ is not int or index in self._items:
             raise ValueError(f"an item cannot start as number {index}")
         self._begin(out, {})
         item = self._items[index] = _Item(str(data["type"]), self._new_part())
+        self._places.update((data[key], index) for key in ("id", "call_id") if data.get(key))
         if item.type == "function_call":
             self._called = True
             out.append(PartStarted(item.part, "tool_call", str(data.get("call_id") or ""), str(data["name"])))
@@ -237,7 +244,8 @@ class ResponsesParser:
             return self._failed(response)
         out: list[ModelEvent] = []
         self._begin(out, response)
-        for index, item in enumerate(response.get("output") or ()):
+        for number, item in enumerate(response.get("output") or ()):
+            index = self._place_of(item, number)
             known = self._items.get(index)
             if (known is None or not known.done) and status != "cancelled":
                 self._finish(out, index, item)
