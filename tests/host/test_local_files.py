@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.beneath import OpenFolder
+from callgate.host.beneath import OpenFolder, open_at_once
 from callgate.host.local import LocalHost
 from callgate.host.ports import Files, files_of
 from callgate.words.errors import ToolFailure
@@ -69,6 +69,25 @@ def test_what_could_hang_is_refused(root: Path) -> None:
     assert files.status("pipe").kind == "device"
     refused(lambda: files.read("pipe", MOST), "pipe", "not a regular file")
     refused(lambda: files.read("/dev/zero", MOST), "not a regular file")
+
+
+@pytest.mark.spec("GATE-3a")
+def test_one_call_opens_what_is_beneath_and_leads_over_no_link(root: Path) -> None:
+    (root / "a.txt").write_text("a")
+    (root / "link").symlink_to("a.txt")
+    (root / "folder").symlink_to("deep")
+    (root.parent / "above").write_text("x")
+    opened = open_at_once(str(root), "a.txt")
+    if opened is None:
+        pytest.skip("this system has no openat2")
+    os.close(opened)
+    for path in ("link", "folder/file", "../above", "/etc/passwd", "missing", "a.txt/x"):
+        assert open_at_once(str(root), path) is None, path
+    assert open_at_once(str(root / "missing"), "a.txt") is None
+    files = LocalHost(root).files
+    assert files.read("link", MOST) == b"a"  # in parts, over the link
+    assert files.read(f"{root}/a.txt", MOST) == b"a"
+    refused(lambda: files.read("../above", 0), "too large")
 
 
 def test_a_file_is_open_so_that_reading_it_never_waits(root: Path) -> None:

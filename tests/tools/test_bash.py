@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,43 @@ def test_only_the_working_folder_persists(shell: Shell) -> None:
     )
     assert shell("cd ..").text.endswith(f"[The working folder is now {shell.host.root}]")
     assert shell.context == {"working_folder": None}
+
+
+MOVING = [
+    "cd sub",
+    "pushd sub >/dev/null",
+    "c''d sub",
+    'c""d sub',
+    "c\\d sub",
+    "c\\\nd sub",
+    "x=c; ${x}d sub",
+    "$(printf cd) sub",
+    "`printf cd` sub",
+    "{cd,sub}",
+    "c{d,} ; cd sub",
+    "eval 'c''d sub'",
+    "echo 'builtin cd sub' > script; . ./script",
+    "echo 'builtin cd sub' > script; source ./script",
+    "touch cd; c? sub",
+    "touch cd; c* sub",
+    "$'\\143d' sub",
+    "true && command cd sub && true",
+]
+
+
+@pytest.mark.spec("BASH-1")
+@rows("command", MOVING)
+def test_a_command_that_moves_the_shell_is_noticed_however_it_is_written(tmp_path: Path, command: str) -> None:
+    place = Path(tempfile.mkdtemp(dir=tmp_path))
+    (place / "sub").mkdir()
+    shell = Shell(place)
+    shell(command)
+    assert shell.context == {"working_folder": f"{shell.host.root}/sub"}
+
+
+@rows("command", ["true", "make -j4 test", "git status", "pytest -q -x tests/unit", "echo 'a b' | wc -l", "ls -la src"])
+def test_a_plain_command_is_run_as_it_is(command: str) -> None:
+    assert command_call._stays(command)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.spec("BASH-1")

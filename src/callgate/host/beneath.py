@@ -7,8 +7,10 @@ opened. A path that may lead over links is resolved first (see ``paths``).
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 
 HOLDS_FOLDERS = {os.open, os.stat, os.mkdir, os.rmdir, os.unlink, os.link, os.rename} <= os.supports_dir_fd
 """True if system calls take names relative to an open folder; not on Windows."""
@@ -18,6 +20,8 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(o
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # To pass through a folder one need not be allowed to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
+
+_OPENAT2, _BENEATH_WITHOUT_LINKS = 437, 0x02 | 0x04 | 0x08  # no links of /proc, no links, nothing above the folder
 
 
 class OpenFolder:
@@ -88,6 +92,35 @@ class OpenFolder:
             os.close(descriptor)
             raise OSError(errno.EINVAL, "is not a regular file", name)
         return descriptor
+
+
+def open_at_once(folder: str, path: str) -> int | None:
+    """A file beneath a folder, opened for reading by one system call that goes over no link. None where that cannot be
+    done, for whatever reason: then it is opened part by part, which also finds the words for what is wrong."""
+    call = _openat2()
+    if call is None:
+        return None
+    try:
+        top = os.open(folder, _PASS)
+    except OSError:
+        return None
+    try:
+        descriptor = call(top, os.fsencode(path))
+    finally:
+        os.close(top)
+    return descriptor if descriptor >= 0 else None
+
+
+@cache
+def _openat2() -> Callable[[int, bytes], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    from ctypes import CDLL, c_char_p, c_int, c_long, c_size_t, c_uint64, c_void_p  # costly to load
+
+    syscall = CDLL(None).syscall
+    syscall.restype, syscall.argtypes = c_long, (c_long, c_int, c_char_p, c_void_p, c_size_t)
+    how = (c_uint64 * 3)(os.O_RDONLY | os.O_CLOEXEC | _NO_WAIT, 0, _BENEATH_WITHOUT_LINKS)
+    return lambda top, path: syscall(_OPENAT2, top, path, how, 24)
 
 
 def _looked_at(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:

@@ -6,7 +6,7 @@ from asyncio import get_running_loop
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from callgate.host.beneath import OpenFolder
+from callgate.host.beneath import OpenFolder, open_at_once
 from callgate.host.paths import Resolver, kind_of
 from callgate.host.ports import FileStatus, FolderEntry, too_large
 from callgate.words.errors import ToolFailure
@@ -35,6 +35,20 @@ class LocalFiles:
         return FileStatus(place.resolved, _kind(found.st_mode), found.st_size, found.st_mtime)
 
     def read(self, path: str, most: int) -> bytes:
+        _check_thread()
+        plain = self._resolver.plain(path)
+        descriptor = None if plain is None else open_at_once(self._resolver.root, plain)
+        if descriptor is not None:
+            try:
+                if stat.S_ISREG((status := os.fstat(descriptor)).st_mode):
+                    return _content(descriptor, status.st_size, path, most)
+            except OSError as error:
+                raise _failure(path, error) from error
+            finally:
+                os.close(descriptor)
+        return self._read_in_parts(path, most)
+
+    def _read_in_parts(self, path: str, most: int) -> bytes:
         place = self._placed(path)
         if place.kind == "folder":
             raise ToolFailure(f"{path} is a folder, not a file.")
@@ -42,7 +56,7 @@ class LocalFiles:
             with self._folder(place) as (folder, name):
                 descriptor = folder.opened(name)
                 try:
-                    return _content(descriptor, path, most)
+                    return _content(descriptor, os.fstat(descriptor).st_size, path, most)
                 finally:
                     os.close(descriptor)
         except OSError as error:
@@ -79,8 +93,7 @@ class LocalFiles:
             yield folder, name
 
 
-def _content(descriptor: int, path: str, most: int) -> bytes:
-    size = os.fstat(descriptor).st_size
+def _content(descriptor: int, size: int, path: str, most: int) -> bytes:
     if size > most:
         raise too_large(path, size, most)
     first = os.read(descriptor, size + 1)

@@ -69,6 +69,16 @@ class Resolver:
             return self._normal_root  # what every reader of the whole workspace asks for
         return self.folded(self.walk(path).resolved)
 
+    def plain(self, path: str) -> str | None:
+        """A path that is plainly beneath the root, from there; None where it must be walked to tell, or is odd."""
+        for alias in self._aliases:
+            if path.startswith(alias):
+                path = path[len(alias) :]
+                break
+        if path[:1] == "/" or len(path) > LONGEST_PATH or ".." in path or _PLAIN.fullmatch(path) is None:
+            return None
+        return path
+
     def holds(self, path: str) -> bool:
         """True for an absolute path without ``.`` and ``..`` that is the root or beneath it."""
         root, path = self._normal_root, self.folded(path)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 from asyncio import CancelledError
 from collections.abc import Mapping
@@ -35,6 +36,9 @@ _ASK_AGAIN = "If it needs that, send the same command again: a person is then as
 _DROPPED = frozenset(
     ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SSH_CLIENT", "SSH2_CLIENT")
 )
+# What moves a shell, and all that may become the name of a builtin when it is expanded.
+_MAY_MOVE = re.compile(r"[$`{*?\[]|cd|pushd|popd|eval|source|enable|(?:^|[\s;&|(!])\.(?:\s|$)")
+_JOINS = re.compile(r"\\\n|[\\\"']")  # parts of a word may be apart by these
 _SET = {"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "PAGER": "cat", "GIT_PAGER": "cat"}
 
 
@@ -75,7 +79,7 @@ class CommandCall:
         )
 
     async def in_foreground(self, seconds: float) -> Result:
-        where = _new_pipe_file()
+        where = None if _stays(self._text) else _new_pipe_file()
         withdraw = self._tasks and self._tasks.offer(self._run.call_id, partial(self._finish, "moved"))
         try:
             process = await self._start(where)
@@ -90,11 +94,12 @@ class CommandCall:
                 process.kill()
                 raise
         finally:
-            os.close(where)
+            if where is not None:
+                os.close(where)
             if withdraw:
                 withdraw()
 
-    async def _attend(self, process: Process, seconds: float, where: int) -> Result:
+    async def _attend(self, process: Process, seconds: float, where: int | None) -> Result:
         how = await self._until(process, seconds)
         if how == "moved":
             task = await self._hand_over(process, outlives=True)
@@ -103,7 +108,7 @@ class CommandCall:
         if how == "expired":
             await end_process(process, self._clock, _GRACE)
             return await self._result(-1, f"It took longer than {seconds:g} s and was ended.", "timed_out")
-        self._moved_to = _folder_in(where)
+        self._moved_to = "" if where is None else _folder_in(where)
         left = ""
         if process.running:  # some helpers of programs take a moment longer than the program
             with suppress(TimeoutError):
@@ -257,6 +262,12 @@ def _cleaned(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 @cache
 def _shell() -> str:
     return find_program("bash") or shutil.which("bash") or "/bin/sh"
+
+
+def _stays(text: str) -> bool:
+    """True if the command plainly cannot change the folder of its shell, which then need not be asked for it: a trap
+    costs a tenth of a millisecond, and keeps bash from becoming a command that is the only one."""
+    return _MAY_MOVE.search(_JOINS.sub("", text)) is None
 
 
 def _new_pipe_file() -> int:
