@@ -1,9 +1,11 @@
 """Anthropic's own SDK against our parser and our bodies: the same bytes, the same message; requests of its types."""
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -23,16 +25,17 @@ from tests.providers.loopback import needs, sdk, serving_fixture
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("anthropic")]
 
+RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0028-anthropic-and-gemini.md"
 WHOLE = [path.stem for path in sorted((DATA / "anthropic").glob("*.sse")) if path.stem not in ("cut", "overloaded")]
 
 
-def union(name: str) -> Iterator[Any]:
+def members(name: str) -> Iterator[Any]:
     """The members of a union in the SDK's types of the beta API, which are those of the stable one and more."""
     yield from get_args(get_args(getattr(sdk("anthropic.types.beta"), name))[0])
 
 
 def kinds(name: str) -> set[str]:
-    return {get_args(member.model_fields["type"].annotation)[0] for member in union(name)}
+    return {get_args(member.model_fields["type"].annotation)[0] for member in members(name)}
 
 
 def fixture_data() -> list[dict[str, Any]]:
@@ -51,6 +54,9 @@ def test_the_fixtures_have_every_event_block_and_delta_of_the_sdk() -> None:
     assert kinds("BetaContentBlock") <= blocks
     cited = {each["delta"]["citation"]["type"] for each in data if "citation" in each.get("delta", {})}
     assert kinds("BetaTextCitation") <= cited
+    named = set(re.findall(r"`(\w+)`", RECORD.read_text()))
+    for union in ("RawMessageStreamEvent", "RawContentBlockDelta", "ContentBlock", "TextCitation"):
+        assert kinds(f"Beta{union}") <= named, "the table of the record has it too"
 
 
 def test_every_stop_reason_and_every_type_of_error_of_the_sdk_has_a_row() -> None:

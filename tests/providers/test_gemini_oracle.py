@@ -1,8 +1,10 @@
 """Google's own SDK against our parser and our bodies: the same bytes, the same answer; requests of its types."""
 
 import json
+import re
 from base64 import urlsafe_b64decode
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from tests.providers.loopback import needs, sdk, serving_fixture
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("google.genai")]
 
+RECORD = Path(__file__).parents[2] / "docs" / "decisions" / "0028-anthropic-and-gemini.md"
 NAMES = [path.stem for path in sorted((DATA / "gemini").glob("*.sse")) if path.stem != "overloaded"]
 CONFIGURING = {"media_resolution", "video_metadata", "media_processing", "speech_metadata", "audio_transcription"}
 """Fields of a part that say how media are read or spoken, which stand beside its content."""
@@ -33,6 +36,8 @@ def test_the_fixtures_have_every_kind_of_part_of_the_sdk() -> None:
         for field in sdk("google.genai.types").Part.model_validate(_known(part)).model_fields_set
     }
     assert set(sdk("google.genai.types").Part.model_fields) - CONFIGURING <= have
+    named = set(re.findall(r"`(\w+)`", RECORD.read_text()))
+    assert set(sdk("google.genai.types").Part.model_fields) - CONFIGURING <= named, "the table of the record has it too"
     calls = {field for part in parts for field in part.get("functionCall", {})}
     assert calls == {"id", "name", "args", "partialArgs", "willContinue"}
 
