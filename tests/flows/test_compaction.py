@@ -376,6 +376,17 @@ async def test_a_cheaper_model_writes_the_summary_if_it_can(scene: ScriptedTurn,
         assert ended(heard) == ["done"]
 
 
+@pytest.mark.spec("CMP-8", "TRN-6")
+async def test_the_cost_of_a_summary_is_on_record_and_counts() -> None:
+    def price(model: str, usage: Usage) -> float | None:
+        return usage.input / 1_000
+
+    async with session_on(scripted(BIG, SUMMARY, DONE), price=price) as session:
+        heard = await talked(session, "go")
+        assert [boundary.cost for boundary in heard.boundaries] == [0.7]
+        assert session.cost == pytest.approx(0.7)
+
+
 async def test_a_function_of_the_caller_comes_before_any_model() -> None:
     def summarize(messages: Sequence[Message], focus: str) -> str:
         return f"{len(messages)} messages"

@@ -17,7 +17,7 @@ from callgate.words.events import Event, MetadataSet
 from callgate.words.inputs import SetTitle
 from callgate.words.messages import Text
 from callgate.words.model import ModelEvent, Request
-from tests.flows.compacting import DONE
+from tests.flows.compacting import DONE, LOOK, looks
 
 NAMED = turn(say("Fix the login redirect"))
 
@@ -53,7 +53,8 @@ async def test_the_first_prompt_gives_the_title_once() -> None:
 
 
 @pytest.mark.spec("TRN-10")
-async def test_a_persons_title_stays_also_one_that_was_taken_away_meanwhile() -> None:
+@pytest.mark.parametrize("title", ["Mine", ""])
+async def test_a_persons_title_stays_also_one_that_was_taken_away_meanwhile(title: str) -> None:
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(ScriptedModel):
@@ -66,21 +67,39 @@ async def test_a_persons_title_stays_also_one_that_was_taken_away_meanwhile() ->
             async for event in stream:
                 yield event
 
-    for title, expected in (("Mine", "Mine"), ("", "")):
-        asked.clear()
-        go_on.clear()
-        async with session_on(Slow(NAMED)) as session:
-            session.post(Prompt("go"))
-            await asked.wait()
-            session.post(SetTitle(title))
-            go_on.set()
-            await spoken(session, Prompt("on"))
-            assert session.title == expected
+    async with session_on(Slow(NAMED)) as session:
+        session.post(Prompt("go"))
+        await asked.wait()
+        session.post(SetTitle(title))
+        go_on.set()
+        await spoken(session, Prompt("on"))
+        assert session.title == title
     cheap = ScriptedModel(NAMED)
     async with session_on(cheap) as session:
         await spoken(session, SetTitle("Mine"), Prompt("go"))
         assert session.title == "Mine"
     assert cheap.requests == []
+
+
+@pytest.mark.spec("TRN-10")
+@pytest.mark.parametrize("same", [False, True])
+async def test_it_is_asked_for_beside_the_calls_unless_the_same_model_answers(same: bool) -> None:
+    order: list[str] = []
+
+    def noted(name: str, scene: ScriptedTurn) -> Any:
+        def play(request: Request) -> ScriptedTurn:
+            order.append("title" if request.system.startswith("You name") else name)
+            return NAMED if order[-1] == "title" else scene
+
+        return play
+
+    scenes = (noted("calls", looks(10)), noted("answer", DONE), noted("title", NAMED))
+    model = ScriptedModel(*scenes)
+    cheap = model if same else ScriptedModel(noted("title", NAMED))
+    async with Session(model, [LOOK], host=MemoryHost(), cheap=cheap) as session:
+        await spoken(session, Prompt("go"))
+        assert session.title == "Fix the login redirect"
+    assert order == (["calls", "answer", "title"] if same else ["calls", "title", "answer"])
 
 
 @pytest.mark.spec("TRN-10")
@@ -105,7 +124,7 @@ async def test_nothing_waits_for_it_and_a_session_that_closes_ends_it() -> None:
     events: list[Event] = []
     async with session_on(cheap) as session:
         session.listen(events.append)
-        await session.send(Prompt("go"))
+        await spoken(session, Prompt("go"))
         assert session.status == "idle"
     assert len(cheap.requests) == 1
     assert not any(isinstance(event, MetadataSet) for event in events)

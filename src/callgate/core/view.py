@@ -86,11 +86,12 @@ class View:
     """``messages`` is what was said since the last boundary, kept tail included and summary excluded; it is never
     changed by a repair, a snip or a replacement. ``replaced`` is what stands in for results, by message and call id.
     ``changed_at`` is the number of messages there were when a boundary, a snip or a replacement last changed what is
-    sent of them: token counts that a model reported before are not those of the history any more."""
+    sent of them, ``changes`` how often that was: token counts that a model reported before are not those of the
+    history any more."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.changed_at = 0
+        self.changed_at = self.changes = 0
         self.replaced: dict[tuple[str, str], tuple[Content, ...]] = {}
         self._snipped: set[str] = set()
         self._begin_anew(None)
@@ -122,7 +123,7 @@ class View:
             self.add(message)
         self._snipped.intersection_update(self._at)
         self.replaced = {key: content for key, content in self.replaced.items() if key[0] in self._at}
-        self.changed_at = len(self.messages)
+        self._note_change()
         if self._snipped or self.replaced:
             self._look_closely()
 
@@ -131,15 +132,19 @@ class View:
         known = {message_id for message_id in message_ids if message_id in self._at}
         if not known <= self._snipped:
             self._snipped |= known
-            self.changed_at = len(self.messages)
+            self._note_change()
             self._look_closely()
 
     def replace(self, message_id: str, call_id: str, content: tuple[Content, ...]) -> None:
         """Send this in place of a result, for good: later replacements of it change nothing."""
         if message_id in self._at and (message_id, call_id) not in self.replaced:
             self.replaced[message_id, call_id] = content
-            self.changed_at = len(self.messages)
+            self._note_change()
             self._look_closely()
+
+    def _note_change(self) -> None:
+        self.changed_at = len(self.messages)
+        self.changes += 1
 
     def history(self) -> History:
         """The messages to send to a model now; never changed afterwards, without ``faults``."""

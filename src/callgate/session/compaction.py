@@ -22,7 +22,7 @@ from callgate.session.restoring import restored
 from callgate.session.summaries import WrittenSummary, summarized
 from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.transcript.tokens import ContextUse, TokenCount, TokenMeter, part_chars, spec_chars
+from callgate.transcript.tokens import ContextUse, TokenCount, TokenMeter, chars_of, part_chars, spec_chars
 from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
@@ -213,9 +213,9 @@ class HistoryCompaction:
         tail += len(ledger.messages) - many  # said since then, so not part of the summary
         boundary = await self._boundary(model, written, tail)
         boundary = replace(boundary, trigger=trigger, focus=focus, tokens_before=before.total)
-        chars = self._fixed() + self._meter.chars(self._after(boundary))
+        chars = self._fixed() + chars_of(self._after(boundary))
         boundary = replace(boundary, tokens_after=self._meter.tokens(chars))
-        if trigger != "manual" and chars >= self._fixed() + self._meter.chars(ledger.history()):
+        if trigger != "manual" and chars >= self._fixed() + chars_of(ledger.history()):
             return "the summary is not shorter than the messages that it would replace"
         self._record.write(boundary)
         self._warned = False
@@ -227,7 +227,7 @@ class HistoryCompaction:
         """The number of messages that stay as they are: what a person said last and was not answered, and before that
         at most a tenth of the window and a quarter of the history."""
         messages = self._ledger.messages
-        room = min(self._share(model), self._meter.tokens(self._meter.chars(messages)) // 4)
+        room = min(self._share(model), self._meter.tokens(chars_of(messages)) // 4)
         unanswered = 0
         for message in reversed(messages):
             if message.role != "user":
@@ -237,7 +237,7 @@ class HistoryCompaction:
         for keep in range(unanswered + 1, min(len(messages), unanswered + TAIL_MESSAGES)):
             covered = _covered(messages, keep)
             before = messages[covered : len(messages) - unanswered]
-            if covered == 0 or self._meter.tokens(self._meter.chars(before)) > room:
+            if covered == 0 or self._meter.tokens(chars_of(before)) > room:
                 break
             best = keep
         return best

@@ -67,7 +67,8 @@ class Conversation(SessionView):
         if parts.titled_by is not None:
             from callgate.session.titles import TitleWriter  # where titles are written
 
-            self._titles = TitleWriter(parts.titled_by, self._record, self._now)
+            spare = parts.titled_by is not parts.equipment.model
+            self._titles = TitleWriter(parts.titled_by, self._record, self._now, spare=spare)
         self._work = Work(parts, self._history, self._changes, self._titles)
         self.router = QuestionRouter(parts, self._work)
         """Reached by the sessions inside this one."""

@@ -7,7 +7,7 @@ from callgate.core.ports import Model
 from callgate.core.record import Record
 from callgate.session.asking import ask, instructions
 from callgate.session.tasks import TaskSet
-from callgate.words.events import MetadataSet
+from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded
 from callgate.words.messages import Part, Text
 from callgate.words.model import WHOLE, RequestOptions
 
@@ -22,25 +22,45 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 class TitleWriter:
     """Writes the title once. It never blocks: the session works on meanwhile, and a session that closes does not wait
-    for it. A title that a person gave or took away stays as it is."""
+    for it. A title that a person gave or took away stays as it is.
 
-    def __init__(self, model: Model, record: Record, now: Callable[[], float]) -> None:
+    It begins with the first calls of the model, so that it is never before the request it is about; ``spare`` is false
+    if the same model answers, which is then not disturbed before the run is done.
+    """
+
+    def __init__(self, model: Model, record: Record, now: Callable[[], float], *, spare: bool) -> None:
         self._model = model
         self._record = record
         self._now = now
+        self._spare = spare
         self._tasks = TaskSet()
         self._left = 0
+        self._text = ""
+        self._unlisten: Callable[[], None] | None = None
 
     def prompted(self, parts: tuple[Part, ...], *, first: bool) -> None:
         """A person said this; ``first``: in this session. Output of commands and text of hooks is not part of it."""
         text = "\n".join(part.text for part in parts if isinstance(part, Text)).strip()
         self._left = _ATTEMPTS if first else self._left
         if text and self._left and not self._tasks and "title" not in self._record.ledger.metadata:
-            self._left -= 1
-            self._tasks.start(self._write(text[:_PROMPT]))
+            self._text = self._text or text[:_PROMPT]
+            self._unlisten = self._unlisten or self._record.listen(self._hear)
 
     def close(self) -> None:
+        self._text = ""
         self._tasks.cancel()
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, MessageAdded):
+            begins = self._spare and event.message.role == "assistant" and bool(event.message.calls)
+        else:
+            begins = isinstance(event, RunEnded) and event.reason == "done"
+        if begins and self._unlisten is not None:
+            self._unlisten()
+            text, self._text, self._unlisten = self._text, "", None
+            if text and "title" not in self._record.ledger.metadata:
+                self._left -= 1
+                self._tasks.start(self._write(text))
 
     async def _write(self, text: str) -> None:
         try:

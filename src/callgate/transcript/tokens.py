@@ -54,39 +54,40 @@ class ContextUse:
 
 
 class TokenMeter:
-    """Counts tokens. ``per_token`` is the number of characters in a token, as the last reported usage showed it. Sizes
-    of messages are kept, so that a count costs in proportion to the number of messages and not to their length."""
+    """Counts tokens. ``per_token`` is the number of characters in a token, as the last reported usage showed it. The
+    sum of a history is kept, so that a count costs what the messages since the last one do."""
 
     def __init__(self) -> None:
         self.per_token = CHARS_PER_TOKEN
-        self._sizes: dict[str, tuple[Message, int]] = {}
+        self._of: tuple[View, int] | None = None  # the view that was summed up, and its changes then
+        self._seen = self._sum = 0
 
     def count(self, view: View, fixed: int) -> TokenCount:
         """Of the next request; ``fixed`` are the characters of the system prompt and the tools."""
-        messages = view.messages
+        messages, total = view.messages, fixed + self._total(view)
         at = last_reported(messages, view.changed_at)
         if at is None:
-            return TokenCount(0, self.tokens(fixed + self.chars(view.history())))
+            return TokenCount(0, self.tokens(total))
         usage = messages[at].usage
         assert usage is not None
         reported = _all(usage)
-        since = self.chars(messages[at + 1 :])
-        told = fixed + self.chars(view.history()) - since
-        self.per_token = min(max(told / reported, _FEWEST), _MOST)
+        since = chars_of(messages[at + 1 :])
+        self.per_token = min(max((total - since) / reported, _FEWEST), _MOST)
         return TokenCount(reported, self.tokens(since))
-
-    def chars(self, messages: Iterable[Message]) -> int:
-        return sum(map(self._size, messages))
 
     def tokens(self, chars: int) -> int:
         return -int(-chars // self.per_token)
 
-    def _size(self, message: Message) -> int:
-        known = self._sizes.get(message.id)
-        if known is None or known[0] is not message:
-            size = _ENVELOPE + sum(map(part_chars, message.parts))
-            self._sizes[message.id] = known = (message, size)
-        return known[1]
+    def _total(self, view: View) -> int:
+        """The characters of the history as it is sent."""
+        messages = view.messages
+        known = self._of is not None and self._of[0] is view and self._of[1] == view.changes
+        if known and len(messages) >= self._seen:
+            self._sum += chars_of(messages[self._seen :])
+        else:
+            self._of, self._sum = (view, view.changes), chars_of(view.history())
+        self._seen = len(messages)
+        return self._sum
 
     def shares(self, view: View, system: str, tools: Iterable[ToolSpec], total: int) -> tuple[ContextShare, ...]:
         """The parts of a request of ``total`` tokens, in the order in which they are sent."""
@@ -97,6 +98,11 @@ class TokenMeter:
                 found[kind] = found.get(kind, 0) + part_chars(part)
         whole = sum(found.values()) or 1
         return tuple(ContextShare(kind, round(chars * total / whole)) for kind, chars in found.items() if chars)
+
+
+def chars_of(messages: Iterable[Message]) -> int:
+    """The characters of messages as they are sent, roughly."""
+    return sum(_ENVELOPE + sum(map(part_chars, message.parts)) for message in messages)
 
 
 def last_reported(messages: list[Message], since: int) -> int | None:
