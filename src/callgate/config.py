@@ -10,6 +10,7 @@ that opens a repository, a container made from one),
     CALLGATE_MODEL            names the model, in place of models.default
     CALLGATE_EFFORT           says how much work the model puts into every answer, whatever else is set
     CALLGATE_PROMPT_CACHE     "off" keeps providers from caching prompts
+    CALLGATE_RECORD           names a folder where exchanges with models are recorded, without keys
 
 The managed settings file is not to be moved by any of them.
 """
@@ -49,6 +50,7 @@ VARIABLES = (
     "CALLGATE_MODEL",
     "CALLGATE_EFFORT",
     "CALLGATE_PROMPT_CACHE",
+    "CALLGATE_RECORD",
 )
 _FILE = "settings.toml"
 

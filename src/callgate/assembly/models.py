@@ -2,14 +2,19 @@
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callgate.config import Config
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.providers.keys import KeyStore
-from callgate.providers.opening import ModelSource, OpenedModel
+from callgate.providers.opening import REPLAY, ModelSource, OpenedModel, open_replay
 from callgate.words.messages import Usage
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.providers.recording import WireRecorder
 
 __all__ = ["AgentModels", "model_source", "open_model", "open_models"]
 
@@ -40,7 +45,19 @@ def model_source(
         environ=os.environ if environ is None else environ,
         folder=config.folder,
         keys=KeyStore(config.data if config.own_data else None),
+        recorder=_recorder(clock or LoopClock(), os.environ if environ is None else environ),
     )
+
+
+def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None":
+    """Records every exchange into the folder that CALLGATE_RECORD names."""
+    folder = environ.get("CALLGATE_RECORD", "").strip()
+    if not folder:
+        return None
+    from callgate.providers.recording import WireRecorder  # for recordings alone
+    from callgate.transcript.masking import Masker
+
+    return WireRecorder(Path(folder), Masker(environ).text, clock)
 
 
 def open_model(
@@ -59,8 +76,12 @@ def open_models(
     environ: Mapping[str, str] | None = None,
 ) -> AgentModels:
     """The models of an agent: ``name`` and ``fallback`` are those of the command line, and count before the settings.
-    UsageError for a name or a setting that cannot be; ModelError without a key says all ways on. Blocks."""
+    ``replay/FOLDER`` serves recordings back. UsageError for a name or a setting that cannot be; ModelError without a
+    key says all ways on. Blocks."""
     source = model_source(config, clock=clock, environ=environ)
+    if (name or config.models.default or "").startswith(REPLAY):
+        first, others = open_replay(Path((name or config.models.default or "").removeprefix(REPLAY)))
+        return AgentModels(first, others, None, source.catalogue.price)
     opened: dict[str, OpenedModel] = {}
 
     def once(wanted: str) -> OpenedModel:

@@ -47,6 +47,10 @@ class BaseUrl:
         query = "&".join(part for part in (self.query, query) if part)
         return f"{path}?{quote(query, safe=_SAFE)}" if query else path
 
+    def shown(self, path: str) -> str:
+        """The whole address of a request."""
+        return f"{'https' if self.origin.secure else 'http'}://{self.origin.header}{self.target(path)}"
+
 
 @noun
 class Proxy:

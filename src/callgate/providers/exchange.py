@@ -3,14 +3,15 @@
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
 
 import h11
 
 from callgate.providers.addresses import BaseUrl
 from callgate.providers.connection import AnswerHead, BrokenConnection, Connection, ProxyRefused
+from callgate.providers.family import HttpPost
 from callgate.providers.faults import fault_of
 from callgate.providers.pool import ConnectionPool
+from callgate.providers.recording import WireTape
 from callgate.providers.sse import EventTooLarge
 from callgate.providers.watchdog import SilentTooLong, Watchdog
 from callgate.words.errors import ModelError, UsageError
@@ -21,35 +22,42 @@ _REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 class Exchange:
     """``open`` sends and waits for the head of the answer, ``piece`` gives the body, ``close`` must be called."""
 
-    def __init__(self, pool: ConnectionPool, base: BaseUrl, watchdog: Watchdog) -> None:
+    def __init__(self, pool: ConnectionPool, base: BaseUrl, watchdog: Watchdog, tape: WireTape | None = None) -> None:
         self._pool = pool
         self._base = base
         self._watchdog = watchdog
         self._connection: Connection | None = None
         self._pushed = b""
         self._over = False
+        self.tape = tape
 
-    async def open(self, path: str, headers: Mapping[str, str], body: bytes) -> AnswerHead:
+    async def open(self, post: HttpPost) -> AnswerHead:
+        head = await self._opened(post)
+        if self.tape is not None:
+            self.tape.answered(head.status, head.headers)
+        return head
+
+    async def _opened(self, post: HttpPost) -> AnswerHead:
         origin = self._base.origin
         self._connection = kept = self._pool.waiting(origin)
         if kept is not None:
             try:
-                return await self._sent(kept, path, headers, body)
+                return await self._sent(kept, post)
             except BrokenConnection:
                 kept.close()
                 if kept.answered:
                     raise
         self._connection = await self._pool.fresh(origin, self._watchdog)
-        return await self._sent(self._connection, path, headers, body)
+        return await self._sent(self._connection, post)
 
-    async def _sent(self, connection: Connection, path: str, headers: Mapping[str, str], body: bytes) -> AnswerHead:
-        target, lines = self._base.target(path), [("Host", self._base.origin.header), *headers.items()]
+    async def _sent(self, connection: Connection, post: HttpPost) -> AnswerHead:
+        target, lines = self._base.target(post.path), [("Host", self._base.origin.header), *post.headers.items()]
         if connection.proxy is not None and not self._base.origin.secure:
             target = f"http://{self._base.origin.header}{target}"
             if connection.proxy.authorization is not None:
                 lines.append(("Proxy-Authorization", connection.proxy.authorization))
-        lines.append(("Content-Length", str(len(body))))
-        await connection.send(target, lines, body, self._watchdog)
+        lines.append(("Content-Length", str(len(post.body))))
+        await connection.send(target, lines, post.body, self._watchdog)
         return await connection.head(self._watchdog)
 
     async def piece(self) -> bytes | None:
@@ -83,11 +91,18 @@ class Exchange:
                 parts.append(piece)
         except (BrokenConnection, SilentTooLong, h11.RemoteProtocolError):
             self._over = False
-        return b"".join(parts)[:most]
+        found = b"".join(parts)[:most]
+        if self.tape is not None:
+            self.tape.content(found)
+        return found
 
-    def close(self, *, whole: bool) -> None:
-        """Keeps the connection after a whole answer, and drops it otherwise. Waits for nothing."""
+    def close(self, *, whole: bool, over: bool = True, failed: Exception | None = None) -> None:
+        """Keeps the connection after a whole answer, and drops it otherwise. Waits for nothing. ``over``: the consumer
+        has read to the end, whole or not."""
         self._watchdog.stop()
+        if self.tape is not None:
+            left = "cut off" if over else "closed"
+            self.tape.ended("whole" if whole else "failed" if failed is not None else left, failed)
         if self._connection is None:
             return
         if whole or self._over:

@@ -110,7 +110,7 @@ FAULTS: Mapping[Fault, FaultRow] = {
         "connection", False, "The proxy did not connect to {provider}: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
     ),
     "timeout": FaultRow(
-        "timeout", True, "{provider} was silent for too long: try again, or raise `models.idle_seconds`"
+        "timeout", True, "{provider} was silent for too long: try again, or raise `providers.{provider}.idle_timeout`"
     ),
     "refused": FaultRow("refused", False, "{provider} refused to answer this: say it in other words, or leave it out"),
     "protocol": FaultRow(

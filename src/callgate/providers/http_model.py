@@ -13,9 +13,10 @@ from callgate.providers.addresses import base_url
 from callgate.providers.answers import failure
 from callgate.providers.estimates import AnswerTally
 from callgate.providers.exchange import Exchange, fault_of_exception
-from callgate.providers.family import Family, ModelFacts
+from callgate.providers.family import Family, HttpPost, ModelFacts
 from callgate.providers.faults import fault_of
 from callgate.providers.pool import ConnectionPool
+from callgate.providers.recording import REMOVED, WireRecorder, WireTape
 from callgate.providers.sse import ServerEventReader
 from callgate.providers.watchdog import Watchdog
 from callgate.words.errors import ModelError
@@ -49,6 +50,7 @@ class HttpModel:
         headers: Mapping[str, str] | None = None,
         idle_seconds: float = IDLE_SECONDS,
         pool: ConnectionPool | None = None,
+        recorder: WireRecorder | None = None,
     ) -> None:
         self._name = name
         self._family = family
@@ -59,6 +61,7 @@ class HttpModel:
         self._headers = headers or nothing()
         self._idle_seconds = idle_seconds
         self._pool = pool or ConnectionPool(clock)
+        self._recorder = recorder
         self._noted: set[str] = set()
         self._abilities = _abilities(facts)
 
@@ -80,18 +83,23 @@ class HttpModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         post, notes = self._family.post(request, self._facts, self._key)
-        for note in self._unsaid(notes):
+        told = [] if self._recorder is None else self._recorder.take_faults()
+        for note in self._unsaid([*notes, *told]):
             yield ModelNoted(note)
-        headers = merged(_SENT_ALWAYS, post.headers, self._headers)
-        exchange = Exchange(self._pool, self._base, Watchdog(self._clock, self._idle_seconds))
+        post = replace(post, headers=merged(_SENT_ALWAYS, post.headers, self._headers))
+        exchange = Exchange(self._pool, self._base, Watchdog(self._clock, self._idle_seconds), self._tape(post))
         parser, reader, tally = self._family.parser(), ServerEventReader(), AnswerTally(request)
+        failed: Exception | None = None
+        over = False
         try:
-            head = await exchange.open(post.path, headers, post.body)
+            head = await exchange.open(post)
             failed = await failure(exchange, head, self._family, self.provider)
             if failed is not None:
                 raise failed
             while not tally.ended and (piece := await exchange.piece()) is not None:
                 for server_event in reader.feed(piece):
+                    if exchange.tape is not None:
+                        exchange.tape.event(server_event)
                     for event in checked(parser.feed(server_event)):
                         yield tally.seen(event)
                     if tally.ended:
@@ -101,11 +109,19 @@ class HttpModel:
                     yield tally.seen(event)
             if not tally.any:
                 raise fault_of("protocol", self.provider, "an empty answer", retryable=True)
+            over = True
         except Exception as error:
-            told = fault_of_exception(error, self.provider, self._base, self._idle_seconds)
-            raise without_secrets(told, self._key, headers) from None
+            failed = fault_of_exception(error, self.provider, self._base, self._idle_seconds)
+            failed = without_secrets(failed, secrets_of(self._key, post.headers))
+            raise failed from None
         finally:
-            exchange.close(whole=tally.ended)
+            exchange.close(whole=tally.ended, over=over, failed=failed)
+
+    def _tape(self, post: HttpPost) -> WireTape | None:
+        if self._recorder is None:
+            return None
+        secrets = secrets_of(self._key, post.headers)
+        return self._recorder.begin(self._name, self._family.name, self._base.shown(post.path), post, secrets)
 
     def _unsaid(self, notes: Sequence[str]) -> list[str]:
         new = [note for note in dict.fromkeys(notes) if note not in self._noted]
@@ -129,16 +145,18 @@ def merged(*headers: Mapping[str, str]) -> dict[str, str]:
     return dict(found.values())
 
 
-def without_secrets(error: Exception, key: str | None, headers: Mapping[str, str]) -> Exception:
-    """The error; a ModelError is made anew if its message repeats the key or a header that proves who asks."""
-    if not isinstance(error, ModelError):
-        return error
-    text = str(error)
+def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
+    """The key, and the values of headers that prove who asks."""
     values = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
-    secrets = {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
+    return {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
+
+
+def without_secrets(error: Exception, secrets: set[str]) -> Exception:
+    """The error; a ModelError is made anew if its message repeats a secret."""
+    text = str(error)
     for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "[removed]")
-    if text == str(error):
+        text = text.replace(secret, REMOVED)
+    if not isinstance(error, ModelError) or text == str(error):
         return error
     return ModelError(text, kind=error.kind, retryable=error.retryable, retry_after=error.retry_after)
 

@@ -35,6 +35,8 @@ from callgate.words.model import (
 
 if TYPE_CHECKING:
     from callgate.providers.http_model import HttpModel
+    from callgate.providers.recording import WireRecorder
+    from callgate.providers.replay import ReplayModel
 
 FAMILIES: Mapping[str, str] = {
     "anthropic": "anthropic:Anthropic",
@@ -44,6 +46,8 @@ FAMILIES: Mapping[str, str] = {
 }
 """The module and the class of each family, imported when a model of it is opened."""
 
+REPLAY = "replay/"
+"""The beginning of a name whose rest is a folder of recordings."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _OLLAMA_PORT = 11434
 
@@ -54,7 +58,7 @@ class OpenedModel:
 
     def __init__(
         self,
-        inner: "HttpModel",
+        inner: "HttpModel | ReplayModel",
         facts: ModelFacts,
         options: RequestOptions,
         *,
@@ -122,6 +126,7 @@ class ModelSource:
     folder    of the person's own settings, where their models.toml is
     keys      the keys that were stored
     today     decides which of two prices counts
+    recorder  records the exchanges of every model
     """
 
     def __init__(
@@ -133,8 +138,10 @@ class ModelSource:
         folder: Path | None = None,
         keys: KeyStore | None = None,
         today: date | None = None,
+        recorder: "WireRecorder | None" = None,
     ) -> None:
         self._settings = settings
+        self._recorder = recorder
         self._clock = clock
         self._environ = environ
         self._keys = keys or KeyStore(None)
@@ -244,6 +251,7 @@ class ModelSource:
             base=row.base_url,
             headers=own.headers,
             idle_seconds=own.idle_timeout or IDLE_SECONDS,
+            recorder=self._recorder,
         )
         return OpenedModel(
             inner,
@@ -276,8 +284,23 @@ class ModelSource:
         )
 
 
+def open_replay(place: Path) -> tuple[OpenedModel, OpenedModel]:
+    """Two models that serve recordings back: those of the model that was asked first, and those of all others, which
+    wrote titles and summaries. UsageError if there are none."""
+    from callgate.providers.replay import ReplayModel, recordings  # brings the network along
+
+    found = recordings(place)
+    name = f"{REPLAY}{place}"
+    kept = ([each for each in found if (each.model == found[0].model) is main] for main in (True, False))
+    first, others = (ReplayModel(each, lambda family: family_of(family, family), name) for each in kept)
+    facts = ModelFacts(name, "replay")
+    return OpenedModel(first, facts, RequestOptions()), OpenedModel(others, facts, RequestOptions())
+
+
 def family_of(name: str, provider: str) -> Family:
     """The family of APIs of this name. ``provider`` is the name of the server in its errors."""
+    if name not in FAMILIES:
+        raise UsageError(f"there is no family {name!r} of APIs; there are {', '.join(FAMILIES)}")
     module, _, kind = FAMILIES[name].partition(":")
     made: Callable[..., Any] = getattr(import_module(f"callgate.providers.{module}"), kind)
     return made(provider) if name.startswith("openai") else made()

@@ -1,0 +1,141 @@
+"""Recordings of the wire: one file for each exchange, JSON lines, without keys.
+
+    {"model": "anthropic/claude-…", "family": "anthropic", "url": "https://…", "at": 1794846411.5}
+    {"sent": {"content-type": "application/json", …}, "body": {…}}
+    {"status": 200, "headers": {…}}
+    {"event": "message_start", "data": "{…}"}          each server-sent event, or
+    {"content": "…"}                                    the body of an answer that is no stream
+    {"end": "whole"}                                    or cut off, closed, or failed with kind, text and retryable
+
+``replay.py`` serves such files back. A file is written when its exchange is over, by a worker thread.
+"""
+
+import json
+import os
+from asyncio import get_running_loop
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from time import strftime
+from typing import Any
+from urllib.parse import quote
+
+from callgate.core.ports import Clock
+from callgate.providers.family import HttpPost, ServerEvent
+from callgate.words.errors import ModelError, UsageError
+
+REMOVED = "[removed]"
+_KEPT = (
+    "accept",
+    "accept-encoding",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-type",
+    "date",
+    "openai-beta",
+    "openai-processing-ms",
+    "request-id",
+    "retry-after",
+    "retry-after-ms",
+    "server",
+    "user-agent",
+    "x-request-id",
+    "x-should-retry",
+)
+"""Headers whose values are recorded. Any other one may hold a secret under a name that nobody knows."""
+
+
+class WireTape:
+    """The recording of one exchange, kept in memory until its end."""
+
+    def __init__(self, path: Path, clean: Callable[[str], str], report: Callable[[str], None]) -> None:
+        self._path = path
+        self._clean = clean
+        self._report = report
+        self._lines: list[dict[str, Any]] = []
+
+    def begun(self, model: str, family: str, url: str, at: float) -> None:
+        self._lines.append({"model": model, "family": family, "url": self._clean(url), "at": round(at, 3)})
+
+    def sent(self, headers: Mapping[str, str], body: bytes) -> None:
+        self._lines.append({"sent": self._headers(headers), "body": self._value(body)})
+
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        self._lines.append({"status": status, "headers": self._headers(headers)})
+
+    def event(self, event: ServerEvent) -> None:
+        self._lines.append({"event": event.event, "data": event.data})
+
+    def content(self, body: bytes) -> None:
+        self._lines.append({"content": body.decode("utf-8", "replace")})
+
+    def ended(self, how: str, error: BaseException | None = None) -> None:
+        """Hands the lines to a worker thread, which writes them."""
+        last: dict[str, Any] = {"end": how}
+        if isinstance(error, ModelError):
+            last |= {"kind": error.kind, "text": str(error), "retryable": error.retryable}
+        self._lines.append(last)
+        try:
+            get_running_loop().run_in_executor(None, self._write)
+        except RuntimeError:  # the loop is on its way out and takes no more work
+            self._write()
+
+    def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name.lower(): self._clean(value) if name.lower() in _KEPT or "ratelimit" in name.lower() else REMOVED
+            for name, value in headers.items()
+        }
+
+    def _value(self, body: bytes) -> Any:
+        text = self._clean(body.decode("utf-8", "replace"))
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    def _write(self) -> None:
+        try:
+            for line in self._lines:
+                for field in ("data", "content", "text"):
+                    if field in line:
+                        line[field] = self._clean(line[field])
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self._lines)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            self._report(f"an exchange was not recorded: {error.strerror or error}")
+
+
+class WireRecorder:
+    """Records the exchanges of a process into a folder, which is made, for its owner alone. ``mask`` removes known
+    secrets from a text. ``faults`` says what could not be written."""
+
+    def __init__(self, folder: Path, mask: Callable[[str], str], clock: Clock) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise UsageError(f"nothing can be recorded in {folder}: {error.strerror or error}") from None
+        self._beginning = folder / f"{strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        self._mask = mask
+        self._clock = clock
+        self._numbers = count(1)
+        self.faults: list[str] = []
+
+    def begin(self, model: str, family: str, url: str, post: HttpPost, secrets: set[str]) -> WireTape:
+        spellings = {each for secret in secrets for each in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])}
+
+        def clean(text: str) -> str:
+            for secret in sorted(spellings, key=len, reverse=True):
+                text = text.replace(secret, REMOVED)
+            return self._mask(text)
+
+        path = Path(f"{self._beginning}-{next(self._numbers):04d}.jsonl")
+        tape = WireTape(path, clean, self.faults.append)
+        tape.begun(model, family, url, self._clock.now())
+        tape.sent(post.headers, post.body)
+        return tape
+
+    def take_faults(self) -> list[str]:
+        taken, self.faults = self.faults, []
+        return taken

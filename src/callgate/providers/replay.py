@@ -1,0 +1,113 @@
+"""Serves recordings of the wire back, without a network: the same events through the same parsers."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.providers.estimates import AnswerTally
+from callgate.providers.family import Family, ServerEvent
+from callgate.providers.http_model import checked
+from callgate.words.errors import ModelError, UsageError
+from callgate.words.model import Abilities, ModelEvent, Request
+from callgate.words.noun import nothing, noun
+
+
+@noun
+class RecordedExchange:
+    """One file. ``end`` is its last line; ``content`` the body of an answer that was no stream."""
+
+    model: str
+    family: str
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=nothing)
+    events: tuple[ServerEvent, ...] = ()
+    content: str | None = None
+    end: Mapping[str, Any] = field(default_factory=nothing)
+
+
+class ReplayModel:
+    """Answers each request with the next exchange, whatever is asked. ``family_of`` finds a family by its name."""
+
+    def __init__(
+        self, exchanges: Sequence[RecordedExchange], family_of: Callable[[str], Family], name: str = "replay"
+    ) -> None:
+        self._left = list(exchanges)
+        self._family_of = family_of
+        self._name = name
+        self._played = 0
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities()
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        if not self._left:
+            raise ModelError(f"the recording has {self._played} answers, and was asked for one more")
+        exchange = self._left.pop(0)
+        self._played += 1
+        family, tally = self._family_of(exchange.family), AnswerTally(request)
+        if not 200 <= exchange.status < 300:
+            raise family.fault(exchange.status, exchange.headers, (exchange.content or "").encode())
+        parser = family.parser()
+        for server_event in exchange.events:
+            for event in checked(parser.feed(server_event)):
+                yield tally.seen(event)
+            if tally.ended:
+                return
+        if exchange.end.get("end") == "failed":
+            text, kind = str(exchange.end.get("text", "")), str(exchange.end.get("kind", "other"))
+            raise ModelError(text, kind=kind, retryable=exchange.end.get("retryable") is True)
+        for event in checked(parser.end()):
+            yield tally.seen(event)
+
+
+def recordings(place: Path) -> list[RecordedExchange]:
+    """The exchanges of a file, or of all files of a folder in the order of their names. UsageError names a file and a
+    line that cannot be read."""
+    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    if not files:
+        raise UsageError(f"there is no recording in {place}: make one with CALLGATE_RECORD={place}")
+    return [_read(file) for file in files]
+
+
+def _read(file: Path) -> RecordedExchange:
+    found: dict[str, Any] = {}
+    events: list[ServerEvent] = []
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    for number, text in enumerate(filter(None, lines), 1):
+        try:
+            line = cast(dict[str, Any], json.loads(text))
+            if "data" in line:
+                events.append(ServerEvent(str(line.get("event", "")), str(line["data"])))
+            elif "end" in line:
+                found["end"] = line
+            elif "sent" not in line:
+                found |= {name: kind(line[name]) for name, kind in _FIELDS.items() if name in line}
+            if not {"model", "family"} <= found.keys():
+                raise ValueError
+        except (ValueError, TypeError, AttributeError):
+            raise UsageError(f"{file}, line {number}: this is no recording of an exchange") from None
+    if not found:
+        raise UsageError(f"{file} is empty, and no recording of an exchange")
+    return RecordedExchange(**found, events=tuple(events))
+
+
+_FIELDS: Mapping[str, Callable[[Any], Any]] = {
+    "model": str,
+    "family": str,
+    "status": int,
+    "headers": dict,
+    "content": str,
+}
