@@ -23,6 +23,7 @@ COMMANDS = [
     "policy",
     "sandbox",
     "prompt",
+    "record",
     "trust",
     "tools",
 ]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from callgate.core.ports import Model
 from callgate.providers.http_model import HttpModel
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError
@@ -27,7 +28,7 @@ async def model_on(
         await model.aclose()
 
 
-async def streamed(model: HttpModel, request: Request = REQUEST) -> tuple[list[ModelEvent], ModelError | None]:
+async def streamed(model: Model, request: Request = REQUEST) -> tuple[list[ModelEvent], ModelError | None]:
     """All events, and the error that ended them."""
     events: list[ModelEvent] = []
     try:
@@ -38,7 +39,7 @@ async def streamed(model: HttpModel, request: Request = REQUEST) -> tuple[list[M
     return events, None
 
 
-async def failed(model: HttpModel, request: Request = REQUEST) -> ModelError:
+async def failed(model: Model, request: Request = REQUEST) -> ModelError:
     _, error = await streamed(model, request)
     assert error is not None, "it did not fail"
     return error

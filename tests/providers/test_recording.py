@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly.models import open_models
+from callgate.config import load_config
 from callgate.providers.http_model import HttpModel
 from callgate.providers.recording import WireRecorder
 from callgate.providers.replay import ReplayModel, recordings
@@ -18,6 +20,7 @@ from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Message, Text
 from callgate.words.model import ModelEvent, ModelNoted, Request, RequestOptions
 from tests.providers.clients import REQUEST, streamed
+from tests.providers.clients import text_of as said_by
 from tests.providers.servers import CUT, Answer, Call, FakeServer, Reply, Say, WireWriter, writer, writers
 
 WRITERS = writers()
@@ -44,7 +47,7 @@ async def recorded(
 
 async def replayed(folder: Path, wire: WireWriter, times: int) -> list[tuple[list[ModelEvent], ModelError | None]]:
     model = ReplayModel(recordings(folder), lambda _: wire.family)
-    return [await streamed(model) for _ in range(times)]  # type: ignore[arg-type]
+    return [await streamed(model) for _ in range(times)]
 
 
 def told(found: list[tuple[list[ModelEvent], ModelError | None]]) -> list[tuple[list[ModelEvent], Any]]:
@@ -197,3 +200,25 @@ async def test_a_replay_that_is_asked_too_often_says_so(tmp_path: Path) -> None:
     _, (_, error) = await replayed(tmp_path, PLAIN, 2)
     assert error is not None
     assert "has 1 answers" in str(error)
+
+
+async def test_the_model_replay_serves_a_folder_and_others_models_apart(tmp_path: Path) -> None:
+    chat = writer("openai-chat")
+    titled = replace(chat.facts, name="small")
+    tape = tmp_path / "tape"
+    recorder = WireRecorder(tape, str, ManualClock())
+    async with FakeServer(*(Reply.of(chat, Answer((Say(text),))) for text in ("one", "title", "two"))) as server:
+        models = [
+            HttpModel(name, chat.family, facts, key=None, clock=ManualClock(), base=server.url, recorder=recorder)
+            for name, facts in (("openai-chat/big", chat.facts), ("openai-chat/small", titled))
+        ]
+        for index in (0, 1, 0):
+            await streamed(models[index])
+        for model in models:
+            await model.aclose()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    found = load_config(tmp_path, home=tmp_path, environ={}, managed=tmp_path / "none")
+    served = open_models(found, f"replay/{tape}", environ={})
+    said = [said_by((await streamed(model))[0]) for model in (served.model, served.model, served.cheap)]
+    assert said == ["one", "two", "title"]
+    await served.aclose()

@@ -66,6 +66,7 @@ COMMANDS = {
     "session remove": "session.upkeep:remove",
     "session lock": "session.upkeep:lock",
     "prompt show": "prompt:show",
+    "record": "record:record",
     "policy decide": "policy.decide:decide",
     "policy explain": "policy.explaining:explain",
     "policy check": "policy.checking:check",

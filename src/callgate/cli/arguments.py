@@ -15,6 +15,7 @@ from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
 from callgate.cli.prompt_arguments import add_prompt
+from callgate.cli.record import add_record, check_record
 from callgate.cli.sandbox_arguments import add_sandbox
 from callgate.cli.session.arguments import add_audit, add_session
 
@@ -53,6 +54,7 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     add_policy(commands)
     add_sandbox(commands)
     add_prompt(commands)
+    add_record(commands)
     add_trust(commands)
     _add_tools(commands)
     try:
@@ -120,6 +122,8 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         options.words = options.words[1:] if options.words[:1] == ["--"] else options.words
         if not options.words:
             parser.error("say which command: callgate sandbox run -- COMMAND")
+    elif path == "record":
+        check_record(parser, options)
     elif path == "tools validate" and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
     elif path == "session verify" and options.all and (options.which or options.head):

@@ -1,0 +1,58 @@
+"""``callgate record`` as a person calls it, on a server of the test."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.providers.servers import Answer, Reply, Say, serving, writer
+
+CALLGATE = [sys.executable, "-m", "callgate"]
+
+
+def ran(tmp_path: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    own = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    return subprocess.run(
+        [*CALLGATE, *words], cwd=home, env={**own, "HOME": str(home), **environ}, capture_output=True, text=True
+    )
+
+
+@pytest.mark.spec("PRV-4")
+def test_a_command_is_recorded_without_its_key(tmp_path: Path) -> None:
+    wire = writer("openai-chat")
+    replies = [Reply.of(wire, Answer((Say("ok"),)))] * 8
+    with serving(*replies) as server:
+        tape = tmp_path / "tape"
+        done = ran(
+            tmp_path,
+            "record",
+            str(tape),
+            "--",
+            "auth",
+            "test",
+            "ollama/tiny",
+            OLLAMA_HOST=server.url,
+            OLLAMA_API_KEY="sk-own-key-1",
+        )
+        assert server.requests, done.stderr
+    files = sorted(tape.iterdir())
+    assert len(files) == len(server.requests)
+    written = "".join(file.read_text("utf-8") for file in files)
+    assert json.loads(written.splitlines()[0])["model"] == "ollama/tiny"
+    assert "sk-own-key-1" not in written
+
+
+def test_a_command_has_to_be_said(tmp_path: Path) -> None:
+    done = ran(tmp_path, "record", "tape")
+    assert done.returncode == 2
+    assert "say which command" in done.stderr
+
+
+def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
+    assert ran(tmp_path, "record", "tape", "--", "xyz").returncode == 2
+    assert ran(tmp_path, "record", "tape", "--", "--version").returncode == 0
