@@ -85,7 +85,7 @@ def model_to_test(wanted: str | None) -> str:
 
 
 async def tried(name: str) -> AsyncGenerator[ProbeResult]:
-    """What works with a model, one after the other."""
+    """The outcome of each probe of a model, one after the other."""
     clock = LoopClock()
     model = model_source(load_config(), clock=clock).open(name)
     try:

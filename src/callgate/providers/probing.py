@@ -73,7 +73,7 @@ class Probe:
         self._clock = clock
 
     async def results(self) -> AsyncGenerator[ProbeResult]:
-        """What works, one after the other."""
+        """The outcome for each ability, one after the other."""
         able = self._model.abilities
         try:
             heard = await self._asked("Reply with the single word: ready")
