@@ -242,6 +242,7 @@ EVENTS: list[Any] = [
     facts.StrayEnded(1.0, "c1"),
     facts.ModeSet(1.0, "plan"),
     facts.ModelSet(1.0, "other"),
+    facts.EffortSet(1.0, "high"),
     facts.Rewound(1.0, "m1", COUNTED),
     facts.Branched(1.0, "m1", COUNTED),
     facts.Compacted(1.0, "summary", "m1", "reactive", context={"type": "x"}, counted=COUNTED),

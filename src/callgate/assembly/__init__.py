@@ -177,7 +177,7 @@ class Session(Conversation):
             settings=as_settings(settings),
             limits=request_limits or RequestLimits(),
             cache=cache or CacheHints(),
-            options=options or RequestOptions(),
+            options=_options(options, record, parent),
             session=journal.session,
             # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
             lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
@@ -214,6 +214,14 @@ class Session(Conversation):
                 ),
             )
         )
+
+
+def _options(options: RequestOptions | None, record: Record, parent: Session | None) -> RequestOptions:
+    """The options of a session. The effort on record comes back; a session inside another has the effort of that one,
+    but not that of a single turn of it."""
+    options = options or RequestOptions()
+    inherited = None if parent is None else parent.effort
+    return replace(options, effort=record.ledger.effort or options.effort or inherited)
 
 
 def _set_mode(record: Record, mode: Mode | None, config: Config | None, now: float) -> None:

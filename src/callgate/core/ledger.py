@@ -20,6 +20,7 @@ from callgate.words.events import (
     ContextUpdated,
     Counted,
     Durable,
+    EffortSet,
     Event,
     Forked,
     LinesQuarantined,
@@ -43,7 +44,7 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import Message, Spent, Text, Usage
-from callgate.words.model import WHOLE, RunOptions
+from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
 from callgate.words.turns import GOES_ON
 
@@ -135,6 +136,7 @@ class Ledger:
         self.policies: list[ApprovalPolicy] = []
         self.mode: Mode = mode
         self.mode_before: Mode = "default"  # plan mode
+        self.effort: WantedEffort | None = None
         self.model: str | None = None
         self.usage = Usage()
         self.costs: dict[str, Spent] = {}  # by model
@@ -378,6 +380,10 @@ def _model(ledger: Ledger, event: ModelSet) -> None:
     ledger.model = event.model
 
 
+def _effort(ledger: Ledger, event: EffortSet) -> None:
+    ledger.effort = event.effort
+
+
 def _moved(ledger: Ledger, event: Rewound | Branched) -> None:
     """The totals that a fold of the live messages cannot know; the journal decides which messages are live."""
     _count(ledger, event.counted)
@@ -457,6 +463,7 @@ FOLD = cast(
         Paused: _paused,
         ModeSet: _mode,
         ModelSet: _model,
+        EffortSet: _effort,
         Rewound: _moved,
         Branched: _moved,
         Compacted: _compacted,

@@ -239,8 +239,6 @@ class _Reading:
     def _models(self, table: dict[str, Any]) -> None:
         self._plain_section("models", {name: value for name, value in table.items() if name != "options"})
         for model, read, path in self._tables("models.options.*", table.get("options", {}), ("models", "options")):
-            if read.get("effort") == "auto":
-                read["effort"] = None
             self._options.append(OptionsLine(model, RequestOptions(**read), self._origin(path)))
 
     def _providers(self, table: dict[str, Any]) -> None:

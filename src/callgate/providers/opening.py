@@ -85,7 +85,7 @@ class OpenedModel:
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         options = request.options.over(self._options)
         if self._forced is not None:
-            options = replace(options, effort=None if self._forced == "auto" else self._forced)
+            options = replace(options, effort=self._forced)
         request = replace(request, options=options, cache=request.cache if self._caching else _UNCACHED)
         if has_images(request):
             request, told = await to_thread(self._images.fit, request)  # decoding takes long
@@ -173,8 +173,7 @@ class ModelSource:
         """The options that the settings have for a model."""
         listed = self._settings.options
         own = listed.get(str(model)) or listed.get(model.name) or RequestOptions()
-        level = self._settings.effort
-        return own if own.effort is not None or level in (None, "auto") else replace(own, effort=level)
+        return replace(own, effort=own.effort or self._settings.effort)
 
     def listed(self, provider: str) -> tuple[str, ...]:
         """The names of the models that a local server has, () where it does not answer. Blocks for a moment."""

@@ -10,7 +10,7 @@ from zlib import crc32
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Image, Resource
-from callgate.words.model import Effort
+from callgate.words.model import Effort, WantedEffort
 
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -80,9 +80,11 @@ def not_shown(image: Image) -> str:
     return f"[an image of type {image.media_type}, {len(image.data):,} bytes, which this model cannot be shown]"
 
 
-def effort_value(facts: ModelFacts, wanted: Effort, notes: list[str]) -> Any:
+def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> Any:
     """The provider's own value for a level of effort; a level that the model lacks is the next lower one, which is
-    said. None for a model that has no levels."""
+    said. None for ``auto`` and for a model that has no levels."""
+    if wanted == "auto":
+        return None
     levels = facts.efforts or {}
     order: tuple[Effort, ...] = get_args(Effort)
     lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]

@@ -26,8 +26,9 @@ from callgate.tools.names import CallFace, face_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError, UsageError
-from callgate.words.events import Event, InputRefused, MessageAdded, ModelSet, SessionStatus
+from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
+from callgate.words.model import EFFORTS, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -231,6 +232,8 @@ class Conversation(SessionView):
                 return self.router.answer(sent.confirmation)
             case inputs.SetModel():
                 return self._set_model(sent.model)
+            case inputs.SetEffort():
+                return self._set_effort(sent.effort)
             case inputs.SetMode() | inputs.SetTitle() | inputs.SetTags() | inputs.Snip() | inputs.Trim():
                 return self._history.settle(sent)
             case inputs.Rewind() | inputs.Branch():
@@ -273,6 +276,13 @@ class Conversation(SessionView):
         """The use of the model's window by the next request: its tokens, the share of each kind of content, and the
         limits at which people are told, the history is compacted, and nothing is sent."""
         return self._history.compaction.use()
+
+    def _set_effort(self, effort: WantedEffort) -> str | None:
+        if effort not in (*EFFORTS, "auto"):
+            return f"there is no effort {effort!r}; there are {', '.join(EFFORTS)} and auto"
+        self._record.write(EffortSet(self._now(), effort))
+        self._work.use_effort(effort)
+        return None
 
     # ---- for sessions inside this one ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from callgate.tools.session_state import TodoItem, todos_of
 from callgate.words.calls import ToolCall
 from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Spent, Usage
+from callgate.words.model import WantedEffort
 from callgate.words.modes import Mode
 
 
@@ -38,6 +39,11 @@ class SessionView:
     @property
     def mode(self) -> Mode:
         return self._ledger.mode
+
+    @property
+    def effort(self) -> WantedEffort | None:
+        """The effort that was set for this session; None leaves it to settings and model."""
+        return self._ledger.effort
 
     @property
     def _ledger(self) -> Ledger:

@@ -19,7 +19,7 @@ from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.messages import Part, Text
-from callgate.words.model import RequestOptions, RunOptions
+from callgate.words.model import RunOptions, WantedEffort
 
 if TYPE_CHECKING:
     from callgate.session.titles import TitleWriter
@@ -118,9 +118,9 @@ class Work:
         """From the next request on."""
         self._equip(replace(self._equipment, model=model))
 
-    def use_options(self, options: RequestOptions) -> None:
+    def use_effort(self, effort: WantedEffort) -> None:
         """From the next request on; a prompt may bring its own."""
-        self._equip(replace(self._equipment, options=options))
+        self._equip(replace(self._equipment, options=replace(self._equipment.options, effort=effort)))
 
     def _equip(self, equipment: Equipment) -> None:
         self._equipment = equipment

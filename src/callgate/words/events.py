@@ -14,7 +14,7 @@ from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
-from callgate.words.model import RunOptions, StopReason
+from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
@@ -291,6 +291,12 @@ class ModelSet:
 
 
 @noun
+class EffortSet:
+    at: float
+    effort: WantedEffort
+
+
+@noun
 class Counted:
     """Totals of a whole session, dead branches included: what a fold of the live part alone could not know."""
 
@@ -465,6 +471,7 @@ Durable = (
     | StrayEnded
     | ModeSet
     | ModelSet
+    | EffortSet
     | Rewound
     | Branched
     | Compacted

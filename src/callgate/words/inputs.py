@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from callgate.words.decisions import Confirmation
 from callgate.words.messages import Part, Text
-from callgate.words.model import RunOptions
+from callgate.words.model import RunOptions, WantedEffort
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
 from callgate.words.pending import ResolveAction
@@ -85,6 +85,13 @@ class SetMode:
 @noun
 class SetModel:
     model: str
+
+
+@noun
+class SetEffort:
+    """Change how much work the model puts into its answers, from the next request on; ``auto`` leaves that to it."""
+
+    effort: WantedEffort
 
 
 @noun
@@ -176,6 +183,7 @@ Input = (
     | Resolve
     | SetMode
     | SetModel
+    | SetEffort
     | SetTitle
     | SetTags
     | Compact

@@ -146,9 +146,10 @@ WantedEffort = Effort | Literal["auto"]
 @noun
 class RequestOptions:
     """Wishes for one request; a provider leaves out what its model does not know, and says so once. None is the
-    model's own default. ``thinking``: a number is a budget in tokens. ``body`` and ``headers`` are sent as they are."""
+    model's own default. ``effort``: ``auto`` is that default too, whatever the settings say. ``thinking``: a number is
+    a budget in tokens. ``body`` and ``headers`` are sent as they are."""
 
-    effort: Effort | None = None
+    effort: WantedEffort | None = None
     thinking: Literal["off", "adaptive"] | int | None = None
     temperature: float | None = None
     stop: tuple[str, ...] = ()
