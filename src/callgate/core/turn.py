@@ -250,8 +250,8 @@ class Turn:
     def _measures(self, calls: Iterable[Entry]) -> Measures | None:
         if self._kit.meter is None:
             return None
-        ran = ((entry.started_at, entry.ended_at) for entry in calls)
-        return self._kit.meter.turn_over((start, end) for start, end in ran if start is not None and end is not None)
+        ran = [(entry.started_at, entry.ended_at or 0.0) for entry in calls if entry.started_at is not None]
+        return self._kit.meter.turn_over(ran)
 
     # ---- a fresh turn -------------------------------------------------------------------------------------------
 

@@ -89,6 +89,7 @@ def _covered(spans: Iterable[Span]) -> float:
     """The seconds that at least one of the spans covers."""
     total, upto = 0.0, float("-inf")
     for start, end in sorted(spans):
-        total += max(0.0, end - max(start, upto))
-        upto = max(upto, end)
+        if end > upto:
+            total += end - (start if start > upto else upto)
+            upto = end
     return total
