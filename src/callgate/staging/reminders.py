@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from callgate.core.reminders import reminder
 from callgate.words.calls import Result
 from callgate.words.events import ActionResolved
+from callgate.words.modes import MODES, Mode
 from callgate.words.pending import RESOLVE, Staged
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ def ended(resolved: ActionResolved) -> str:
     return reminder(
         f"Not pending any more: {resolved.label} ({resolved.id}), {resolved.ended}: {resolved.reason}.{done}"
     )
+
+
+def mode_set(mode: Mode) -> str:
+    """Tells of a change of the mode, which the system prompt cannot."""
+    return reminder(f"The user changed the mode of this session. It is now {mode}: the session {MODES[mode].meaning}.")
 
 
 def task_ended(task: "BackgroundTask") -> str:

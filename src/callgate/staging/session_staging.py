@@ -16,7 +16,7 @@ from callgate.staging import reminders
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack
 from callgate.staging.standing import PlanMode, Standing, StandingHandler, plan_approval
-from callgate.staging.state import WHOLE_TURN, State
+from callgate.staging.state import MODE, WHOLE_TURN, State
 from callgate.staging.toolbox import StagingToolbox
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
@@ -68,7 +68,8 @@ class SessionStaging:
 
     def before_request(self, abilities: Abilities) -> tuple[Sequence[Reminder], ToolChoice]:
         state = self._state
-        due = [Reminder(reminders.ended(each), each.id) for each in state.untold.values()]
+        due = [] if state.untold_mode is None else [Reminder(reminders.mode_set(state.untold_mode), MODE)]
+        due += [Reminder(reminders.ended(each), each.id) for each in state.untold.values()]
         due += [Reminder(reminders.task_ended(each), each.id) for each in self._ended_tasks()]
         newest = state.newest
         if newest is not None and (state.reminded != newest.id or self._goes_unforced(abilities)):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from callgate.tools.session_state import ENTER, EXIT
 from callgate.words.events import (
     ActionResolved,
     ActionStaged,
@@ -14,12 +15,17 @@ from callgate.words.events import (
     Event,
     Forked,
     MessageAdded,
+    ModeSet,
     Rewound,
     TurnEnded,
     TurnStarted,
 )
+from callgate.words.modes import Mode
 from callgate.words.pending import RESOLVE, Staged
 
+MODE = "mode"
+"""The subject of the reminder that tells of a change of the mode."""
+_TELLS_MODE = (ENTER, EXIT, RESOLVE)
 WHOLE_TURN = ("answered", "calls")
 """Reasons of turns that count; an interrupt or an error of the provider does not."""
 
@@ -40,6 +46,7 @@ class State:
             Branched: self._moved,
             Compacted: self._compacted,
             Forked: self._forked,
+            ModeSet: self._mode_set,
         }
         self._begin()
         for event in events:
@@ -60,6 +67,11 @@ class State:
         self._indexes: dict[str, int] = {}  # of the turn's calls, by their ids
         self._resolving: dict[str, str] = {}  # action by the open ``resolve`` call that names it
         self._resolves = False  # the turn has a ``resolve`` call
+        self.untold_mode: Mode | None = None  # set since the model was last told
+        self._first_mode: Mode = "default"  # that of the system prompt
+        self._mode: Mode = "default"
+        self._spoken = False  # there is a message
+        self._planning: set[str] = set()  # open calls whose results tell of the mode
 
     def follow(self, events: Iterable[Durable]) -> Iterator[Durable]:
         """Begins anew, and folds each event on its way to another fold."""
@@ -84,6 +96,9 @@ class State:
 
     def _message_added(self, event: MessageAdded) -> None:
         self.answered = event.message.role == "assistant"
+        self._spoken = True
+        if event.about == MODE:
+            self.untold_mode = None
         if event.about is not None:
             self.reminded = event.about if event.about in self.actions else self.reminded
             self.untold.pop(event.about, None)
@@ -105,11 +120,14 @@ class State:
 
     def _arrived(self, event: CallArrived) -> None:
         self._indexes[event.call_id] = event.index
+        if event.name in _TELLS_MODE:
+            self._planning.add(event.call_id)
         if event.name == RESOLVE:
             self._resolves = True
             self._resolving[event.call_id] = str(event.arguments.get("id"))
 
     def _settled(self, event: CallSettled) -> None:
+        self._planning.discard(event.call_id)
         action_id = self._resolving.pop(event.call_id, None)
         if action_id is None:
             return
@@ -138,7 +156,16 @@ class State:
         self.untold.clear()
         self.telling.clear()
 
+    def _mode_set(self, event: ModeSet) -> None:
+        """The mode at the beginning is in the system prompt, and the tools of plan mode tell it themselves."""
+        self._mode = event.mode
+        if not self._spoken:
+            self._first_mode = event.mode
+        elif not self._planning:
+            self.untold_mode = event.mode
+
     def _compacted(self, event: Compacted) -> None:
+        self.untold_mode = None if self._mode == self._first_mode else self._mode
         self.reminded = None  # what it was told is summed up
         self.untold = {name: told for name, told in self.untold.items() if name in event.untold}
         self.answered = self.answered and event.kept is not None

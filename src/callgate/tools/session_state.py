@@ -11,6 +11,8 @@ from callgate.words.noun import noun
 
 TODOS = "callgate:todos"
 PLAN = "callgate:plan"
+ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
+"""The tools that turn plan mode on and present the plan."""
 
 TodoStatus = Literal["pending", "in_progress", "completed"]
 _MARKS: Mapping[str, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}

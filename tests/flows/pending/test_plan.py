@@ -331,15 +331,16 @@ async def test_a_fresh_context_begins_with_the_plan_and_nothing_else(bench: Benc
     await session.aclose()
     told = "The person has approved this plan. Carry it out.\nThe person adds: mind the gap"
     beginning = f"{told}\n\n{TITLED}\n\nThe plan is in the file {path}."
-    assert [message.text for message in model.requests[seen].messages] == [beginning]
-    assert [message.role for message in model.requests[seen + 1].messages] == ["user", "assistant", "tool"]
+    first, of_the_mode = [message.text for message in model.requests[seen].messages]
+    assert (first, "It is now bypass" in of_the_mode) == (beginning, True)  # the system prompt speaks of plan mode
+    assert [message.role for message in model.requests[seen + 1].messages] == ["user", "user", "assistant", "tool"]
     assert bench.done[-1] == "touch a"
     after = model_of(DONE)
     async with session_of(bench, after, None, journal=await bench.store.open()) as again:
         assert again.status == "idle"
         await sent(again, "go on")
     texts_after = [message.text for message in after.requests[0].messages]
-    assert (texts_after[0], texts_after[-1], len(texts_after)) == (beginning, "go on", 5)
+    assert (texts_after[0], texts_after[-1], len(texts_after)) == (beginning, "go on", 6)
 
 
 @pytest.mark.spec("BLT-11")

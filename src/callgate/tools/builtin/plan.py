@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.builtin import prompt_text
-from callgate.tools.session_state import PLAN
+from callgate.tools.session_state import ENTER, EXIT, PLAN
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Artifact, Display, Result
 from callgate.words.changes import ChangeSet
@@ -24,7 +24,6 @@ from callgate.words.model import ToolSpec
 from callgate.words.modes import Mode
 from callgate.words.traits import Traits, shared
 
-ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
 AS_BEFORE, ACCEPT_EDITS, AFRESH = "As before", "Accept edits", "Fresh context"
 _LONGEST_SLUG = 48
 _GOES_ON = AskedField(
