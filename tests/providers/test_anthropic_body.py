@@ -129,7 +129,7 @@ def test_calls_results_images_and_resources_become_blocks() -> None:
 
 
 def test_ids_and_names_that_the_api_refuses_are_replaced_alike_everywhere() -> None:
-    names = ["a~1", "a~2", "a 1", "", "x" * 100, "ok-1_Z"]
+    names = ["a~1", "a~2", "a 1", "", "x" * 200, "ok-1_Z"]
     calls = tuple(CallPart(name, name, {}) for name in names)
     results = Message("t", "tool", tuple(ResultPart(name, name, ()) for name in names))
     _, asked, answered = sent(Request("", [HELLO, Message("a", "assistant", calls), results]))["messages"]
@@ -147,6 +147,16 @@ def test_a_failure_without_words_gets_some_and_an_empty_result_none() -> None:
     failed, empty = sent(Request("", messages))["messages"][-1]["content"]
     assert failed["content"]
     assert empty == {"type": "tool_result", "tool_use_id": "2"}
+
+
+def test_images_of_a_failure_stand_behind_all_results() -> None:
+    png = Image("image/png", b"png")
+    results = (ResultPart("1", "A", (Text("Bad"), png), is_error=True), ResultPart("2", "A", (png,)))
+    calls = (CallPart("1", "A", {}), CallPart("2", "A", {}))
+    messages = [HELLO, Message("a", "assistant", calls), Message("t", "tool", results)]
+    failed, fine, image = sent(Request("", messages))["messages"][-1]["content"]
+    assert failed["content"] == [{"type": "text", "text": "Bad"}]
+    assert fine["content"] == [image]
 
 
 def test_neighbours_of_one_role_are_one_message_and_the_first_is_the_persons() -> None:
@@ -255,6 +265,7 @@ def marked(body: dict[str, Any]) -> list[Any]:
     return [index for index, block in enumerate(blocks) if "cache_control" in block]
 
 
+@pytest.mark.spec("PRV-9")
 def test_breakpoints_stand_after_tools_system_the_last_message_and_where_the_last_request_ended() -> None:
     messages = [*called(Thinking("t", "s")), Message("u2", "user", (Text("And?"),))]
     request = Request("System", messages, (READ, GLOB), cache=CacheHints(messages=len(messages)))
@@ -268,6 +279,7 @@ def test_breakpoints_stand_after_tools_system_the_last_message_and_where_the_las
     assert marked(sent(replace(request, cache=CacheHints(messages=0)), CACHING)) == []
 
 
+@pytest.mark.spec("PRV-9")
 def test_breakpoints_can_live_an_hour_or_be_left_out_by_place_and_by_model() -> None:
     request = Request("System", [HELLO], (READ,), cache=CacheHints(messages=1, life="1h"))
     assert sent(request, CACHING)["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
@@ -366,6 +378,7 @@ def test_earlier_thinking_is_left_out_while_thinking_is_off() -> None:
     assert [block["type"] for block in sent(request)["messages"][1]["content"]] == ["tool_use"]
 
 
+@pytest.mark.spec("PRV-8")
 def test_effort_is_the_models_own_value_or_the_next_lower_one() -> None:
     def effort(level: Any, facts: ModelFacts) -> tuple[Any, list[str]]:
         request = Request("", [HELLO], options=RequestOptions(effort=level))
@@ -380,6 +393,7 @@ def test_effort_is_the_models_own_value_or_the_next_lower_one() -> None:
     assert sent(request, budgets)["thinking"] == {"type": "enabled", "budget_tokens": 16_000}
 
 
+@pytest.mark.spec("PRV-8")
 def test_temperature_is_left_out_with_a_note_where_it_is_refused() -> None:
     plain = Request("", [HELLO], options=RequestOptions(temperature=0.2))
     assert sent(plain)["temperature"] == 0.2
@@ -389,6 +403,7 @@ def test_temperature_is_left_out_with_a_note_where_it_is_refused() -> None:
     assert "temperature" not in sent(plain, replace(FACTS, quirks=frozenset({"no_sampling"})))
 
 
+@pytest.mark.spec("PRV-8")
 def test_options_of_ones_own_go_out_as_they_are() -> None:
     options = RequestOptions(
         stop=("END",),

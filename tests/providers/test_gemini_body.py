@@ -1,6 +1,7 @@
 """Bodies for the Gemini API."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -143,6 +144,17 @@ def test_results_have_the_name_and_the_id_of_their_call_and_stand_apart_from_wor
     assert old[2] == png
 
 
+def test_names_that_the_api_refuses_are_replaced_alike_in_calls_and_results() -> None:
+    names = ["1st", "no such tool!", "x" * 200, ""]
+    calls = Message("a", "assistant", tuple(CallPart(str(at), name, {}) for at, name in enumerate(names)))
+    results = Message("t", "tool", tuple(ResultPart(str(at), name, ()) for at, name in enumerate(names)))
+    _, asked, answered = sent(Request("", [HELLO, calls, results]))["contents"]
+    found = [part["functionCall"]["name"] for part in asked["parts"]]
+    assert found == [part["functionResponse"]["name"] for part in answered["parts"]]
+    assert len(set(found)) == len(names)
+    assert all(re.fullmatch(r"[a-zA-Z_][\w-]{0,127}", name) for name in found)
+
+
 def test_images_resources_and_empty_texts() -> None:
     pdf = Resource("a.pdf", data=b"%PDF", media_type="application/pdf")
     parts = (Text(""), Image("image/gif", b"g"), Image("image/webp", b"w"), pdf, Resource("x", "text"))
@@ -214,6 +226,7 @@ def test_a_budget_obeys_its_limit() -> None:
     assert config["thinkingConfig"]["thinkingBudget"] == 50
 
 
+@pytest.mark.spec("PRV-8")
 def test_options_of_ones_own_go_out_as_they_are() -> None:
     options = RequestOptions(
         temperature=0.5,

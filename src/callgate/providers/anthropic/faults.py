@@ -30,6 +30,8 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
     ("credit balance", "no_credit"),
     ("spend limit", "no_credit"),
     ("usage limits", "no_credit"),
+    ("extra usage is required", "no_credit"),
+    ("organization has been disabled", "not_allowed"),
     ("image exceeds", "image"),
     ("image dimensions", "image"),
     ("could not process image", "image"),

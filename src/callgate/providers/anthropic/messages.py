@@ -75,6 +75,7 @@ class MessageBlocks:
     def _blocks(self, message: Message) -> list[Block]:
         own = message.role == "assistant"
         blocks: list[Block] = []
+        self._behind: list[Block] = []
         last: Block | None = None
         for part in message.parts:
             if isinstance(part, Opaque):
@@ -84,7 +85,7 @@ class MessageBlocks:
             last = self._thought(part, message) if isinstance(part, Thinking) else self._block(part)
             if last is not None:
                 blocks.append(last)
-        return blocks
+        return blocks + self._behind
 
     def _give_back(self, data: Block, message: Message, last: Block | None, blocks: list[Block]) -> None:
         """Adds a block of the provider in its place, or data to the block before it."""
@@ -140,7 +141,7 @@ class MessageBlocks:
         return _said(in_text(resource))
 
     def _call(self, call: CallPart) -> Block:
-        block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 64)}
+        block: Block = {"type": "tool_use", "id": safe_name(call.id, 64), "name": safe_name(call.name, 128)}
         block["input"] = asked(call)
         for data in _own((call.kept,)) if call.kept is not None else ():
             caller = data.get("caller")
@@ -150,8 +151,10 @@ class MessageBlocks:
 
     def _result(self, result: ResultPart) -> Block:
         content = [block for block in map(self._block, result.content) if block is not None]
-        if result.is_error and not content:
-            content = [{"type": "text", "text": "It failed and said nothing more."}]  # the API wants words of a failure
+        if result.is_error:  # the API wants words of a failure, and nothing else inside it
+            self._behind += [block for block in content if block["type"] != "text"]
+            content = [block for block in content if block["type"] == "text"]
+            content = content or [{"type": "text", "text": "It failed and said nothing more."}]
         block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, 64)}
         if content:
             block["content"] = content

@@ -98,7 +98,7 @@ class Contents:
     def _call(self, call: CallPart) -> Given:
         kept = _kept(call)
         own = kept.get("functionCall")
-        made = {**(cast("Given", own) if isinstance(own, dict) else {}), "name": safe_name(call.name, 64)}
+        made = {**(cast("Given", own) if isinstance(own, dict) else {}), "name": _name(call.name)}
         return {"functionCall": {**made, "args": asked(call)}, **{n: v for n, v in kept.items() if n != "functionCall"}}
 
     def _result(self, result: ResultPart, images: list[Given]) -> Given:
@@ -107,7 +107,7 @@ class Contents:
         call = self._calls.get(result.call_id)
         own: Any = None if call is None else _kept(call).get("functionCall")
         answer: Given = {"id": own["id"]} if isinstance(own, dict) and "id" in own else {}
-        answer["name"] = safe_name(result.name if call is None else call.name, 64)
+        answer["name"] = _name(result.name if call is None else call.name)
         texts: list[str] = []
         media: list[Given] = []
         for part in result.content:
@@ -120,6 +120,12 @@ class Contents:
         elif media:
             images += media
         return {"functionResponse": answer}
+
+
+def _name(name: str) -> str:
+    """A name of a function, which begins with a letter or an underscore."""
+    safe = safe_name(name, 127)
+    return safe if safe[0].isalpha() or safe[0] == "_" else f"_{safe}"
 
 
 def _kept(call: CallPart) -> Given:
