@@ -58,16 +58,19 @@ def test_a_call_is_closed_in_the_event_that_brings_it() -> None:
     assert isinstance(out[-1], PartEnded)
 
 
+@pytest.mark.spec("PRV-11")
 def test_cached_tokens_are_no_input_and_thoughts_are_output() -> None:
     assert usage_of(read("thinking_and_calls")) == Usage(input=100, cache_read=1400, output=100, reasoning=60)
     assert usage_of(read("own_parts")) == Usage(input=27, output=30)
 
 
+@pytest.mark.spec("PRV-11")
 def test_usage_that_comes_after_the_end_counts() -> None:
     events = read("late_usage")
     assert usage_of(events) == Usage(input=20, output=3, reasoning=1)
 
 
+@pytest.mark.spec("PRV-11")
 def test_more_cached_tokens_than_the_whole_prompt_are_no_negative_input() -> None:
     counts = {"promptTokenCount": 5, "cachedContentTokenCount": 9, "candidatesTokenCount": -3}
     data = {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}], "usageMetadata": counts}

@@ -318,6 +318,7 @@ async def test_a_note_is_given_once_by_a_model() -> None:
         assert not [event for event in second if isinstance(event, ModelNoted)]
 
 
+@pytest.mark.spec("PRV-11")
 async def test_usage_that_the_server_does_not_give_is_estimated_and_marked() -> None:
     silent, half = Answer((Say("x" * 40),), usage=Usage()), Answer((Say("x" * 40),), usage=Usage(input=7))
     async with (

@@ -116,6 +116,7 @@ USAGES = {
 }
 
 
+@pytest.mark.spec("PRV-11")
 @pytest.mark.parametrize("name", USAGES)
 def test_usage_counts_in_whatever_chunk_it_comes(name: str) -> None:
     end = told(name).ended
@@ -123,6 +124,7 @@ def test_usage_counts_in_whatever_chunk_it_comes(name: str) -> None:
     assert end.usage == USAGES[name]
 
 
+@pytest.mark.spec("PRV-11")
 def test_cached_tokens_above_the_total_leave_no_input() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 9}}
     chunk = {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage}

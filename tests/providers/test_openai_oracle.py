@@ -17,7 +17,8 @@ from callgate.providers.openai_responses import OpenAIResponses
 from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Thinking
 from callgate.words.model import Abilities, Request, RequestLimits, RequestOptions, ToolChoice, ToolSpec
 from tests.profiles import fewer
-from tests.providers.openai_kit import DATA, Told, body_of, fixture, names, parse
+from tests.providers.openai_kit import DATA, Told, body_of, fixture, names, parse, server_events
+from tests.providers.servers import Answer, Call, Say, Think, writer
 
 pytestmark = pytest.mark.slow
 openai: Any = pytest.importorskip("openai", reason="the SDK comes with `sh scripts/setup.sh oracles`")
@@ -30,7 +31,10 @@ NAMES = [name for name in names("openai") if name != "llamacpp"]
 
 
 def client(family: str, name: str) -> Any:
-    data = (DATA / family / f"{name}.sse").read_bytes()
+    return answering((DATA / family / f"{name}.sse").read_bytes())
+
+
+def answering(data: bytes) -> Any:
     answer = lambda _: httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=data)  # noqa: E731
     transport = httpx2.MockTransport(answer)
     return openai.OpenAI(api_key="x", max_retries=0, http_client=httpx2.Client(transport=transport))
@@ -130,6 +134,25 @@ def test_the_sdk_reads_the_same_answer_of_chat_completions(name: str) -> None:
         theirs.usage.prompt_tokens,
         theirs.usage.completion_tokens,
     )
+
+
+ANSWER = Answer((Think("Hm.", "sig"), Say("Grüße 🐈"), Call("c1", "look", '{"at":1}'), Call("c2", "see")), piece=2)
+
+
+def test_the_sdk_reads_what_the_fake_servers_write() -> None:
+    written = b"".join(data for _, data in writer("openai-chat").events(ANSWER))
+    state = openai.lib.streaming.chat.ChatCompletionStreamState()
+    for chunk in answering(written).chat.completions.create(model="m", messages=[], stream=True):
+        state.handle_chunk(chunk)
+    message = state.current_completion_snapshot.choices[0].message
+    assert message.content == "Grüße 🐈"
+    assert [(call.id, call.function.arguments) for call in message.tool_calls] == [("c1", '{"at":1}'), ("c2", "{}")]
+    takes = pydantic.TypeAdapter(openai.types.responses.ResponseStreamEvent)
+    written = b"".join(data for _, data in writer("openai").events(ANSWER))
+    for number, event in enumerate(server_events(written.decode())):
+        data = loads(event.data) | {"sequence_number": number}
+        if "response" not in data:
+            takes.validate_python(data | ({"logprobs": []} if "output_text" in event.event else {}))
 
 
 # ---- requests -------------------------------------------------------------------------------------------------------
