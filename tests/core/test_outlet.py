@@ -16,6 +16,7 @@ from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, tu
 from callgate.words.calls import Result
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Message, ResultPart, Text
+from callgate.words.model import Abilities
 from callgate.words.traits import Traits, shared
 
 
@@ -97,3 +98,12 @@ async def test_a_nested_session_is_bounded_too() -> None:
         await outer.send(Prompt("go"))
     results = [part for part in inner[0].requests[1].messages[-1].parts if isinstance(part, ResultPart)]
     assert sum(len(text_of(part)) for part in results) <= 2_000
+
+
+@pytest.mark.spec("CMP-7")
+async def test_in_a_small_window_results_have_less_room() -> None:
+    model = ScriptedModel(CALLS, turn(say("well")), abilities=Abilities(context_tokens=2_000))
+    async with Session(model, [LOOK], host=MemoryHost()) as session:
+        await session.send(Prompt("go"))
+        results = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
+    assert 1_000 < sum(len(text_of(part)) for part in results) <= 2_000

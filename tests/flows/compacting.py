@@ -29,6 +29,10 @@ def looks(*sizes: int) -> ScriptedTurn:
     return turn(*(call("Look", size=size) for size in sizes))
 
 
+BIG = turn(say("w" * 17_000), call("Look", size=15_000))
+"""After it the next request would pass the limit, and it is too long to be kept."""
+
+
 def session_on(model: Model, **options: Any) -> Session:
     return Session(model, [LOOK], **{"host": MemoryHost(), **options})
 

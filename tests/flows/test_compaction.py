@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import Continue, Interrupt, Prompt, Session, Store
+from callgate import Continue, Interrupt, Prompt, Session, Steer, Store
 from callgate.config import load_config
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
@@ -22,6 +22,7 @@ from callgate.words.messages import Message, ResultPart, Usage
 from callgate.words.model import Abilities, Request, RequestLimits
 from callgate.words.traits import Traits, shared
 from tests.flows.compacting import (
+    BIG,
     DONE,
     LOOK,
     SMALL,
@@ -43,10 +44,6 @@ async def talked(session: Session, *prompts: str) -> Heard:
     for text in prompts:
         await session.send(Prompt(text))
     return heard
-
-
-BIG = looks(16_000, 16_000)
-"""After it the next request would pass the limit."""
 
 
 # ---- automatic --------------------------------------------------------------------------------------------------
@@ -93,18 +90,45 @@ async def test_a_prompt_that_has_no_answer_yet_and_a_short_tail_stay_as_they_are
 
 
 @pytest.mark.spec("CMP-1", "CMP-6")
+async def test_results_that_the_model_has_not_seen_stay_if_there_is_room() -> None:
+    model = scripted(looks(14_000), looks(6_000), looks(12_000), SUMMARY, DONE)
+    async with session_on(model) as session:
+        heard = await talked(session, "go")
+        (boundary,) = heard.boundaries
+        assert (boundary.covered, boundary.kept) == (5, "a3")
+        summary, *rest = model.requests[-1].messages
+        assert "Goal" in summary.text
+        assert [message.role for message in rest] == ["assistant", "tool"]
+
+
+@pytest.mark.spec("CMP-6")
+async def test_words_that_were_typed_meanwhile_are_part_of_the_growth() -> None:
+    def meanwhile(request: Request) -> ScriptedTurn:
+        session.post(Steer("s" * 12_000))
+        return looks(100)
+
+    model = scripted(looks(6_000), looks(14_000), meanwhile, SUMMARY, DONE)
+    async with session_on(model) as session:
+        heard = await talked(session, "go")
+        (boundary,) = heard.boundaries
+        assert boundary.tokens_before > 8_750
+        assert model.requests[-1].messages[-1].text == "s" * 12_000
+
+
+@pytest.mark.spec("CMP-1", "CMP-6")
 async def test_old_results_are_cut_first_if_that_is_enough() -> None:
-    model = scripted(looks(9_000, 9_000), *(DONE for _ in range(6)), looks(13_000), DONE, DONE)
+    scenes = (looks(7_500, 7_500), looks(8_000), *(DONE for _ in range(6)), looks(9_500), DONE, DONE)
+    model = scripted(*scenes)
     async with session_on(model) as session:
         heard = await talked(session, "one", *(f"{n}" for n in range(5)))
         assert not heard.replaced
         await session.send(Prompt("more"))
-        assert heard.replaced == ["call_1", "call_2"]
+        assert heard.replaced == ["call_1", "call_2", "call_3"]
         assert heard.boundaries == []
         assert not any(map(is_summary, model.requests))
         assert session.context_use().count.total < 5_500
         await session.send(Prompt("again"))
-        assert heard.replaced == ["call_1", "call_2"], "once"
+        assert heard.replaced == ["call_1", "call_2", "call_3"], "once"
         last, before = (list(request.messages) for request in model.requests[-1:-3:-1])
         assert last[: len(before)] == before, "the same bytes ever after"
 
@@ -130,7 +154,7 @@ async def test_a_model_without_a_known_window_is_left_alone_and_one_that_is_near
         heard = await talked(session, "go")
         assert heard.notes == []
         assert session.context_use().limits is None
-    model = scripted(looks(26_000), DONE, DONE)
+    model = scripted(turn(say("w" * 12_000), call("Look", size=14_000)), DONE, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "go", "on")
         (note,) = heard.notes
@@ -247,6 +271,27 @@ async def test_an_interrupt_ends_the_summary_and_is_no_failure() -> None:
         session.post(Interrupt())
         (refused,) = [event for event in await reply if isinstance(event, InputRefused)]
         assert refused.reason == "it was interrupted"
+
+
+@pytest.mark.spec("CMP-1")
+async def test_a_session_that_closes_ends_the_summary_and_goes_on_another_time(tmp_path: Path) -> None:
+    started = asyncio.Event()
+
+    def slow(request: Request) -> ScriptedTurn:
+        started.set()
+        return turn(say("I was"), pause(60.0), say("late"))
+
+    store = Store(tmp_path, tmp_path / "data")
+    async with session_on(scripted(BIG, slow), journal=await store.create()) as session:
+        session.post(Prompt("go"))
+        await started.wait()
+    model = scripted(SUMMARY, DONE)
+    async with session_on(model, journal=await store.open()) as again:
+        assert again.status == "paused"
+        heard = Heard(again)
+        await again.send(Continue())
+        assert len(heard.boundaries) == 1
+        assert ended(heard) == ["done"]
 
 
 # ---- reactive and manual ----------------------------------------------------------------------------------------
@@ -406,7 +451,7 @@ async def test_the_compaction_of_a_nested_session_touches_its_own_view_alone() -
     inner: list[Heard] = []
 
     async def delegate(arguments: Mapping[str, Any], run: Run) -> str:
-        async with Session(scripted(BIG, SUMMARY, DONE), [LOOK], parent=outer) as child:
+        async with Session(scripted(BIG, DONE), [LOOK], parent=outer) as child:
             inner.append(Heard(child))
             await child.send(Prompt("go"))
             assert sent(child.messages) == ["a2"]
@@ -414,9 +459,10 @@ async def test_the_compaction_of_a_nested_session_touches_its_own_view_alone() -
 
     model = ScriptedModel(turn(call("Delegate")), DONE, DONE)
     tools = [PlainTool("Delegate", delegate, traits=Traits("none", shared))]
-    async with Session(model, tools, host=MemoryHost()) as outer:
+    cheap = scripted(turn(say("A title")), SUMMARY, name="cheap")
+    async with Session(model, tools, host=MemoryHost(), cheap=cheap) as outer:
         heard = await talked(outer, "go")
-        assert len(inner[0].boundaries) == 1
+        assert [boundary.model for boundary in inner[0].boundaries] == ["cheap"], "as the session around it"
         assert heard.boundaries == []
         assert [message.role for message in outer.messages] == ["user", "assistant", "tool", "assistant"]
         assert all(isinstance(part, ResultPart) for part in outer.messages[2].parts)

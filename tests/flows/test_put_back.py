@@ -14,7 +14,7 @@ from callgate.tools.builtin.todo_write import todo_write
 from callgate.tools.session_state import PLAN
 from callgate.words.inputs import Compact
 from callgate.words.messages import Message
-from tests.flows.compacting import DONE, LOOK, SUMMARY, Heard, looks, scripted
+from tests.flows.compacting import BIG, DONE, LOOK, SUMMARY, Heard, scripted
 
 
 def brief(messages: Sequence[Message], focus: str) -> str:
@@ -103,7 +103,7 @@ async def test_to_do_list_and_plan_come_back_and_are_the_same_bytes_ever_after()
 @pytest.mark.spec("CMP-2")
 @pytest.mark.parametrize(("words", "repeated"), [("mend the door", True), ("w" * 5_000, False)])
 async def test_the_words_that_are_worked_on_are_repeated_unless_they_are_long(words: str, repeated: bool) -> None:
-    model = scripted(looks(16_000, 16_000), SUMMARY, DONE)
+    model = scripted(BIG, SUMMARY, DONE)
     async with Session(model, [LOOK], host=MemoryHost()) as session:
         heard = Heard(session)
         await session.send(Prompt(words))

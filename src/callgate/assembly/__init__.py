@@ -201,9 +201,9 @@ class Session(Conversation):
                 limits=limits,
                 context=context,
                 summarize=summarize,
-                cheap=cheap,
+                cheap=cheap or (parent and parent.cheap),
                 titled_by=cheap if config is None or config.titles else None,
-                compacts=config is None or config.compacts,
+                compacts=config.compacts if config is not None else parent is None or parent.compacts,
                 hooks=hooks or (parent and parent.hooks_for(agent, path, record)),
                 remembered=remembered,
                 notes=(

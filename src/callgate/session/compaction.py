@@ -81,9 +81,12 @@ class HistoryCompaction:
         return context_limits(able.context_tokens, min(outputs, default=None))
 
     def count(self) -> TokenCount:
-        """The tokens of the next request: the history, and the growth that reminders will bring."""
+        """The tokens of the next request: the history, and the growth that reminders and words typed meanwhile will
+        bring."""
         count = self._meter.count(self._ledger.view, self._fixed())
-        return replace(count, estimated=count.estimated + self._meter.tokens(self._staging.due_chars()))
+        typed = sum(len(queued.text) for queued in self._ledger.waiting.values() if queued.steers)
+        growth = self._meter.tokens(self._staging.due_chars() + typed)
+        return replace(count, estimated=count.estimated + growth)
 
     def use(self) -> ContextUse:
         """The use of the window, kind by kind, for people."""
@@ -224,20 +227,29 @@ class HistoryCompaction:
         return None
 
     def _tail(self, model: Model) -> int:
-        """The number of messages that stay as they are: what a person said last and was not answered, and before that
-        at most a tenth of the window and a quarter of the history."""
-        messages = self._ledger.messages
-        room = min(self._share(model), self._meter.tokens(chars_of(messages)) // 4)
-        unanswered = 0
+        """The number of messages that stay as they are: what a person said last and was not answered; results that the
+        model has not seen yet, up to a third of the window; and before that as much as ``_share`` allows."""
+        messages, limits = self._ledger.messages, self.limits(model)
+        total = self._meter.tokens(chars_of(messages))
+        best = 0
         for message in reversed(messages):
             if message.role != "user":
                 break
-            unanswered += 1
-        best = unanswered
-        for keep in range(unanswered + 1, min(len(messages), unanswered + TAIL_MESSAGES)):
+            best += 1
+        if best < len(messages) and messages[-1 - best].role == "tool":
+            unseen = total // 2 if limits is None else min(total // 2, limits.usable // 3)
+            best = self._grown(best, best + 2, unseen)
+        room = min(self._share(model), total // 4)
+        return self._grown(best, best + TAIL_MESSAGES, room)
+
+    def _grown(self, tail: int, most: int, room: int) -> int:
+        """A tail of at most so many messages, in which those that are added have at most ``room`` tokens; as it is if
+        nothing would be left to sum up."""
+        messages = self._ledger.messages
+        best, fixed = tail, len(messages) - tail
+        for keep in range(tail + 1, min(len(messages) - 1, most) + 1):
             covered = _covered(messages, keep)
-            before = messages[covered : len(messages) - unanswered]
-            if covered == 0 or self._meter.tokens(chars_of(before)) > room:
+            if covered == 0 or self._meter.tokens(chars_of(messages[covered:fixed])) > room:
                 break
             best = keep
         return best

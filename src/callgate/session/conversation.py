@@ -51,6 +51,8 @@ class Conversation(SessionView):
         self._record = parts.equipment.record
         self.host = parts.equipment.host
         self.deps = parts.equipment.deps
+        self.cheap = parts.cheap
+        self.compacts = parts.compacts
         self._toolbox = parts.equipment.toolbox
         self._now = self.host.clock.now
         self._journal = parts.journal

@@ -129,7 +129,7 @@ async def test_the_tools_of_every_request_are_the_same_byte_for_byte(bench: Benc
     assert [spec.name for spec in model.requests[0].tools].count("resolve") == 1
 
 
-@pytest.mark.spec("RES-12")
+@pytest.mark.spec("RES-12", "CMP-2")
 @pytest.mark.parametrize("restarted", [False, True], ids=["at once", "after a restart"])
 @really
 async def test_a_compaction_keeps_what_is_pending_and_reminds_again(bench: Bench, restarted: bool) -> None:
