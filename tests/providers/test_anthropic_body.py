@@ -223,6 +223,7 @@ def test_a_model_that_checks_the_place_of_its_thinking_is_asked_to_drop_what_has
     post, _ = Anthropic().post(Request("", [HELLO]), BOUND, None)
     assert json.loads(post.body)["thinking"] == {
         "type": "adaptive",
+        "display": "summarized",
         "block_binding": {"prefix_mismatch_behavior": "drop_block"},
     }
     assert post.headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
@@ -331,10 +332,10 @@ def test_tools_of_earlier_calls_are_declared_where_a_request_offers_none() -> No
     ("facts", "wanted", "expected", "noted"),
     [
         (FACTS, None, None, False),
-        (FACTS, "adaptive", {"type": "adaptive"}, False),
+        (FACTS, "adaptive", {"type": "adaptive", "display": "summarized"}, False),
         (FACTS, "off", {"type": "disabled"}, False),
         (FACTS, 0, {"type": "disabled"}, False),
-        (FACTS, 4000, {"type": "adaptive"}, True),
+        (FACTS, 4000, {"type": "adaptive", "display": "summarized"}, True),
         (BUDGET, 4000, {"type": "enabled", "budget_tokens": 4000}, False),
         (BUDGET, 100, {"type": "enabled", "budget_tokens": 1024}, False),
         (BUDGET, 10**6, {"type": "enabled", "budget_tokens": 48_000}, False),
@@ -388,6 +389,10 @@ def test_effort_is_the_models_own_value_or_the_next_lower_one() -> None:
     assert effort("max", FACTS) == ({"effort": "high"}, ["claude-opus-4-6 has no effort 'max': 'high' is used."])
     assert effort("medium", FACTS)[0] == {"effort": "low"}
     assert effort("low", BUDGET) == (None, ["claude-sonnet-4-5 has no levels of effort: 'low' is left out."])
+    levels = replace(FACTS, efforts={"high": "high", "max": "max"})
+    off = Request("", [HELLO], options=RequestOptions(effort="max", thinking="off"))
+    assert sent(off, levels)["output_config"] == {"effort": "high"}
+    assert notes(off, levels) == ["claude-opus-4-6 has no effort 'max' while thinking is off: 'high' is used."]
     budgets = replace(BUDGET, efforts={"high": 16_000})
     request = Request("", [HELLO], options=RequestOptions(effort="high"))
     assert sent(request, budgets)["thinking"] == {"type": "enabled", "budget_tokens": 16_000}

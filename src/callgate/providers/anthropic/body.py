@@ -27,7 +27,11 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
     most = output_limit(facts, request.limits.max_output_tokens)
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     thinking = _thinking(request, facts, effort, most, notes)
-    talk = MessageBlocks(request.messages, facts, thinks=thinking.get("type") not in ("disabled", "between_tools"))
+    off = thinking.get("type") in ("disabled", "between_tools")
+    if off and effort in ("xhigh", "max"):
+        notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
+        effort = "high"
+    talk = MessageBlocks(request.messages, facts, thinks=not off)
     if thinking.get("type") == "enabled" and not talk.thought_first:
         notes.append(f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them.")
         thinking = {}
@@ -45,6 +49,15 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
         body["thinking"] = thinking
     if config := _output_config(request, facts, effort, notes):
         body["output_config"] = config
+    _add_sampling(body, request, facts, thinks, notes)
+    if (place := container(request.messages)) is not None:
+        body["container"] = place
+    _add_own(body, options.body)
+    return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
+
+
+def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> None:
+    options = request.options
     if options.temperature is not None:
         if thinks or "no_sampling" in facts.quirks:
             reason = "while it thinks" if thinks else "at all"
@@ -55,10 +68,6 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
         body["stop_sequences"] = list(options.stop)
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
-    if (place := container(request.messages)) is not None:
-        body["container"] = place
-    _add_own(body, options.body)
-    return HttpPost("/v1/messages", _headers(request, key, betas), compact(body)), notes
 
 
 def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, str]:
@@ -114,12 +123,14 @@ def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str])
 
 def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
     """The ``thinking`` of a body; nothing is the model's own default. A model that checks what stands before its
-    thinking is asked to drop thinking whose place has changed, by compaction or masking, instead of refusing all."""
+    thinking is asked to drop thinking whose place has changed, by compaction or masking, instead of refusing all. Newer
+    models show no thinking unless asked to."""
     wanted, mode = request.options.thinking, facts.thinking
     if wanted is None and isinstance(effort, int):
         wanted = effort
     binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if "fixed_prefix" in facts.quirks else {}
-    default: dict[str, Any] = {"type": "adaptive", **binding} if binding else {}
+    adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized", **binding}
+    default = adaptive if binding else {}
     if wanted is None:
         return default
     if wanted in ("off", 0):
@@ -134,7 +145,7 @@ def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes
     if mode != "budget":
         if wanted != "adaptive" and effort is not wanted:
             notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
-        return {"type": "adaptive", **binding}
+        return adaptive
     if wanted == "adaptive":
         wanted = USUAL_BUDGET
         notes.append(f"{facts.name} thinks with a budget: {wanted:,} tokens are used.")
