@@ -19,6 +19,7 @@ from callgate.words.events import (
     TurnEnded,
     TurnStarted,
 )
+from callgate.words.inputs import SetModel
 from callgate.words.limits import ExecutorSettings, LoopLimits, Retries
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
@@ -163,6 +164,36 @@ def test_overloads_that_are_not_in_a_row_call_no_fallback_and_one_that_is_overlo
             assert end(events).kind == "overloaded"
             assert len(other.requests) == 1 + Retries().most
             assert len(retried(events)) == 3 + Retries().most
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("PRV-3")
+def test_a_fallback_that_cannot_answer_at_all_is_left_for_the_own_model() -> None:
+    async def main() -> None:
+        busy = turn(failing())
+        own = ScriptedModel(busy, busy, busy, turn(say("Back.")), name="own")
+        other = ScriptedModel(turn(failing("no_key", retryable=False)), name="other")
+        async with Session(own, fallback=other) as session:
+            events = await run(session)
+            assert [each.kind for each in retried(events)] == ["overloaded"] * 3 + ["no_key"]
+            assert session.messages[-1].text == "Back."
+            assert len(other.requests) == 1
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("PRV-3")
+def test_a_model_that_a_person_sets_takes_the_place_of_the_fallback() -> None:
+    async def main() -> None:
+        busy = turn(failing())
+        own, third = ScriptedModel(busy, busy, busy, name="own"), ScriptedModel(turn(say("Mine.")), name="third")
+        other = ScriptedModel(turn(call("read", path="a"), pause(1.0)), name="other")
+        async with opened(Workspace(), own, fallback=other, models=[third]) as session:
+            async for event in session.send(Prompt("go")):
+                if isinstance(event, CallSettled):
+                    session.post(SetModel("third"))
+            assert session.messages[-1].text == "Mine."
 
     run_virtual(main())
 

@@ -83,7 +83,7 @@ class Loop:
                     stop = await self._take_turn()
         finally:
             self._allowance.end()
-        if stop is None or self._left:
+        if stop is None:
             return None
         self._say_steers()  # too late for this run, but said: the next one reads it
         self._record.write(stop)
@@ -269,7 +269,7 @@ class Loop:
         compaction = self.equipment.compaction
         assert compaction is not None
         shorter = await self._interruptible(compaction.too_long(self._model))
-        if shorter or self._interrupt is not None:
+        if shorter or self._interrupt is not None or self._left:
             return "compacted"
         return self._ended("context_full", detail)
 

@@ -43,10 +43,14 @@ class Recovery:
         self._chance = chance
         self._failures = self._overloads = 0
         self._instead: Model | None = None
+        self._own: Model | None = None
         self._shortened = False
         self._due: Repetition | None = None
 
     def model(self, own: Model) -> Model:
+        """The model to ask in place of ``own``, or that one. A person who has set another model is obeyed."""
+        if own is not self._own:
+            self._own, self._instead = own, None
         return self._instead or own
 
     def take(self) -> Repetition | None:
@@ -71,8 +75,11 @@ class Recovery:
         retries = self._retries
         self._failures += 1
         self._overloads = self._overloads + 1 if error.kind == "overloaded" else 0
-        if not error.retryable:
+        if not error.retryable and self._instead is None:
             return "show", error
+        if not error.retryable:
+            self._fallback = self._instead = None  # it cannot answer: the model itself is asked on
+            self._failures = retries.overloads
         if self._fallback is not None and self._instead is None and self._overloads >= retries.overloads:
             self._due = Repetition(self._failures, 0.0, error, self._fallback)
             self._instead, self._failures = self._fallback, 0
