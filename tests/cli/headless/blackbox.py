@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -107,14 +106,35 @@ def program(folder: Path, *replies: Reply) -> Iterator[Program]:
         yield Program(folder, server)
 
 
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+def read_until(process: subprocess.Popen[bytes], kind: str) -> dict[str, Any]:
+    """Reads lines of ``stream-json`` up to the first event of this kind."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = json.loads(line)
+        if found["type"] == kind:
+            return found
+    raise AssertionError(f"it ended without {kind}: {ended(process).err}")
 
 
-def kill(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
-    process.send_signal(number)
+class Alive:
+    """A FIFO that a command holds open while any of its processes runs: its end is seen without waiting for a time."""
+
+    COMMAND = "bash alive.sh"
+    """The script opens the FIFO: in a command itself the gate would ask about it."""
+
+    def __init__(self, work: Path) -> None:
+        self._path = work / "alive"
+        os.mkfifo(self._path)
+        (work / "alive.sh").write_text("exec 3>alive; echo $$ >&3; sleep 1000; echo not reached\n")
+
+    def __enter__(self) -> "Alive":
+        self._stream = self._path.open("rb", buffering=0)  # waits for the command
+        assert self._stream.read(1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def until_gone(self) -> None:
+        while self._stream.read(100):
+            continue

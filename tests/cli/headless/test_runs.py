@@ -19,6 +19,7 @@ WRITES = turn(call("Read", file_path="a.txt"), call("Write", file_path="b.txt", 
 SCHEMA = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
 
 
+@pytest.mark.spec("CLI-2")
 def test_text_is_the_answer_and_nothing_else(desk: Desk) -> None:
     ran = desk.run(["Say hello."], turn(think("hm"), say("Hello\n\tyou.")))
     assert (ran.code, ran.out, ran.notices) == (0, "Hello\n\tyou.\n", [])
@@ -129,6 +130,7 @@ def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) ->
     assert "does not fit the schema" in ran.json["errors"][0]
 
 
+@pytest.mark.spec("CLI-9")
 def test_sessions_are_gone_on_with_by_id_title_and_path_and_forked(desk: Desk) -> None:
     desk.run(["First.", "--session-id", "first-one"], HELLO)
     for which in ("first-one", "firs", "First", str(desk.store.find("first-one"))):
@@ -202,7 +204,7 @@ def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.Monkey
         (["x", "--agent=f"], "not there yet"),
         (["  "], "the prompt is empty"),
         (["x", "--max-turns", "0"], "a whole number above 0"),
-        (["x", "--max-budget", "1"], "costs are not counted yet"),
+        (["x", "--max-budget", "-1"], "a sum in dollars above 0"),
         (["x", "--wait=soon"], "a number of seconds"),
     ],
 )

@@ -17,7 +17,6 @@ _LATER = {
     "--strict-mcp-config": "servers of tools (MCP) cannot be connected yet",
     "--agent": "agents of one's own are not there yet",
     "--agents": "agents of one's own are not there yet",
-    "--max-budget": "costs are not counted yet; --max-turns limits a run",
 }
 """Flags that people know from elsewhere, and that have nothing behind them yet."""
 
@@ -110,6 +109,7 @@ def _add_rules(group: _Group) -> None:
     group.add_argument("--tools", metavar="LIST", type=_tool_names, help="only these tools: Read,Grep; '' is none")
     group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="a further folder to work in")
     group.add_argument("--max-turns", metavar="N", type=count, help="stop after so many requests to the model")
+    group.add_argument("--max-budget", metavar="DOLLARS", type=_dollars, help="stop before the session costs more")
     group.add_argument("--settings", metavar="FILE|JSON", help="settings above those in files")
     group.add_argument("--trust", action="store_true", help="trust this folder, this once, with its tools and hooks")
     group.add_argument("--bare", action="store_true", help="Bash, Read and Edit alone; no project files, hooks, skills")
@@ -174,3 +174,7 @@ def _number(text: str, what: str) -> float:
 
 def _seconds(text: str) -> float:
     return inf if text == _FOR_EVER else _number(text, "a number of seconds")
+
+
+def _dollars(text: str) -> float:
+    return _number(text.removeprefix("$"), "a sum in dollars")

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.cli.headless.output import Output
 from callgate.cli.headless.result import HeadlessResult, Reason
-from callgate.words.events import Event, InputRefused, MessageAdded, RunEnded, StatusChanged, TurnStarted
+from callgate.words.events import (
+    Event,
+    InputRefused,
+    MessageAdded,
+    RequestRetried,
+    RunEnded,
+    StatusChanged,
+    TurnEnded,
+    TurnStarted,
+)
 from callgate.words.inputs import Input, Interrupt, Prompt
-from callgate.words.messages import Usage
+from callgate.words.messages import Spent, Usage
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -33,7 +42,7 @@ class HeadlessDriver:
         self._begun = monotonic()
         self._ended: RunEnded | None = None
         self._refused: InputRefused | None = None
-        self._usage = Usage()
+        self._spent: list[Spent] = []
         self._turns = 0
         self._text = ""
         self._interrupted = False
@@ -67,7 +76,8 @@ class HeadlessDriver:
             session_id=self._session.id,
             text=self._text,
             structured=structured,
-            usage=self._usage,
+            usage=sum((each.usage for each in self._spent), Usage()),
+            cost=_cost(self._spent),
             turns=self._turns,
             duration=round(monotonic() - self._begun, 3),
             changed_files=tuple(getattr(self._session.host, "changed", ())),
@@ -129,10 +139,11 @@ class HeadlessDriver:
     def _fold(self, event: Event) -> None:
         match event:
             case MessageAdded() if event.message.role == "assistant":
-                self._usage += event.message.usage or Usage()
                 self._text = event.message.text
             case TurnStarted():
                 self._turns += 1
+            case TurnEnded() | RequestRetried() if event.spent is not None:
+                self._spent.append(event.spent)
             case RunEnded():
                 self._ended = event
             case InputRefused():
@@ -177,3 +188,9 @@ class HeadlessDriver:
         if self._ended is None:
             return ("the run was interrupted" if reason == "interrupted" else "the run was left unfinished",)
         return (self._ended.sentence,)
+
+
+def _cost(spent: Sequence[Spent]) -> float | None:
+    """Dollars; None if there is a request whose price is not known."""
+    known = [each.cost for each in spent if each.cost is not None]
+    return sum(known) if known and len(known) == len(spent) else None

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def config_of(options: Namespace) -> Config:
     """The settings with those of the command line above them. UsageError for a value that cannot be."""
     given = {
         "limits.max_turns": options.max_turns,
+        "limits.max_cost": options.max_budget,
         "models.default": options.model,
         "models.fallback": options.fallback_model,
         "models.effort": options.effort,
@@ -32,7 +34,7 @@ def config_of(options: Namespace) -> Config:
     settings = options.settings
     if settings is not None and settings.lstrip().startswith("{"):
         settings = _object(settings, "--settings")
-    return load_config(
+    config = load_config(
         mode=options.mode,
         allow=[*options.allow, *_for_folders(options)],
         ask=options.ask,
@@ -41,6 +43,7 @@ def config_of(options: Namespace) -> Config:
         values={key: value for key, value in given.items() if value is not None},
         trust=options.trust,
     )
+    return replace(config, titles=False)  # a script pays for its own request alone
 
 
 def folders_of(options: Namespace) -> tuple[Path, ...]:
@@ -102,6 +105,8 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
             config,
             model,
             fallback=None if models is None else models.fallback,
+            cheap=None if models is None else models.cheap,
+            price=None if models is None else models.price,
             journal=journal,
             tools=options.tools,
             bare=options.bare,
