@@ -99,6 +99,9 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: s
         error: object = loads(text)
     except (ValueError, RecursionError):
         error = "" if text.startswith("<") else text
+    if status < 300:  # some servers report a failure with the status of a success
+        fault, words = fault_in(error, None)
+        return http_fault(status, headers, provider, words, fault=fault or "server")
     fault, words = fault_in(error, status)
     return http_fault(status, headers, provider, words, fault=fault)
 
