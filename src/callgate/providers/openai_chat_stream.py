@@ -6,11 +6,11 @@ closed when another begins, if its arguments are a whole JSON object by then, an
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from callgate.providers.family import ServerEvent
+from callgate.providers.openai_chat_calls import CallPiece, StreamedCall
 from callgate.providers.openai_shared import ChatUsage, Json, broken, group, read_object
-from callgate.providers.writing import compact
 from callgate.words.errors import ModelError
 from callgate.words.model import (
     ArgumentsDelta,
@@ -54,35 +54,13 @@ THINKING_FIELDS = ("reasoning_content", "reasoning")
 _QUIET = frozenset({"role", "content", "tool_calls"})
 
 
-class _Call:
-    __slots__ = ("closed", "extra", "id", "name", "part", "pieces")
-
-    def __init__(self) -> None:
-        self.id = ""
-        self.name = ""
-        self.part = -1  # not started: its name may not be whole yet
-        self.pieces: list[str] = []
-        self.extra: Json = {}
-        self.closed = False
-
-    def whole(self) -> bool:
-        """Its arguments are a JSON object, to which nothing but white space can be added."""
-        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
-            return False
-        try:
-            read_object("".join(self.pieces))
-        except (ValueError, RecursionError):
-            return False
-        return True
-
-
 class ChatParser:
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
         self._parts = 0
         self._open: tuple[PartKind, int] | None = None  # the text or the thinking that goes on
-        self._calls: dict[object, _Call] = {}  # the newest for each index
-        self._all: list[_Call] = []
+        self._calls: dict[object, StreamedCall] = {}  # the newest for each index
+        self._all: list[StreamedCall] = []
         self._details: list[Json] = []
         self._details_part = -1
         self._usage = ChatUsage()
@@ -226,17 +204,11 @@ class ChatParser:
     # ---- calls ------------------------------------------------------------------------------------------------------
 
     def _piece(self, out: list[ModelEvent], index: object, data: Json) -> None:
-        function: Any = data.get("function") or {}
-        call_id, name = data.get("id") or "", str(function.get("name") or "")
-        text = _json_text(function.get("arguments"))
+        piece = CallPiece(index, data)
         call = self._calls.get(index) if index is not None else self._all[-1] if self._all else None
-        if call is None or (name and self._is_another(call, index, call_id, name, text)):
+        if call is None or call.is_followed_by(piece):
             call = self._new_call(out, index)
-        call.id = call.id or str(call_id)
-        if data.get("extra_content"):  # Google's signatures of thoughts
-            call.extra["extra_content"] = data["extra_content"]
-        if call.part < 0 and name and name != call.name:
-            call.name += name
+        text = call.take(piece)
         if not text:
             return
         if call.closed:
@@ -248,31 +220,22 @@ class ChatParser:
             self._start(out, call)
         out.append(_arguments_delta(call.part, text))
 
-    def _is_another(self, call: _Call, index: object, call_id: object, name: str, text: str) -> bool:
-        """True if a piece with a name begins a new call at an index that is taken. Some servers repeat id and name with
-        every piece, some give every call the same index or none, and some give no ids."""
-        if call_id and call.id:
-            return call_id != call.id
-        if index is None and name != call.name:
-            return True
-        return bool(text) and (call.closed or call.whole())
-
-    def _new_call(self, out: list[ModelEvent], index: object) -> _Call:
+    def _new_call(self, out: list[ModelEvent], index: object) -> StreamedCall:
         for earlier in self._all:
-            if not earlier.closed and earlier.whole():
+            if not earlier.closed and earlier.is_whole():
                 self._end_call(out, earlier)
-        call = _Call()
+        call = StreamedCall()
         self._all.append(call)
         self._calls[index] = call
         return call
 
-    def _start(self, out: list[ModelEvent], call: _Call) -> None:
+    def _start(self, out: list[ModelEvent], call: StreamedCall) -> None:
         self._close(out)
         call.part = self._parts
         self._parts += 1
         out.append(PartStarted(call.part, "tool_call", call.id, call.name))
 
-    def _end_call(self, out: list[ModelEvent], call: _Call) -> None:
+    def _end_call(self, out: list[ModelEvent], call: StreamedCall) -> None:
         if call.part < 0:
             self._start(out, call)
         if call.extra:
@@ -293,11 +256,11 @@ class ChatParser:
             self._open = None
 
     def _close_all(self, out: list[ModelEvent]) -> None:
-        """A call that the limit of tokens cut off stays open, and is refused by what reads these events."""
+        """A call that was cut off, such as by the limit of tokens, stays open: what reads these events refuses it."""
         self._close(out)
-        cut = _STOPS.get(self._reason or "") not in ("end", "refusal")
+        ended = _STOPS.get(self._reason or "") == "end"
         for call in self._all:
-            if not call.closed and not (cut and not call.whole()):
+            if not call.closed and (ended or call.is_whole()):
                 self._end_call(out, call)
         if self._details_part >= 0:
             out.append(OpaqueData(self._details_part, FAMILY, {"reasoning_details": self._details}))
@@ -311,12 +274,6 @@ class ChatParser:
                 return "tool_calls", ""
             return ("refusal" if self._refused else "end"), ""
         return stop, reason
-
-
-def _json_text(arguments: object) -> str:
-    if arguments.__class__ is str:
-        return cast("str", arguments)
-    return "" if arguments is None else compact(cast("Json", arguments)).decode()  # an object instead of its JSON
 
 
 class _ServerFailure(Exception):
