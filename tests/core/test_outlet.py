@@ -102,8 +102,15 @@ async def test_a_nested_session_is_bounded_too() -> None:
 
 @pytest.mark.spec("CMP-7")
 async def test_in_a_small_window_results_have_less_room() -> None:
-    model = ScriptedModel(CALLS, turn(say("well")), abilities=Abilities(context_tokens=2_000))
+    model = ScriptedModel(CALLS, turn(say("well")), abilities=Abilities(context_tokens=4_000))
     async with Session(model, [LOOK], host=MemoryHost()) as session:
         await session.send(Prompt("go"))
         results = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
     assert 1_000 < sum(len(text_of(part)) for part in results) <= 2_000
+    bound = ExecutorSettings().message_chars
+    assert [bound(size) for size in (None, 8_000, 64_000, 200_000, 1_000_000)] == [
+        200_000,
+        4_000,
+        64_000,
+        *[200_000] * 2,
+    ]

@@ -29,7 +29,7 @@ def looks(*sizes: int) -> ScriptedTurn:
     return turn(*(call("Look", size=size) for size in sizes))
 
 
-BIG = turn(say("w" * 17_000), call("Look", size=15_000))
+BIG = turn(say("w" * 25_000), call("Look", size=7_000))
 """After it the next request would pass the limit, and it is too long to be kept."""
 
 

@@ -78,7 +78,7 @@ async def test_a_history_that_would_pass_the_limit_is_summed_up_before_the_reque
 
 @pytest.mark.spec("CMP-1", "CMP-6")
 async def test_a_prompt_that_has_no_answer_yet_and_a_short_tail_stay_as_they_are() -> None:
-    model = scripted(looks(15_000), DONE, looks(10), DONE, SUMMARY, DONE)
+    model = scripted(turn(say("w" * 15_000), call("Look", size=10)), DONE, looks(10), DONE, SUMMARY, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "one", "two", "n" * 17_000)
         (boundary,) = heard.boundaries
@@ -91,11 +91,11 @@ async def test_a_prompt_that_has_no_answer_yet_and_a_short_tail_stay_as_they_are
 
 @pytest.mark.spec("CMP-1", "CMP-6")
 async def test_results_that_the_model_has_not_seen_stay_if_there_is_room() -> None:
-    model = scripted(looks(14_000), looks(6_000), looks(12_000), SUMMARY, DONE)
+    model = scripted(turn(say("w" * 21_000), call("Look", size=7_000)), looks(7_500), SUMMARY, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "go")
         (boundary,) = heard.boundaries
-        assert (boundary.covered, boundary.kept) == (5, "a3")
+        assert (boundary.covered, boundary.kept) == (3, "a2")
         summary, *rest = model.requests[-1].messages
         assert "Goal" in summary.text
         assert [message.role for message in rest] == ["assistant", "tool"]
@@ -107,7 +107,7 @@ async def test_words_that_were_typed_meanwhile_are_part_of_the_growth() -> None:
         session.post(Steer("s" * 12_000))
         return looks(100)
 
-    model = scripted(looks(6_000), looks(14_000), meanwhile, SUMMARY, DONE)
+    model = scripted(turn(say("w" * 14_000), call("Look", size=6_000)), meanwhile, SUMMARY, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "go")
         (boundary,) = heard.boundaries
@@ -117,18 +117,18 @@ async def test_words_that_were_typed_meanwhile_are_part_of_the_growth() -> None:
 
 @pytest.mark.spec("CMP-1", "CMP-6")
 async def test_old_results_are_cut_first_if_that_is_enough() -> None:
-    scenes = (looks(7_500, 7_500), looks(8_000), *(DONE for _ in range(6)), looks(9_500), DONE, DONE)
+    scenes = (looks(3_900, 3_900), looks(7_900), looks(7_800), *(DONE for _ in range(6)), looks(7_900), DONE, DONE)
     model = scripted(*scenes)
     async with session_on(model) as session:
         heard = await talked(session, "one", *(f"{n}" for n in range(5)))
         assert not heard.replaced
         await session.send(Prompt("more"))
-        assert heard.replaced == ["call_1", "call_2", "call_3"]
+        assert heard.replaced == ["call_1", "call_2", "call_3", "call_4"]
         assert heard.boundaries == []
         assert not any(map(is_summary, model.requests))
         assert session.context_use().count.total < 5_500
         await session.send(Prompt("again"))
-        assert heard.replaced == ["call_1", "call_2", "call_3"], "once"
+        assert heard.replaced == ["call_1", "call_2", "call_3", "call_4"], "once"
         last, before = (list(request.messages) for request in model.requests[-1:-3:-1])
         assert last[: len(before)] == before, "the same bytes ever after"
 
@@ -154,7 +154,7 @@ async def test_a_model_without_a_known_window_is_left_alone_and_one_that_is_near
         heard = await talked(session, "go")
         assert heard.notes == []
         assert session.context_use().limits is None
-    model = scripted(turn(say("w" * 12_000), call("Look", size=14_000)), DONE, DONE)
+    model = scripted(turn(say("w" * 19_000), call("Look", size=7_000)), DONE, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "go", "on")
         (note,) = heard.notes
@@ -220,12 +220,28 @@ async def test_a_compaction_that_does_not_get_smaller_is_a_failure_and_comes_to_
 
 @pytest.mark.spec("CMP-3")
 async def test_a_compaction_that_is_not_enough_is_a_failure_too() -> None:
-    model = scripted(*(turn(say(f"short {n}")) for n in range(30)))
+    def wordy(request: Request) -> ScriptedTurn:
+        return turn(say("s" * 5_500 if is_summary(request) else "a" * 3_000))
+
+    model = scripted(*(wordy for _ in range(30)))
     async with session_on(model, system="s" * 31_000) as session:
         heard = await talked(session, "u" * 2_000, *(str(n) * 300 for n in range(8)))
         assert 1 <= len(heard.boundaries) <= 3
+        assert sum("tokens are left" in note for note in heard.notes) >= 1
         assert sum("could not be compacted" in note for note in heard.notes) == 3
         assert sum("not tried again" in note for note in heard.notes) == 1
+
+
+@pytest.mark.spec("CMP-5")
+async def test_where_system_prompt_and_tools_take_most_of_a_small_window_messages_have_half_of_the_rest() -> None:
+    model = scripted(*(DONE for _ in range(9)), SUMMARY, DONE)
+    async with session_on(model, system="s" * 31_000) as session:
+        limits = session.context_use().limits
+        assert limits is not None
+        assert limits.automatic == pytest.approx((31_000 / 3.5 + limits.refusal) / 2, rel=0.02)
+        heard = await talked(session, *(f"{n}" * 400 for n in range(10)))
+        assert len(heard.boundaries) == 1
+        assert not any("could not" in note for note in heard.notes)
 
 
 @pytest.mark.spec("CMP-1")

@@ -188,14 +188,13 @@ class Turn:
         return ended
 
     async def _result_parts(self, calls: list[Entry]) -> tuple[ResultPart, ...]:
-        """One for each call, bounded together; in a small window by as many characters as it has tokens, about a third
-        of it. What is cut here stays cut: the message is the record of it."""
+        """One for each call, bounded together. What is cut here stays cut: the message is the record of it."""
         found: list[tuple[str, str, Result]] = []
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
             found.append((entry.asked_as or entry.name, entry.id, entry.result))
-        window, most = self._model.abilities.context_tokens, self._kit.settings.max_message_chars
-        found = await bounded_together(found, min(most, window or most), self._kit.host)
+        most = self._kit.settings.message_chars(self._model.abilities.context_tokens)
+        found = await bounded_together(found, most, self._kit.host)
         return tuple(ResultPart(call_id, name, result.content, result.is_error) for name, call_id, result in found)
 
     def interrupt(self, because: str) -> None:

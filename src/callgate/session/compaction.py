@@ -35,6 +35,8 @@ MOST_FAILURES = 3
 """In a row; then the history is not compacted by itself any more."""
 TAIL_MESSAGES = 10
 MOST_SHARE = 20_000
+UNKNOWN = 10 * MOST_SHARE
+"""Tokens for messages in a window of unknown size, for the shares of it alone."""
 INTERRUPTED = "it was interrupted"
 
 Trigger = Literal["manual", "automatic", "reactive"]
@@ -72,13 +74,20 @@ class HistoryCompaction:
     # ---- counts and limits --------------------------------------------------------------------------------------
 
     def limits(self, model: Model) -> ContextLimits | None:
-        """None if the window of the model is not known."""
+        """None if the window of the model is not known. Where the system prompt and the tools take most of it, messages
+        have half of the rest before they are compacted."""
         able = model.abilities
         if able.context_tokens is None:
             return None
         asked = self._kit.limits.max_output_tokens
         outputs = [each for each in (able.output_tokens, asked) if each is not None]
-        return context_limits(able.context_tokens, min(outputs, default=None))
+        limits, fixed = context_limits(able.context_tokens, min(outputs, default=None)), self._fixed_tokens
+        automatic = max(limits.automatic, (fixed + limits.refusal) // 2)
+        return replace(limits, automatic=automatic, warning=max(limits.warning, (fixed + automatic) // 2))
+
+    @property
+    def _fixed_tokens(self) -> int:
+        return self._meter.tokens(self._fixed())
 
     def count(self) -> TokenCount:
         """The tokens of the next request: the history, and the growth that reminders and words typed meanwhile will
@@ -112,12 +121,15 @@ class HistoryCompaction:
         if limits is None:
             return None
         count = self.count()
-        if count.total >= limits.automatic and self._on and self._ledger.messages:
+        helps = self._fixed_tokens < limits.refusal and bool(self._ledger.messages)
+        if count.total >= limits.automatic and self._on and helps:
             if not self._trim(limits, count.total):
                 await self._by_itself(model, "automatic", limits)
             count = self.count()
+        if count.total >= limits.refusal:
+            return self._refusal(count, limits)
         self._warn(count, limits)
-        return None if count.total < limits.refusal else self._refusal(count, limits)
+        return None
 
     async def too_long(self, model: Model) -> bool:
         return self._on and bool(self._ledger.messages) and await self._by_itself(model, "reactive", self.limits(model))
@@ -153,10 +165,11 @@ class HistoryCompaction:
         self._warned = near
 
     def _refusal(self, count: TokenCount, limits: ContextLimits) -> str:
-        fixed = self._meter.tokens(self._fixed())
+        fixed = self._fixed_tokens
         text = f"The request would have {count} tokens, and {limits.usable:,} fit into the window of the model."
-        if fixed > limits.automatic:
-            return f"{text} The system prompt and the tools alone take {fixed:,}: choose a model with a larger window."
+        if fixed >= limits.refusal:
+            rest = "choose a model with a larger window, or fewer tools"
+            return f"{text} The system prompt and the tools alone take {fixed:,}: {rest}."
         return f"{text} Send Compact, Snip long messages, or choose a model with a larger window."
 
     # ---- short forms of old results -----------------------------------------------------------------------------
@@ -228,8 +241,8 @@ class HistoryCompaction:
 
     def _tail(self, model: Model) -> int:
         """The number of messages that stay as they are: what a person said last and was not answered; results that the
-        model has not seen yet, up to a third of the window; and before that as much as ``_share`` allows."""
-        messages, limits = self._ledger.messages, self.limits(model)
+        model has not seen yet, up to a third of the space; and before that as much as ``_share`` allows."""
+        messages, space = self._ledger.messages, self._space(model)
         total = self._meter.tokens(chars_of(messages))
         best = 0
         for message in reversed(messages):
@@ -237,8 +250,7 @@ class HistoryCompaction:
                 break
             best += 1
         if best < len(messages) and messages[-1 - best].role == "tool":
-            unseen = total // 2 if limits is None else min(total // 2, limits.usable // 3)
-            best = self._grown(best, best + 2, unseen)
+            best = self._grown(best, best + 2, min(total // 2, space // 3))
         room = min(self._share(model), total // 4)
         return self._grown(best, best + TAIL_MESSAGES, room)
 
@@ -256,8 +268,12 @@ class HistoryCompaction:
 
     def _share(self, model: Model) -> int:
         """The tokens that a tail may have, and so many again the files that are put back."""
+        return min(MOST_SHARE, self._space(model) // 10)
+
+    def _space(self, model: Model) -> int:
+        """The tokens that there are for messages."""
         limits = self.limits(model)
-        return MOST_SHARE if limits is None else min(MOST_SHARE, limits.usable // 10)
+        return UNKNOWN if limits is None else max(0, limits.usable - self._fixed_tokens)
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         """The summary by the caller's function or by a model; the reason if there is none."""

@@ -28,6 +28,12 @@ class ExecutorSettings:
     patience: float | None = None
     """Seconds that a question waits for its answer, which is no after that; None waits without a limit."""
 
+    def message_chars(self, window: int | None) -> int:
+        """The bound for all results of one message: at most as many characters as the model's window has tokens, which
+        is about a third of it; half of that in a small window, where system prompt and tools take most."""
+        share = self.max_message_chars if window is None else window if window >= 64_000 else window // 2
+        return min(self.max_message_chars, share)
+
     def checked(self) -> "ExecutorSettings":
         """UsageError names the setting that cannot be."""
         counts = ("max_concurrency", "max_result_chars", "max_message_chars", "max_error_chars")
