@@ -61,6 +61,25 @@ def endings() -> str:
     return "\n".join(lines)
 
 
+def models() -> str:
+    """Every model that has a row."""
+    from datetime import date
+
+    from callgate.providers.catalogue import Catalogue
+
+    known = Catalogue(today=date.max)
+    lines = ["| model | context | output | input $ | output $ | cached $ | efforts |", "|---|---|---|---|---|---|---|"]
+    for name in known.names:
+        model = known.resolve(name)
+        facts = known.facts(model)
+        prices = facts.prices
+        dollars = ("", "", "") if prices is None else (prices.input, prices.output, prices.cache_read)
+        cells = [f"`{model}`", f"{facts.context_tokens:,}", f"{facts.output_tokens:,}"]
+        cells += [f"{each:g}" if each != "" else "" for each in dollars]
+        lines.append(f"| {' | '.join((*cells, ', '.join(facts.efforts or ())))} |")
+    return "\n".join(lines)
+
+
 def api() -> str:
     """Every public name with its signature, its docstring, its fields and its methods; then the nouns that they use."""
     import callgate
@@ -159,6 +178,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
+    "models": (Path("docs/reference/models.md"), models),
 }
 
 
