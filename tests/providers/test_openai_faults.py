@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.providers.family import ServerEvent
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses
 from callgate.words.errors import ModelError
@@ -42,6 +43,25 @@ def test_the_words_of_the_server_are_told_and_the_provider_is_named() -> None:
     assert str(error).startswith("ollama ")
     field = OpenAIChat("vllm").fault(422, {}, _body("vLLM, unknown field"))
     assert "prompt_cache_key" in str(field)
+
+
+def test_a_rate_limit_inside_a_stream_says_how_long_to_wait() -> None:
+    for words, seconds in (
+        ("Please try again in 11.054s. Visit …", 11.054),
+        ("try again in 28ms", 0.028),
+        ("later", None),
+    ):
+        data = {"type": "error", "code": "rate_limit_exceeded", "message": f"Rate limit reached. {words}"}
+        (error,) = OpenAIResponses().parser().feed(ServerEvent("error", dumps(data)))
+        assert isinstance(error, ModelError)
+        assert (error.kind, error.retry_after) == ("rate_limited", seconds)
+
+
+def test_reasoning_of_another_account_is_explained() -> None:
+    told = {"code": "invalid_encrypted_content", "message": "The encrypted content could not be verified."}
+    error = OpenAIResponses().fault(400, {}, dumps({"error": told}).encode())
+    assert error.kind == "bad_request"
+    assert "another account: compact" in str(error)
 
 
 _JSON = st.recursive(

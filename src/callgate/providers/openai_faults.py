@@ -54,6 +54,12 @@ _WORDS: Sequence[tuple[re.Pattern[str], Fault]] = (
     (re.compile(r"(invalid|incorrect|wrong) api key|api key (is )?(not valid|invalid)", re.I), "wrong_key"),
     (re.compile(r"insufficient (balance|credits?|quota|funds)|exceeded your current quota", re.I), "no_credit"),
 )
+_WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)\b")
+"""In the words of a rate limit that is told inside a stream, where there are no headers."""
+_ADVICE = {
+    "invalid_encrypted_content": "the reasoning in this session was made for another account: compact the session, or "
+    "start a new one",
+}
 _EXACT_STATUS = frozenset({400, 401, 403, 404, 413, 422, 429, 500})
 """Statuses that say too little: the words of the answer may say more."""
 
@@ -80,6 +86,7 @@ def _said(error: object, depth: int = 0) -> tuple[list[str], str]:
 def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
     """The fault that an error names, None where it says no more than the status, and its words."""
     codes, words = _said(error)
+    words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)
     if named in ("rate_limited", "server", None) and (status is None or status in _EXACT_STATUS):
         by_words: Fault | None = next((fault for pattern, fault in _WORDS if pattern.search(words)), None)
@@ -110,4 +117,6 @@ def stream_fault(error: object, provider: str) -> ModelError:
     """The ModelError for an error that came inside a stream. One without a known cause counts as
     the server's."""
     fault, words = fault_in(error, None)
-    return fault_of(fault or "server", provider, words)
+    wait = _WAIT.search(words)
+    seconds = float(wait[1]) * (0.001 if wait[2] == "ms" else 1.0) if wait else None
+    return fault_of(fault or "server", provider, words, retry_after=seconds)
