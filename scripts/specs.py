@@ -15,6 +15,7 @@ FOLDER = ROOT / "src" / "callgate" / "tools" / "builtin"
 
 def rows() -> dict[str, Any]:
     from callgate.tools.builtin import builtin_tools
+    from callgate.tools.builtin.shipped import TAKING
     from callgate.tools.builtin.skill import skill
 
     prompts = {file.read_text(encoding="utf-8").strip(): file.name for file in sorted(FOLDER.glob("*.md"))}
@@ -31,6 +32,7 @@ def rows() -> dict[str, Any]:
             "aliases": list(tool.aliases),
             "previews": tool.previews,
             "stages": bool(getattr(tool, "stages", False)),
+            "takes": sorted(name for name in dir(tool) if name.startswith(TAKING)),
         }
     return found
 

@@ -5,23 +5,24 @@ tools themselves. Making the tools of it brings pydantic along and takes most of
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from callgate.tools.builtin import builtin_tools, prompt_text
 from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
     from callgate.core.ports import Run, Tool
-    from callgate.host.ports import Confinement
     from callgate.words.arguments import Accepted, Rejected
     from callgate.words.calls import Result
     from callgate.words.changes import ChangeSet
     from callgate.words.traits import Traits
 
 FILE = "specs.json"
-_BASH = "Bash"
+TAKING = ("take_", "follow_")
+"""Methods by which a session gives a tool something: asked of every tool, and kept until the tool is made."""
 
 
 def shipped_tools(names: Iterable[str], **made: "Callable[[], Tool]") -> "list[ShippedTool]":
@@ -33,8 +34,7 @@ def shipped_tools(names: Iterable[str], **made: "Callable[[], Tool]") -> "list[S
 
 def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None") -> "ShippedTool":
     spec = ToolSpec(name, prompt_text(row["prompt"]), row["parameters"])
-    kind = ShippedBash if name == _BASH else ShippedTool
-    return kind(spec, row, make or (lambda: builtin_tools(name)[0]))
+    return ShippedTool(spec, row, make or (lambda: builtin_tools(name)[0]))
 
 
 class ShippedTool:
@@ -45,6 +45,8 @@ class ShippedTool:
         self.aliases: tuple[str, ...] = tuple(row["aliases"])
         self.previews: bool = row["previews"]
         self.stages: bool = row["stages"]
+        self._takes: tuple[str, ...] = tuple(row["takes"])
+        self._given: dict[str, Any] = {}
         self._make = make
         self._loaded: Tool | None = None
 
@@ -54,15 +56,19 @@ class ShippedTool:
     def load(self) -> "Tool":
         """Makes the tool, once. May be called in any thread: making one twice harms nothing."""
         if self._loaded is None:
-            self._loaded = self._make()
+            made = self._make()
+            for name, value in self._given.items():
+                getattr(made, name)(value)
+            self._loaded = made
         return self._loaded
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in (
-            "take_sandbox",
-            "follow_context",
-        ):  # asked of every tool; only Bash has them
+        if name.startswith("_"):
             raise AttributeError(name)
+        if name.startswith(TAKING) and self._loaded is None:
+            if name not in self._takes:
+                raise AttributeError(name)
+            return partial(self._given.__setitem__, name)
         return getattr(self.load(), name)
 
     def read(self, raw: str | Mapping[str, Any]) -> "Accepted | Rejected":
@@ -76,26 +82,3 @@ class ShippedTool:
 
     async def run(self, arguments: Mapping[str, Any], run: "Run") -> "Result":
         return await self.load().run(arguments, run)
-
-
-class ShippedBash(ShippedTool):
-    """Bash keeps what a session gives it until it is made."""
-
-    _sandbox: "Confinement | None" = None
-    _context: Callable[[], Mapping[str, Any]] | None = None
-
-    def take_sandbox(self, sandbox: "Confinement") -> None:
-        self._sandbox = sandbox
-
-    def follow_context(self, context: Callable[[], Mapping[str, Any]]) -> None:
-        self._context = context
-
-    def load(self) -> "Tool":
-        if self._loaded is None:
-            made = cast(Any, self._make())
-            if self._sandbox is not None:
-                made.take_sandbox(self._sandbox)
-            if self._context is not None:
-                made.follow_context(self._context)
-            self._loaded = made
-        return cast("Tool", self._loaded)
