@@ -1,7 +1,11 @@
 """Spans that really travel: a collector on loopback receives them."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -51,3 +55,23 @@ async def test_a_collector_receives_spans_and_metrics(
     sent = dict(posts)
     assert b"chat gpt-x" in sent["/v1/traces"]
     assert b"gen_ai.client.operation.duration" in sent["/v1/metrics"]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TRN-7")
+def test_a_headless_run_sends_its_spans_to_the_collector_of_the_environment(
+    received: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    address, posts = received
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "OTEL_EXPORTER_OTLP_ENDPOINT": address,
+        "CALLGATE_MODEL": "ollama/none",
+        "OLLAMA_HOST": "http://127.0.0.1:1",
+    }
+    words = (sys.executable, "-m", "callgate", "-p", "hi", "--no-save", "--settings", '{"limits": {"max_seconds": 5}}')
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ran.returncode != 0
+    assert "Traceback" not in ran.stderr
+    assert b"invoke_agent callgate" in dict(posts)["/v1/traces"]

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from callgate import Model, Session, Store, __version__
+from callgate.assembly.traced import traced
 from callgate.cli.headless.driving import HeadlessDriver
 from callgate.cli.headless.opening import config_of, open_session, schema_of
 from callgate.cli.headless.output import JsonOutput, Output, StreamOutput, TextOutput, say, write_result
@@ -66,7 +67,8 @@ async def _run(
     options: Namespace, config: Config, model: Model | None, prompt: str | None, schema: OutputSchema | None
 ) -> int:
     async with open_session(options, config, model, say) as session:
-        return await _driven(options, config, session, prompt, schema)
+        with traced(session, os.environ, say):
+            return await _driven(options, config, session, prompt, schema)
 
 
 async def _driven(

@@ -1,0 +1,31 @@
+"""Traces of a session, where the usual variables of OpenTelemetry name a collector."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+
+from callgate.session.conversation import Conversation
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""With one of these set, ``callgate`` sends spans and metrics there."""
+
+
+@contextmanager
+def traced(session: Conversation, environ: Mapping[str, str], say: Callable[[str], None]) -> Generator[None]:
+    """Sends the session's spans and metrics to the collector, if there is one; the last of them at the end, which
+    blocks. Without a collector nothing is imported; without the extra ``otel`` one line says so."""
+    if environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(environ.get(name) for name in ENDPOINTS):
+        yield
+        return
+    try:
+        from callgate.tracing.export import exporting
+        from callgate.tracing.spans import trace
+    except ImportError:
+        say("a collector for traces is set, but OpenTelemetry is not installed: pip install 'callgate[otel]'")
+        yield
+        return
+    with exporting(environ) as providers:
+        stop = trace(session, tracer_provider=providers.tracers, meter_provider=providers.meters)
+        try:
+            yield
+        finally:
+            stop()
