@@ -21,6 +21,7 @@ _QUALITIES = (85, 70, 50)
 _TRIES = 8
 _PATHS = ("file_path", "path", "notebook_path")
 _SCALED_KEPT = 64
+_DIGESTS_KEPT = 1_000
 
 
 class ImageFitter:
@@ -33,6 +34,7 @@ class ImageFitter:
         self._refused: set[str] = set()
         self._sent: dict[str, str] = {}  # digests and names of the images of the last request
         self._notes: list[str] = []
+        self._digests: dict[int, tuple[bytes, str]] = {}  # by the identity of the bytes, which stay in the history
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
         """The request with images that the model takes, and notes for people."""
@@ -55,6 +57,15 @@ class ImageFitter:
         self._refused.update(new)
         return list(dict.fromkeys(new.values()))
 
+    def _digest(self, data: bytes) -> str:
+        """The hash of an image, computed once: a history with many images would cost more with each request."""
+        kept = self._digests.get(id(data))
+        if kept is None or kept[0] is not data:
+            kept = self._digests[id(data)] = (data, sha256(data).hexdigest())
+            if len(self._digests) > _DIGESTS_KEPT:
+                del self._digests[next(iter(self._digests))]
+        return kept[1]
+
     def _each(self, message: Message, names: dict[str, str]) -> Message:
         if not _has_image(message):
             return message
@@ -71,7 +82,7 @@ class ImageFitter:
         if image is None:
             return given
         name = name or (given.uri if isinstance(given, Resource) else "")
-        digest = sha256(image.data).hexdigest()
+        digest = self._digest(image.data)
         if digest not in self._scaled:
             self._scaled[digest] = self._scaled_or_line(image, name or "an image")
             if len(self._scaled) > _SCALED_KEPT:
@@ -79,7 +90,7 @@ class ImageFitter:
         found = self._scaled[digest]
         if isinstance(found, str):
             return Text(found)
-        if sha256(found.data).hexdigest() in self._refused:
+        if self._digest(found.data) in self._refused:
             return Text(f"[{name or 'An image'} is left out: the server did not accept it. Describe it in words.]")
         return found
 
@@ -123,7 +134,7 @@ class ImageFitter:
             return kept(each) if isinstance(each, Image | Resource) else each
 
         shown = tuple(replace(each, parts=tuple(map(part, each.parts))) if surplus else each for each in messages)
-        return shown, {sha256(image.data).hexdigest(): name for image, name in found[surplus:]}
+        return shown, {self._digest(image.data): name for image, name in found[surplus:]}
 
     def _surplus(self, sizes: list[int]) -> int:
         """The number of oldest images that are too many, in whole quarters of the limit."""
