@@ -238,3 +238,9 @@ def test_a_value_that_cannot_be_is_one_line_and_exit_2(desk: Desk, words: list[s
     assert says in ran.err
     assert len(ran.notices) == 1
     assert not desk.models[-1].requests
+
+
+def test_a_flag_sets_the_effort_of_this_run_alone(desk: Desk) -> None:
+    desk.run(["Think.", "--effort", "max"], HELLO)
+    desk.run(["Go on.", "--continue"], HELLO)
+    assert [model.requests[0].options.effort for model in desk.models] == ["max", None]

@@ -30,7 +30,7 @@ from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, UsageError
 from callgate.words.inputs import Branch, Continue, Input, Prompt
 from callgate.words.messages import Text
-from callgate.words.model import RunOptions
+from callgate.words.model import RequestOptions, RunOptions
 
 _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
@@ -104,14 +104,16 @@ def _output(options: Namespace, clean: Callable[[Any], Any], gone: Callable[[], 
 
 def _inputs(options: Namespace, session: Session, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
     found: list[Input] = [] if options.resume_at is None else [Branch(options.resume_at)]
+    # A flag counts before the effort of the session on record and before all settings but the environment.
+    wishes = None if options.effort is None else RunOptions(RequestOptions(effort=options.effort))
     if prompt is None:
         if options.input_format == "stream-json":
-            return found if options.prompt is None else [*found, Prompt(options.prompt)]
+            return found if options.prompt is None else [*found, Prompt(options.prompt, wishes)]
         return [*found, Continue()]
     if schema is None:
-        return [*found, Prompt(prompt)]
+        return [*found, Prompt(prompt, wishes)]
     parts = (Text(prompt), Text(f"\n\n{schema.instruction}"))
-    return [*found, Prompt(parts, RunOptions(output=schema.schema))]
+    return [*found, Prompt(parts, RunOptions(None if wishes is None else wishes.request, schema.schema))]
 
 
 def _facts(session: Session, config: Config) -> dict[str, Any]:
