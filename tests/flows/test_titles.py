@@ -11,12 +11,13 @@ from callgate import Prompt, Session
 from callgate.config import load_config
 from callgate.core.record import MemoryJournal
 from callgate.session.titles import title_of
-from callgate.testing import MemoryHost, ScriptedModel, say, turn
+from callgate.testing import ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause
 from callgate.words.events import Event, MetadataSet
 from callgate.words.inputs import SetTitle
 from callgate.words.messages import Text
 from callgate.words.model import ModelEvent, Request
+from tests.core.kit import virtual_host
 from tests.flows.compacting import DONE, LOOK, looks
 
 NAMED = turn(say("Fix the login redirect"))
@@ -27,14 +28,13 @@ def talker() -> ScriptedModel:
 
 
 def session_on(cheap: ScriptedModel, **options: Any) -> Session:
-    return Session(talker(), host=MemoryHost(), cheap=cheap, **options)
+    return Session(talker(), host=virtual_host(), cheap=cheap, **options)
 
 
 async def spoken(session: Session, *prompts: Any) -> None:
     for each in prompts:
         await session.send(each)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await asyncio.sleep(10)  # of virtual time
 
 
 @pytest.mark.spec("TRN-10")
@@ -96,7 +96,7 @@ async def test_it_is_asked_for_beside_the_calls_unless_the_same_model_answers(sa
     scenes = (noted("calls", looks(10)), noted("answer", DONE), noted("title", NAMED))
     model = ScriptedModel(*scenes)
     cheap = model if same else ScriptedModel(noted("title", NAMED))
-    async with Session(model, [LOOK], host=MemoryHost(), cheap=cheap) as session:
+    async with Session(model, [LOOK], host=virtual_host(), cheap=cheap) as session:
         await spoken(session, Prompt("go"))
         assert session.title == "Fix the login redirect"
     assert order == (["calls", "answer", "title"] if same else ["calls", "title", "answer"])
@@ -131,6 +131,15 @@ async def test_nothing_waits_for_it_and_a_session_that_closes_ends_it() -> None:
 
 
 @pytest.mark.spec("TRN-10")
+async def test_a_program_that_makes_one_run_and_ends_asks_for_no_title() -> None:
+    cheap = ScriptedModel(NAMED)
+    async with session_on(cheap) as session:
+        await session.send(Prompt("go"))
+    await asyncio.sleep(10)
+    assert cheap.requests == []
+
+
+@pytest.mark.spec("TRN-10")
 async def test_a_setting_turns_it_off_and_without_a_cheap_model_there_is_none(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".config/callgate").mkdir(parents=True)
@@ -143,7 +152,7 @@ async def test_a_setting_turns_it_off_and_without_a_cheap_model_there_is_none(tm
         assert session.title == ""
     assert cheap.requests == []
     model = talker()
-    async with Session(model, host=MemoryHost()) as session:
+    async with Session(model, host=virtual_host()) as session:
         await spoken(session, Prompt("go"))
     assert len(model.requests) == 1
 

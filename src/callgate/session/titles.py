@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from callgate.core.ports import Model
+from callgate.core.ports import Clock, Model, Timer
 from callgate.core.record import Record
 from callgate.session.asking import ask, instructions
 from callgate.session.tasks import TaskSet
@@ -15,6 +15,8 @@ _ATTEMPTS = 2
 _PROMPT = 2_000
 """Characters of the prompt that the model is shown."""
 _LONGEST = 80
+_MOMENT = 2.0
+"""Seconds between the end of a run and the request."""
 _TOKENS = 300
 _MARKS = re.compile(r"^(?:title\s*:)?[\s\"'`*#„“”«»]+|[\s\"'`*„“”«».]+$|^title\s*:\s*", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
@@ -24,15 +26,17 @@ class TitleWriter:
     """Writes the title once. It never blocks: the session works on meanwhile, and a session that closes does not wait
     for it. A title that a person gave or took away stays as it is.
 
-    It begins with the first calls of the model, so that it is never before the request it is about; ``spare`` is false
-    if the same model answers, which is then not disturbed before the run is done.
+    It begins with the first calls of the model, so that it is never before the request it is about, or a moment after
+    the end of the run, so that a program that makes one run and ends asks for nothing. ``spare`` is false if the same
+    model answers: it is not disturbed before the end.
     """
 
-    def __init__(self, model: Model, record: Record, now: Callable[[], float], *, spare: bool) -> None:
+    def __init__(self, model: Model, record: Record, clock: Clock, *, spare: bool) -> None:
         self._model = model
         self._record = record
-        self._now = now
+        self._clock = clock
         self._spare = spare
+        self._timer: Timer | None = None
         self._tasks = TaskSet()
         self._left = 0
         self._text = ""
@@ -47,20 +51,27 @@ class TitleWriter:
             self._unlisten = self._unlisten or self._record.listen(self._hear)
 
     def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._text = ""
         self._tasks.cancel()
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, MessageAdded):
-            begins = self._spare and event.message.role == "assistant" and bool(event.message.calls)
-        else:
-            begins = isinstance(event, RunEnded) and event.reason == "done"
-        if begins and self._unlisten is not None:
+            if self._spare and event.message.role == "assistant" and event.message.calls:
+                self._begin()
+        elif isinstance(event, RunEnded) and event.reason == "done" and self._timer is None:
+            self._timer = self._clock.call_later(_MOMENT, self._begin)
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._unlisten is not None:
             self._unlisten()
-            text, self._text, self._unlisten = self._text, "", None
-            if text and "title" not in self._record.ledger.metadata:
-                self._left -= 1
-                self._tasks.start(self._write(text))
+        text, self._text, self._timer, self._unlisten = self._text, "", None, None
+        if text and "title" not in self._record.ledger.metadata:
+            self._left -= 1
+            self._tasks.start(self._write(text))
 
     async def _write(self, text: str) -> None:
         try:
@@ -71,7 +82,7 @@ class TitleWriter:
         title = title_of(answer.text) if answer.stop in WHOLE else ""
         if title and "title" not in self._record.ledger.metadata:
             self._left = 0
-            self._record.write(MetadataSet(self._now(), "title", title))
+            self._record.write(MetadataSet(self._clock.now(), "title", title))
 
 
 def title_of(text: str) -> str:

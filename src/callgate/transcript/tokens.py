@@ -12,6 +12,8 @@ from callgate.words.window import ContextLimits
 CHARS_PER_TOKEN = 3.5
 """Before a provider has reported anything. Code and JSON have fewer characters in a token than prose."""
 _FEWEST, _MOST = 1.0, 6.0
+_ABSURD = 20
+"""With more characters in a token than this, the count of a server is not believed."""
 IMAGE_TOKENS = 1_600
 _ENVELOPE = 16
 """Characters for the frame of a message or a part: role, ids, quotes."""
@@ -66,12 +68,13 @@ class TokenMeter:
         """Of the next request; ``fixed`` are the characters of the system prompt and the tools."""
         messages, total = view.messages, fixed + self._total(view)
         at = last_reported(messages, view.changed_at)
-        if at is None:
+        usage = None if at is None else messages[at].usage
+        if at is None or usage is None:
             return TokenCount(0, self.tokens(total))
-        usage = messages[at].usage
-        assert usage is not None
         reported = _all(usage)
         since = chars_of(messages[at + 1 :])
+        if total - since > reported * _ABSURD:
+            return TokenCount(0, self.tokens(total))
         self.per_token = min(max((total - since) / reported, _FEWEST), _MOST)
         return TokenCount(reported, self.tokens(since))
 
