@@ -72,7 +72,7 @@ jq | filter read | -nrjascCMSeR --tab --indent= --seq --stream --unbuffered --sl
 sed | text read | -nErsuz -e= -l= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
     --line-length= --posix --debug --sandbox -i?=place --in-place?=place -f=load --file=load | free exactly
 awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separator= --posix --traditional --sandbox
-    --csv | stops exactly
+    --csv | free stops exactly
 """
 
 
