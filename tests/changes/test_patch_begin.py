@@ -71,10 +71,19 @@ def test_an_anchor_that_was_passed_already_holds_still() -> None:
     assert after(text, {"f": CODE})["f"].splitlines()[2:6:3] == [b"        return 2", b"x"]
 
 
-def test_of_many_places_the_first_after_the_one_before_is_taken() -> None:
-    text = update("@@", "-        return 1", "+        return 2", "@@", "-        return 1", "+        return 3")
-    found = after(text, {"f": CODE})["f"]
-    assert [line.strip() for line in found.splitlines() if b"return" in line] == [b"return 2", b"return 3", b"return 1"]
+def test_lines_that_stand_at_several_places_are_refused_with_the_places() -> None:
+    numbers = [number for number, line in enumerate(CODE.splitlines(), 1) if line.strip() == b"return 1"]
+    assert len(numbers) == 3
+    told = refused(update("@@", "-        return 1", "+        return 2"), {"f": CODE})
+    assert f"These lines stand at several places, at lines {', '.join(map(str, numbers))}. Write more" in told
+    assert "at lines 1, 2, 3, 4, 5 and more." in refused(update("-a", "+b"), {"f": b"a\n" * 9})
+
+
+def test_an_anchor_or_the_end_of_the_file_says_which_of_many_places_is_meant() -> None:
+    many, changed = b"one\na\ntwo\na\nthree\na\n", b"one\na\ntwo\nb\nthree\na\n"
+    assert after(update("@@ two", "-a", "+b"), {"f": many})["f"] == changed
+    assert after(update("-a", "+b", "*** End of File"), {"f": b"a\nx\na\n"})["f"] == b"a\nx\nb\n"
+    assert after(update(" two", "-a", "+b"), {"f": many})["f"] == changed
 
 
 def test_lines_are_found_exactly_first_then_by_what_is_not_white_space() -> None:

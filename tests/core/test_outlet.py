@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate import Prompt, Session
-from callgate.core.outlet import bounded_together, size_of
+from callgate.core.outlet import bounded_together, encodable, size_of
 from callgate.core.ports import Run
 from callgate.core.record import MemoryJournal
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.calls import Result
 from callgate.words.limits import ExecutorSettings
-from callgate.words.messages import Message, ResultPart, Text
+from callgate.words.messages import Image, Message, ResultPart, Text
 from callgate.words.model import Abilities
 from callgate.words.traits import Traits, shared
 
@@ -114,3 +114,13 @@ async def test_in_a_small_window_results_have_less_room() -> None:
         64_000,
         *[200_000] * 2,
     ]
+
+
+def test_half_characters_are_escaped_and_whole_ones_stay() -> None:
+    broken = Result((Text("a\ud800b \udcff é 😀"), Image("image/png", b"x")), details={"n": 1})
+    mended = encodable(broken)
+    assert mended.text == "a\\ud800b \\udcff é 😀"
+    mended.text.encode()
+    assert mended.details == broken.details
+    whole = Result((Text("é 😀"),))
+    assert encodable(whole) is whole

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import stat
+import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -13,6 +15,7 @@ from callgate.host.local import LocalHost
 from callgate.testing import ManualClock
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
+from tests.house.tree import SRC
 from tests.rows import rows
 
 
@@ -163,3 +166,30 @@ def test_a_cancelled_apply_still_ends_whole(root: Path) -> None:
 def test_a_clock_can_be_given(root: Path) -> None:
     clock = ManualClock()
     assert LocalHost(root, clock=clock).clock is clock
+
+
+LEAVE = """
+import asyncio, os, sys
+from pathlib import Path
+from callgate.host.local import LocalHost
+
+host = LocalHost(Path(sys.argv[1]))
+print(asyncio.run(host.keep("a.txt", b"kept")))
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+print(host.new_output("b.txt").path)
+"""
+
+
+def test_a_host_without_a_place_for_its_data_leaves_nothing_behind(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LEAVE, str(tmp_path)],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(SRC)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    places = [Path(line) for line in ran.stdout.splitlines() if line]
+    assert {place.parent.parent for place in places} == {tmp_path}
+    assert list(tmp_path.iterdir()) == []

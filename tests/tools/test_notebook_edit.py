@@ -170,3 +170,12 @@ def test_any_edit_is_that_of_a_list(sources: list[str], data: st.DataObject) -> 
         del expected[at]
     work.call("NotebookEdit", notebook_path="n.ipynb", cell_id=f"c{at}", edit_mode=mode, new_source="new source")
     assert [cell["source"] for cell in json.loads(host.text("n.ipynb"))["cells"]] == expected
+
+
+def test_numbers_are_kept_as_they_are_written() -> None:
+    numbers = "[1e400, -0, 1.10, 1E5, 0.1, 3, -0.0, 12345678901234567890123, 1e-7, 1.0]"
+    text = f'{{"cells": [], "metadata": {{"n": {numbers}}}, "nbformat": 4, "nbformat_minor": 5}}'
+    book = Notebook("n.ipynb", text.encode())
+    assert book.written().decode() == text
+    book.insert(None, "x = 1", "code")
+    assert f'"n": {numbers}' in book.written().decode()

@@ -11,6 +11,7 @@ _Found = tuple[str, int] | None
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 _CANDIDATES = 30
+_MANY_LINES = 20_000
 _ALIKE = 0.4
 _LONGEST = 200
 _SHOWN = 12
@@ -92,9 +93,14 @@ def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     if len(asked) > _ENOUGH:
         return None
     bare = [_bare(line) for line in asked]
-    stripped = [_bare(line) for line in lines]
+    first = next(number for number, line in enumerate(bare) if line)
+    # Most lines need not be stripped to tell that they differ: by a character, in a large file by a whole word.
+    words = re.findall(r"\w+", asked[first]) if len(lines) > _MANY_LINES else []
+    telling = max(words, key=len, default=bare[first][0])
     for start in range(len(lines) - len(asked) + 1):
-        if stripped[start : start + len(bare)] == bare:
+        if telling not in lines[start + first] or _bare(lines[start + first]) != bare[first]:
+            continue
+        if [_bare(line) for line in lines[start : start + len(bare)]] == bare:
             differs = next((at for at, line in enumerate(asked, start) if lines[at] != line), start)
             told = f"It stands at line {start + 1} but for blanks: line {differs + 1} is {_quoted(lines[differs])}"
             return told, start
@@ -109,7 +115,14 @@ def _similar(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     first = next(number for number, line in enumerate(asked) if line.strip())
     wanted = asked[first].strip()
     words = set(re.findall(r"\w+", wanted[:_LONGEST]))
-    likely = nlargest(_CANDIDATES, range(len(lines)), key=lambda at: sum(word in lines[at] for word in words))
+    looked: Sequence[int] = range(len(lines))
+    if len(lines) > _MANY_LINES:  # then only those with its longest word that is there at all
+        by_length = sorted(words, key=len, reverse=True)
+        having = ([at for at, line in enumerate(lines) if word in line] for word in by_length)
+        looked = next((found for found in having if found), list[int]())[:_MANY_LINES]
+    likely = nlargest(_CANDIDATES, looked, key=lambda at: sum(word in lines[at] for word in words))
+    if not likely:
+        return None
     ratios = {at: SequenceMatcher(None, lines[at].strip()[:_LONGEST], wanted[:_LONGEST]).ratio() for at in likely}
     best = max(ratios, key=lambda at: ratios[at])
     if ratios[best] < _ALIKE:

@@ -1,5 +1,6 @@
 """The way out: results bounded in size and released in arrival order, progress at once."""
 
+import re
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,7 @@ PROGRESS_CHARS = 10_000
 _PIECE = 1_000_000
 _NOTE = 300
 """Characters, about, of the note in a result that was cut: a shorter one would not get shorter."""
+_HALF = re.compile("[\ud800-\udfff]")
 _CUT = "\n… more was said than anybody read\n"
 
 
@@ -78,6 +80,23 @@ def named_if_empty(name: str, result: Result) -> Result:
         if not isinstance(part, Text) or part.text:
             return result
     return replace(result, content=(Text(f"({name} completed with no output)"),))
+
+
+def encodable(result: Result) -> Result:
+    """Half characters, as broken file names have them, are written as escapes: no request could carry them."""
+    if all(isinstance(part, Image) or _is_encodable(part.text or "") for part in result.content):
+        return result
+    return replace(result, content=tuple(map(_escaped, result.content)))
+
+
+def _is_encodable(text: str) -> bool:
+    return text.isascii() or _HALF.search(text) is None
+
+
+def _escaped(part: Content) -> Content:
+    if isinstance(part, Image) or not part.text:
+        return part
+    return replace(part, text=part.text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def head_and_tail(text: str, limit: int, note: str) -> str:

@@ -21,7 +21,7 @@ from callgate.core.call import Call, CallRun, Station
 from callgate.core.driver import Driver, Part
 from callgate.core.gate import going_down
 from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
-from callgate.core.outlet import cut_progress, cut_to, named_if_empty, size_of, spilled
+from callgate.core.outlet import cut_progress, cut_to, encodable, named_if_empty, size_of, spilled
 from callgate.core.ports import Case, Tool, ToolSource, Unknown
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import CODES, Result
@@ -224,7 +224,7 @@ class Performer(Part):
     def _complete(self, call: Call, result: Result) -> Result | Awaitable[Result]:
         """Nothing is left for the model to guess: no output is said, and so is a change of its arguments. A result over
         its limit is spilled."""
-        result = named_if_empty(call.name, result)
+        result = encodable(named_if_empty(call.name, result))
         decision, edited = call.decision, self._ledger.calls[call.id].edited
         if edited is not None:
             changed = dumps(call.case.arguments, ensure_ascii=False)

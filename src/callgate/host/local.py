@@ -40,7 +40,8 @@ def locks_of(root: str) -> LockTable:
 
 
 class LocalHost:
-    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is kept.
+    """The real Host: files below ``root``, artifacts in ``data`` or a private temporary folder that is removed when
+    the program ends.
 
     ``clean`` removes secrets from an artifact before it is written. ``journal`` is a private folder for the write-ahead
     journal of applies, so that a crash in the middle can be finished or undone; without one it cannot.
@@ -154,11 +155,21 @@ class LocalHost:
     def _data_folder(self) -> Path:
         with self._data_lock:
             if self._data is None:
+                import atexit
                 import tempfile  # brings compression and random numbers along, and most hosts keep nothing
 
                 self._data = Path(tempfile.mkdtemp(prefix="callgate-"))
+                atexit.register(_remove, self._data, os.getpid())
             make_folders(self._data, 0o700)
             return self._data
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Not in a fork of the program, which ends while the program goes on."""
+    if os.getpid() == owner:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _file_name(name: str) -> str:

@@ -459,3 +459,14 @@ def test_files_with_keys_are_left_out_unless_they_are_named(tmp_path: Path, monk
         for name in keys:
             assert tree.one(mode, "Grep", pattern="KEY", path=name).text == name
         assert tree.one(mode, "Grep", pattern="KEY", path="keys/.ssh").text == "keys/.ssh/config"
+
+
+def test_the_end_of_a_line_is_the_same_however_the_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree(tmp_path, monkeypatch)
+    tree.write({"dos.txt": b"a KEY\r\nb\r\nKEY\n", "unix.txt": b"KEY x\nKEY\n"})
+    for more in ({}, {"multiline": True}):
+        found = tree.all("Grep", pattern="KEY$", output_mode="count", **more)
+        assert found.splitlines()[:2] == ["dos.txt: 2", "unix.txt: 1"]
+    assert tree.all("Grep", pattern="^b$", output_mode="count").startswith("dos.txt: 1")
+    assert "\r" not in tree.all("Grep", pattern="KEY$", output_mode="content")
+    assert tree.all("Grep", pattern="\\r") == "dos.txt"  # who looks for such ends finds them

@@ -18,6 +18,7 @@ from callgate.words.noun import noun
 MOST_WORK = 1_000_000
 """Places that one patch may have tried."""
 _SHOWN = 3
+_PLACES = 5
 
 
 def _exactly(line: bytes) -> bytes:
@@ -119,8 +120,24 @@ class _Page:
                 begin = max(after, len(self._lines) - len(wanted)) if chunk.last else after
                 found = self._find(way, wanted, begin, chunk.line, aim=chunk.at)
                 if found is not None:
+                    if chunk.at is None and not chunk.anchors and not chunk.last:
+                        self._check_alone(way, wanted, found, chunk)
                     return found, form, way is _exactly
         raise self._not_found(chunk, _wanted(forms[-1]), after)
+
+    def _check_alone(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk) -> None:
+        """ToolFailure if the lines stand at other places too, and neither a line number nor an anchor says which."""
+        places = [first]
+        while len(places) <= _PLACES:
+            found = self._find(way, wanted, places[-1] + 1, chunk.line)
+            if found is None:
+                break
+            places.append(found)
+        if len(places) == 1:
+            return
+        named = ", ".join(str(at + 1) for at in places[:_PLACES]) + (" and more" if len(places) > _PLACES else "")
+        then = "Write more of the lines around the change, or `@@` and a line above it, such as that of its function."
+        raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
 
     def _place_for_new(self, chunk: Chunk, after: int) -> int:
         if chunk.last or not self._lines or chunk.at == len(self._lines):

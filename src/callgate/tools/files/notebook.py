@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any
 
 from callgate.changes.text import read_text, write_text
@@ -12,6 +13,7 @@ from callgate.words.errors import ToolFailure
 
 _INDENT = re.compile(r"[{\[]\n([ \t]+)")
 _MANY = 20
+_LONGEST_NUMBER = 1_000  # digits; Python refuses to read some more
 
 
 class Notebook:
@@ -23,7 +25,10 @@ class Notebook:
         if found is None or read is None:
             raise ToolFailure(f"{path} is no notebook of a form that is known: its JSON has no list of cells.")
         text, self._form = read
-        self._document: dict[str, Any] = json.loads(text)
+        self._numbers = _SpelledNumbers()
+        self._document: dict[str, Any] = json.loads(
+            text, parse_float=self._numbers.read_float, parse_int=self._numbers.read_int
+        )
         self._cells: list[dict[str, Any]] = self._document["cells"]
         self._end = "\n" if text.endswith("\n") else ""
         layouts = list(_layouts(text))
@@ -74,7 +79,7 @@ class Notebook:
         return write_text(text, self._form)
 
     def _dumped(self, layout: Mapping[str, Any]) -> str:
-        return json.dumps(self._document, **layout) + self._end
+        return self._numbers.put_back(json.dumps(self._document, **layout)) + self._end
 
     def _index(self, name: str) -> int:
         names = [cell_id(cell, number) for number, cell in enumerate(self._cells)]
@@ -100,6 +105,29 @@ class Notebook:
     def _source(source: str, like: Mapping[str, Any]) -> str | list[str]:
         """As other cells have it: a text, or a list of lines."""
         return source if isinstance(like.get("source"), str) else source.splitlines(keepends=True)
+
+
+class _SpelledNumbers:
+    """Numbers that Python would write in another way (``1e400``, ``1.10``, ``-0``): texts stand for them meanwhile."""
+
+    def __init__(self) -> None:
+        self._mark = f"number-{token_hex(16)}-"
+        self._written: list[str] = []
+        self._stand_in = re.compile(rf'"{self._mark}(\d+)"')
+
+    def read_float(self, text: str) -> float | str:
+        found = float(text)
+        return found if repr(found) == text else self._keep(text)
+
+    def read_int(self, text: str) -> int | str:
+        return int(text) if len(text) < _LONGEST_NUMBER and str(int(text)) == text else self._keep(text)
+
+    def _keep(self, text: str) -> str:
+        self._written.append(text)
+        return f"{self._mark}{len(self._written) - 1}"
+
+    def put_back(self, text: str) -> str:
+        return self._stand_in.sub(lambda found: self._written[int(found[1])], text) if self._written else text
 
 
 def _layouts(text: str) -> Iterator[dict[str, Any]]:

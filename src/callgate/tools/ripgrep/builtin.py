@@ -106,6 +106,8 @@ def _answer(tree: Tree, file: WalkedFile, request: SearchRequest, pattern: re.Pa
     text = None if data is None else text_of(data)
     if text is None:
         return b""
+    if request.crlf:
+        text = text.replace("\r\n", "\n")
     lines, found, count = matching_lines(pattern, text, multiline=request.multiline)
     name = os.fsencode(file.shown)
     if not found or request.find == "counts":

@@ -1,6 +1,7 @@
 """A search as data: the arguments of ripgrep, or JSON for our own program."""
 
 import json
+import re
 from dataclasses import asdict
 from typing import Literal
 
@@ -9,6 +10,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 _TYPE = "callgate"
+_CARRIAGE_RETURN = re.compile(r"\r|\\r|\\x(?:0[dD]|\{0*[dD]\})|\\u(?:000[dD]|\{0*[dD]\})|\\015")
 _ALWAYS = ("--no-config", "--no-ignore-global", "--no-messages", "--color=never", "--null")
 
 
@@ -30,6 +32,11 @@ class SearchRequest:
     ordered: bool = False
     """Slower: the files come in the order of their paths, so that the first part of the output is always the same."""
 
+    @property
+    def crlf(self) -> bool:
+        """A line may end as on Windows, and ``$`` means its end; not for a pattern that looks for such ends itself."""
+        return _CARRIAGE_RETURN.search(self.pattern) is None
+
 
 def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
     """ToolFailure for a pattern that no program can be given."""
@@ -50,6 +57,7 @@ def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
     if request.find == "files":
         return (*engine.argv, *flags, "--files", "--", path)
     flags += ["--heading", "--with-filename", "--no-mmap", "--no-context-separator"]
+    flags += ["--crlf"] if request.crlf else []
     flags += ["--ignore-case"] if request.ignore_case else ["--case-sensitive"]
     if request.multiline:
         flags += ["--multiline", "--multiline-dotall"]

@@ -20,7 +20,7 @@ from callgate.words.noun import noun
 MOST_OUTPUT = 32_000_000
 _NUMBERED = re.compile(rb"(\d+)([:-])(.*)")
 _MATCHING = re.compile(rb"^\d+:", re.MULTILINE)
-_COUNTED = re.compile(rb"([^\0]+)\0(\d+)\n")
+_COUNTED = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 _LITTLE = 50_000
 """Bytes of output that are read at once, without a thread: about a millisecond."""
 
