@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.transcript.share.claude import read_claude
+from callgate.transcript.share.html import to_html
 from callgate.transcript.share.markdown import to_markdown
 from callgate.transcript.share.model_text import model_text
 from callgate.transcript.share.page import Exported, Mark, read_page
@@ -270,3 +271,14 @@ def test_a_boundary_is_one_line_with_its_summary_below() -> None:
         "The history was compacted (automatic): 4 messages, about 160,000 tokens became 9,000, minding 'the tests', "
         "by anthropic/claude for $0.0421; from here on the model saw this summary of it"
     )
+
+
+def test_signatures_and_thinking_without_words_are_not_shown() -> None:
+    """Of a provider's own parts only those are named that stand for something the model did."""
+    signature = Opaque("gemini", {"on": "text", "chars": 4, "thoughtSignature": "c2ln"})
+    parts = (Thinking("", "signed"), Text("Done"), signature)
+    assert page(said("assistant", *parts)) == page(said("assistant", Text("Done")))
+    exported = Exported("s1", "T", "/home/ada", (said("assistant", *parts),))
+    plain = Exported("s1", "T", "/home/ada", (said("assistant", Text("Done")),))
+    assert to_html(exported) == to_html(plain)
+    assert "only gemini can read" in page(said("assistant", Opaque("gemini", {"executableCode": {}})))

@@ -48,6 +48,11 @@ class Opaque:
     provider: str
     data: Mapping[str, Any] | bytes
 
+    @property
+    def beside(self) -> bool:
+        """True for data on another part, such as the signature of a text: it has ``on``, and nothing to show."""
+        return isinstance(self.data, Mapping) and "on" in self.data
+
 
 @noun
 class CallPart:

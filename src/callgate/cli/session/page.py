@@ -123,8 +123,9 @@ class _View:
             case Text():
                 yield from self._text(part.text)
             case Thinking():
-                yield (Span("  thinking", "dim"),)
-                yield from self._cut(part.text, "    ")
+                if part.text:
+                    yield (Span("  thinking", "dim"),)
+                    yield from self._cut(part.text, "    ")
             case Image():
                 yield (Span(f"  [image, {part.media_type}, {counted(len(part.data), 'byte')}]", "dim"),)
             case Resource():
@@ -132,7 +133,8 @@ class _View:
                 if part.text is not None:
                     yield from self._cut(part.text, "    ")
             case Opaque():
-                yield (Span(f"  [a part only {part.provider} can read]", "dim"),)
+                if not part.beside:
+                    yield (Span(f"  [a part only {part.provider} can read]", "dim"),)
             case CallPart() | ResultPart():
                 yield (Span(f"  [{part.name}]", "dim"),)
 

@@ -104,7 +104,8 @@ def _part(part: Part) -> Iterator[str]:
         case Text():
             yield f'<div class="said" dir="auto">{_text(part.text)}</div>'
         case Thinking():
-            yield from _folded("Thinking", _pre(part.text))
+            if part.text:
+                yield from _folded("Thinking", _pre(part.text))
         case Image():
             yield _image(part)
         case Resource():
@@ -112,7 +113,8 @@ def _part(part: Part) -> Iterator[str]:
             if part.text is not None:
                 yield _pre(part.text)
         case Opaque():
-            yield f'<p class="quiet">A part only {_text(part.provider)} can read</p>'
+            if not part.beside:
+                yield f'<p class="quiet">A part only {_text(part.provider)} can read</p>'
         case CallPart() | ResultPart():
             yield f'<p class="quiet">{_text(part.name)}</p>'
 

@@ -75,7 +75,8 @@ def _part(part: Part) -> Iterator[str]:
         case Text():
             yield fenced(part.text)
         case Thinking():
-            yield from _folded("Thinking", part.text)
+            if part.text:
+                yield from _folded("Thinking", part.text)
         case Image():
             yield f"*Image, {inline(part.media_type)}, {len(part.data)} bytes*"
         case Resource():
@@ -83,7 +84,8 @@ def _part(part: Part) -> Iterator[str]:
             if part.text is not None:
                 yield fenced(part.text)
         case Opaque():
-            yield f"*A part only {inline(part.provider)} can read*"
+            if not part.beside:
+                yield f"*A part only {inline(part.provider)} can read*"
         case CallPart() | ResultPart():
             yield code(part.name)
 
