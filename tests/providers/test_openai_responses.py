@@ -103,10 +103,13 @@ def test_a_call_is_complete_before_the_message_ends() -> None:
     assert type(before[-1]).__name__ == "PartEnded"
 
 
-def test_summaries_of_reasoning_are_thinking_and_the_item_is_kept_as_it_ended() -> None:
+def test_summaries_of_reasoning_are_thinking_and_the_item_is_kept_without_them() -> None:
     found = told("reasoning_and_calls")
     assert found.parts("thinking") == ["**Looking**\n\nI need two files.\n\nThen I compare them."]
-    assert found.kept[0].data == items_of("reasoning_and_calls")[0]
+    kept = found.kept[0].data
+    assert isinstance(kept, Mapping)
+    assert kept["encrypted_content"] == "gAAAAABo+/final=="
+    assert "two files" not in dumps(kept)
     assert told("open_reasoning").parts("thinking") == ["They want a number."]
 
 
@@ -237,6 +240,16 @@ def test_every_item_goes_back_as_it_came_and_in_its_place_after_a_trip_through_t
     for there, back in zip(items_of(name), sent_back, strict=True):
         if there["type"] != "function_call":
             assert dumps(there) == dumps(back), "the order of the fields has changed"
+
+
+def test_a_summary_whose_secret_was_masked_goes_back_as_one_and_without_it() -> None:
+    message = told("reasoning_and_calls").message()
+    masked = tuple(Thinking("I [masked:openai].") if isinstance(part, Thinking) else part for part in message.parts)
+    gone = tuple(part for part in message.parts if not isinstance(part, Thinking))
+    for parts, texts in ((masked, ["I [masked:openai].", ""]), (gone, ["", ""])):
+        item = sent(HELLO, replace(message, parts=parts))["input"][1]
+        assert [each["text"] for each in item["summary"]] == texts
+        assert item.keys() == items_of("reasoning_and_calls")[0].keys()
 
 
 def test_nothing_of_another_provider_is_sent() -> None:

@@ -2,10 +2,11 @@
 encrypted, to be sent back in its place."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
-from callgate.providers.openai_responses_stream import FAMILY, TEXT_FIELDS, ResponsesParser
+from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
     BASE_URL,
     BASE_VARIABLE,
@@ -22,7 +23,7 @@ from callgate.providers.openai_shared import (
 )
 from callgate.providers.writing import compact, effort_value, safe_name
 from callgate.words.errors import ModelError
-from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text
+from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice
 
 _LONGEST_ID = 64
@@ -161,7 +162,7 @@ def _answer(message: Message) -> list[Json]:
     out: the API refuses it."""
     items: list[Json] = []
     said: _Said | None = None
-    for part in message.parts:
+    for part, following in zip(message.parts, (*message.parts[1:], None), strict=True):
         match part:
             case Text(text):
                 if said is None:
@@ -171,9 +172,10 @@ def _answer(message: Message) -> list[Json]:
             case Opaque(provider, {"type": "message"} as data) if provider == FAMILY:
                 said = _Said(data, items)
                 continue
+            case Opaque(provider, {"type": "reasoning"} as data) if provider == FAMILY:
+                items += _reasoning(data, following.text if isinstance(following, Thinking) else "")
             case Opaque(provider, Mapping() as data) if provider == FAMILY:
-                if _can_go_back(data):
-                    items.append(dict(data))
+                items.append(dict(data))
             case CallPart():
                 items.append(_call(part))
             case _:
@@ -214,9 +216,24 @@ class _Said:
             self._items.append(self._item)
 
 
-def _can_go_back(item: Mapping[str, Any]) -> bool:
-    """Reasoning without its content is known by its id alone, and the server has kept nothing under that."""
-    return item.get("type") != "reasoning" or bool(item.get("encrypted_content") or item.get("content"))
+def _reasoning(data: Mapping[str, Any], thought: str) -> list[Json]:
+    """The item with its texts. Without its encrypted content or its texts it is known by its id alone, and the server
+    has kept nothing under that: then there is none."""
+    item = {key: value for key, value in data.items() if key != LENGTHS}
+    if LENGTHS in data:
+        texts = _cut(thought, data[LENGTHS])
+        for name in THOUGHTS:
+            item |= {name: [{**each, "text": texts.pop(0)} for each in item[name]]} if item.get(name) else {}
+    shown = any(each.get("text") for each in item.get("content") or ())
+    return [item] if item.get("encrypted_content") or shown else []
+
+
+def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
+    """The texts that were joined with empty lines. Where a secret was masked the lengths fit no longer: all is one."""
+    if len(thought) != sum(lengths) + 2 * (len(lengths) - 1):
+        return [thought, *("" for _ in lengths[1:])]
+    ends = [*accumulate(length + 2 for length in lengths)]
+    return [thought[end - 2 - length : end - 2] for end, length in zip(ends, lengths, strict=True)]
 
 
 def _call(call: CallPart) -> Json:

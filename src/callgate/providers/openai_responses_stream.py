@@ -2,12 +2,12 @@
 
 An answer is a list of items. Text and function calls have words of ours. Every item has one part that gives it back in
 the next request: a call has its own data with it, any other item is an ``opaque`` part that starts with the item, so
-that it keeps its place, and gets the item's data when the item is done. That of a message has None in place of its
-texts, which are parts of their own. Unknown events are passed over, and unknown items are kept like the known ones.
+that it keeps its place, and gets the item's data when the item is done. Texts for people are parts of their own, on
+record once and masked like all text: the data of a message or of reasoning has None in their place. Unknown events are
+passed over, and unknown items are kept like the known ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from callgate.providers.family import ServerEvent
 from callgate.providers.openai_shared import Json, broken, count, group, make_usage, read_object
@@ -33,6 +33,10 @@ _arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(Te
 _TEXTS = {"output_text": "text", "refusal": "refusal"}
 """The contents of a message that are text for people, and the field that has it."""
 TEXT_FIELDS = frozenset(_TEXTS.values())
+THOUGHTS = ("summary", "content")
+"""The lists of texts in a reasoning item."""
+LENGTHS = "callgate_lengths"
+"""A field of our own in the data of a reasoning item: the number of characters of each of its texts."""
 _INCOMPLETE: Mapping[str, StopReason] = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 
 
@@ -129,11 +133,12 @@ class ResponsesParser:
         known = item.texts.get(0)
         if known is None:
             part = self._new_part()
-            item.texts[0] = (part, [])
+            item.texts[0] = (part, [delta])
             item.last = place
             return PartStarted(part, "thinking"), _thinking_delta(part, delta)
         if place != item.last:
             item.last, delta = place, f"\n\n{delta}"
+        known[1].append(delta)
         return (_thinking_delta(known[0], delta),)
 
     def _item_of(self, data: Json) -> _Item:
@@ -192,8 +197,8 @@ class ResponsesParser:
             kept = {key: value for key, value in data.items() if key not in ("type", "call_id", "name", "arguments")}
         elif item.type == "message":
             kept = {**data, "content": [self._content(out, item, i, each) for i, each in enumerate(data["content"])]}
-        elif item.type == "reasoning" and not item.texts:
-            self._unstreamed_thinking(out, item, data)
+        elif item.type == "reasoning":
+            kept = self._reasoning(out, item, data)
         out.extend(PartEnded(part) for part, _ in item.texts.values())
         out.append(OpaqueData(item.part, FAMILY, kept))
         out.append(PartEnded(item.part))
@@ -223,13 +228,18 @@ class ResponsesParser:
             out.append(_text_delta(part, rest))
         return {**content, field: None} if whole else content
 
-    def _unstreamed_thinking(self, out: list[ModelEvent], item: _Item, data: Json) -> None:
-        told: list[Any] = [*(data.get("summary") or ()), *(data.get("content") or ())]
-        text = "\n\n".join(each["text"] for each in told if each.get("text"))
-        if text:
+    def _reasoning(self, out: list[ModelEvent], item: _Item, data: Json) -> Json:
+        """The item with None in place of its texts, and their lengths: joined they are the thinking part behind it."""
+        texts = [each["text"] for name in THOUGHTS for each in data.get(name) or ()]
+        whole = "\n\n".join(texts)
+        if not item.texts and whole:
             part = self._new_part()
-            item.texts[0] = (part, [])
-            out += (PartStarted(part, "thinking"), _thinking_delta(part, text))
+            item.texts[0] = (part, [whole])
+            out += (PartStarted(part, "thinking"), _thinking_delta(part, whole))
+        if not whole or "".join(item.texts[0][1]) != whole:
+            return data
+        named = {name: [{**each, "text": None} for each in data[name]] for name in THOUGHTS if data.get(name)}
+        return {**data, **named, LENGTHS: [len(text) for text in texts]}
 
     def _new_part(self) -> int:
         self._parts += 1
