@@ -31,10 +31,17 @@ def session_on(cheap: ScriptedModel, **options: Any) -> Session:
     return Session(talker(), host=virtual_host(), cheap=cheap, **options)
 
 
+async def a_while(session: Session) -> None:
+    """Ten seconds of virtual time."""
+    over = asyncio.Event()
+    session.host.clock.call_later(10.0, over.set)
+    await over.wait()
+
+
 async def spoken(session: Session, *prompts: Any) -> None:
     for each in prompts:
         await session.send(each)
-        await asyncio.sleep(10)  # of virtual time
+        await a_while(session)
 
 
 @pytest.mark.spec("TRN-10")
@@ -135,7 +142,7 @@ async def test_a_program_that_makes_one_run_and_ends_asks_for_no_title() -> None
     cheap = ScriptedModel(NAMED)
     async with session_on(cheap) as session:
         await session.send(Prompt("go"))
-    await asyncio.sleep(10)
+    await a_while(session)
     assert cheap.requests == []
 
 
