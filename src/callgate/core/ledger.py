@@ -278,7 +278,7 @@ def _run_ended(ledger: Ledger, event: RunEnded) -> None:
     ledger.ended = event.reason
 
 
-def _retried(ledger: Ledger, event: RequestRetried) -> None:
+def _spent(ledger: Ledger, event: RequestRetried | MetadataSet) -> None:
     if event.spent is not None:
         ledger.usage = ledger.usage + event.spent.usage
         ledger.spend(event.spent)
@@ -422,6 +422,7 @@ def _replaced(ledger: Ledger, event: ResultReplaced) -> None:
 
 def _metadata(ledger: Ledger, event: MetadataSet) -> None:
     ledger.metadata[event.key] = event.value
+    _spent(ledger, event)
 
 
 def _forked(ledger: Ledger, event: Forked) -> None:
@@ -450,7 +451,7 @@ FOLD = cast(
         TurnStarted: _turn_started,
         TurnEnded: _turn_ended,
         RunEnded: _run_ended,
-        RequestRetried: _retried,
+        RequestRetried: _spent,
         CallArrived: _arrived,
         CallDecided: _decided,
         QuestionAsked: _asked,

@@ -71,7 +71,9 @@ class Conversation(SessionView):
             from callgate.session.titles import TitleWriter  # where titles are written
 
             spare = parts.titled_by is not parts.equipment.model
-            self._titles = TitleWriter(parts.titled_by, self._record, self.host.clock, spare=spare)
+            self._titles = TitleWriter(
+                parts.titled_by, self._record, self.host.clock, spare=spare, price=parts.equipment.price
+            )
         self._work = Work(parts, self._history, self._changes, self._titles)
         self.router = QuestionRouter(parts, self._work)
         """Reached by the sessions inside this one."""

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable
 
+from callgate.core.allowance import Price
 from callgate.core.ports import Clock, Model, Timer
 from callgate.core.record import Record
 from callgate.session.asking import ask, instructions
 from callgate.session.tasks import TaskSet
 from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded
-from callgate.words.messages import Part, Text
+from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import WHOLE, RequestOptions
 
 _ATTEMPTS = 2
@@ -31,8 +32,11 @@ class TitleWriter:
     model answers: it is not disturbed before the end.
     """
 
-    def __init__(self, model: Model, record: Record, clock: Clock, *, spare: bool) -> None:
+    def __init__(
+        self, model: Model, record: Record, clock: Clock, *, spare: bool, price: Price | None = None
+    ) -> None:
         self._model = model
+        self._price = price
         self._record = record
         self._clock = clock
         self._spare = spare
@@ -82,7 +86,9 @@ class TitleWriter:
         title = title_of(answer.text) if answer.stop in WHOLE else ""
         if title and "title" not in self._record.ledger.metadata:
             self._left = 0
-            self._record.write(MetadataSet(self._clock.now(), "title", title))
+            cost = None if self._price is None else self._price(self._model.name, answer.usage)
+            spent = Spent(self._model.name, answer.usage, cost)
+            self._record.write(MetadataSet(self._clock.now(), "title", title, spent))
 
 
 def title_of(text: str) -> str:

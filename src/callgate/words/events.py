@@ -372,11 +372,13 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away."""
+    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away. ``spent`` is
+    the price of the request by which a model wrote it."""
 
     at: float
     key: str
     value: Any
+    spent: Spent | None = None
 
 
 @noun
