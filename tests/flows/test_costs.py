@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, Store
-from callgate.testing import PlainTool, ScriptedModel, call, pause, run_virtual, say, settle, turn
+from callgate.testing import PlainTool, ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.words.events import Event, QuestionAsked, TurnEnded
 from callgate.words.inputs import Compact, Rewind, SetModel
@@ -91,9 +91,10 @@ def test_the_summary_of_a_compaction_is_paid_for_too() -> None:
 def test_a_title_that_a_model_wrote_is_paid_for_too() -> None:
     async def main() -> None:
         cheap = ScriptedModel(turn(say("Greetings"), stop("end", Usage(output=3))), name="b")
-        async with Session(ScriptedModel(done(10), name="a"), cheap=cheap, price=price) as session:
+        own = ScriptedModel(done(10), name="a")
+        async with Session(own, cheap=cheap, price=price, host=virtual_host()) as session:
             await run(session)
-            await settle()
+            await passes(60.0)  # it is written a moment later
             assert session.title == "Greetings"
             assert session.costs == (Spent("a", Usage(output=10), 5.0), Spent("b", Usage(output=3), 6.0))
 

@@ -6,7 +6,7 @@ import pytest
 
 from callgate import Interrupt, Prompt, Session
 from callgate.core.view import faults
-from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, settle, turn
+from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, send, settle, turn
 from callgate.testing.script import Ended, open_call, stop
 from callgate.words.errors import ModelError
 from callgate.words.events import (
@@ -21,6 +21,8 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import SetModel
 from callgate.words.limits import ExecutorSettings, LoopLimits, Retries
+from callgate.words.messages import Usage
+from callgate.words.model import MessageStarted
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, run
@@ -263,6 +265,21 @@ def test_an_interrupt_while_a_repetition_waits_leaves_a_legal_history() -> None:
             assert end(await reply).reason == "interrupted"
             assert len(model.requests) == 1
             assert faults(session.messages) == []
+
+    run_virtual(main())
+
+
+def test_a_message_that_is_to_be_repeated_is_counted_once_and_leaves_no_text_when_it_is_interrupted() -> None:
+    async def main() -> None:
+        begun = send(MessageStarted("m", "x", Usage(input=50, output=7)))
+        model = ScriptedModel(turn(begun, say("half"), failing(after=60.0)))
+        async with opened(Workspace(), model) as session:
+            reply = session.send(Prompt("go"))
+            await settle()
+            session.post(Interrupt())
+            await reply
+            assert [message.text for message in session.messages] == ["go"]
+            assert session.usage == Usage(input=50, output=7)
 
     run_virtual(main())
 

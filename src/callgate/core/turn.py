@@ -11,31 +11,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from functools import partial
 from random import random
-from typing import Any, cast
+from typing import Any
 
 from callgate.core import outcomes
 from callgate.core.allowance import Price, TokenBudget
-from callgate.core.draft import Draft, with_text
+from callgate.core.draft import with_text
 from callgate.core.executor import CallExecutor
-from callgate.core.gate import going_down
-from callgate.core.intake import Intake, Refused, call_part
+from callgate.core.intake import call_part
 from callgate.core.ledger import Entry
 from callgate.core.outlet import bounded_together
 from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Staging, Target, ToolSource
+from callgate.core.reading import MessageReading
 from callgate.core.record import Record
-from callgate.core.recovery import Recovery, Remedy, Repetition
+from callgate.core.recovery import Recovery, Remedy
 from callgate.core.reminders import remind
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
-from callgate.words.errors import JournalError, ModelError, StateError, in_words
+from callgate.words.errors import ModelError
 from callgate.words.events import (
     MessageAdded,
-    Noted,
-    RequestRetried,
-    TextStreamed,
-    ThinkingStreamed,
     TurnEnded,
     TurnStarted,
 )
@@ -44,22 +39,14 @@ from callgate.words.messages import Message, ResultPart, Spent
 from callgate.words.model import (
     WHOLE,
     CacheHints,
-    MessageStarted,
-    ModelNoted,
-    Request,
     RequestLimits,
     RequestOptions,
-    RunOptions,
     StopReason,
-    TextDelta,
-    ThinkingDelta,
     ToolChoice,
 )
 from callgate.words.noun import noun
 from callgate.words.traits import Effects
 from callgate.words.turns import Measures, TurnCause, TurnReason
-
-_BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
 @noun
@@ -129,20 +116,13 @@ class Turn:
         self._waiting = waiting
         self._going = going
         self._reader: asyncio.Task[None] | None = None
-        self._recovery = recovery or Recovery(Retries())
         self._because: TurnCause = because
-        self._limits = limits or equipment.limits
         self._interrupted = False
-        self._called = False  # a call of the message has arrived
         self.stop: StopReason = "cut_off"
-        self.error: ModelError | None = None
-        self._asked = equipment.model
-        self.remedy: Remedy = "show"
         self.affected: tuple[ToolCall, ...] = ()
         opened = self._ledger.open_turn
         self._number = self._ledger.turn + 1 if opened is None else opened.turn
         self._message_id = f"a{self._number}" if opened is None else opened.message_id
-        self._intake = Intake(self._message_id, self._ledger)
         self.executor = CallExecutor(
             equipment.toolbox,
             equipment.gate,
@@ -156,8 +136,19 @@ class Turn:
             skip=None if equipment.staging is None else equipment.staging.admits,
             deps=equipment.deps,
         )
+        self._reading = MessageReading(
+            equipment, recovery or Recovery(Retries()), self.executor, self._message_id, limits or equipment.limits
+        )
         self._left = self._left_arriving = False
         self.resumed = opened is not None
+
+    @property
+    def error(self) -> ModelError | None:
+        return self._reading.error
+
+    @property
+    def remedy(self) -> Remedy:
+        return self._reading.remedy
 
     async def run(self) -> TurnEnded | None:
         """None when it was left open, for another time."""
@@ -179,7 +170,7 @@ class Turn:
         if calls and not ledger.open_results:
             message = Message(f"r{opened.turn}", "tool", await self._result_parts(calls))
             self._record.write(MessageAdded(self._clock.now(), message))
-        detail = self._intake.detail if self.error is None else str(self.error)
+        detail = self._reading.intake.detail if self.error is None else str(self.error)
         reason = self._reason(stop, bool(calls))
         spent, measures = self._spent(), self._measures(calls)
         ended = TurnEnded(self._clock.now(), opened.turn, reason, detail, spent=spent, measures=measures)
@@ -193,7 +184,7 @@ class Turn:
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
             found.append((entry.asked_as or entry.name, entry.id, entry.result))
-        most = self._kit.settings.message_chars(self._model.abilities.context_tokens)
+        most = self._kit.settings.message_chars(self._reading.model.abilities.context_tokens)
         found = await bounded_together(found, most, self._kit.host)
         return tuple(ResultPart(call_id, name, result.content, result.is_error) for name, call_id, result in found)
 
@@ -208,7 +199,7 @@ class Turn:
         message that is still arriving the text so far is kept as a draft."""
         self._left = True
         if not self.resumed and (self._reader is None or not self._reader.done()):
-            self._left_arriving = True
+            self._left_arriving = self._reading.left = True
         self.executor.leave(because)
         if self._reader is not None:
             self._reader.cancel()
@@ -241,12 +232,9 @@ class Turn:
     def _spent(self) -> Spent | None:
         """The price of what the model has sent. A message that was resumed is on record."""
         opened = self._ledger.open_message
-        usage, model = self._intake.usage, self._asked.name
-        if self.resumed and opened is not None:
-            usage, model = opened.message.usage, opened.message.model or model
-        if usage is None:
-            return None
-        return Spent(model, usage, None if self._kit.price is None else self._kit.price(model, usage))
+        if self.resumed:
+            return None if opened is None else self._reading.price_of(opened.message.usage)
+        return self._reading.spent
 
     def _measures(self, calls: Iterable[Entry]) -> Measures | None:
         if self._kit.meter is None:
@@ -265,7 +253,7 @@ class Turn:
             await written  # what was said so far is on record before the model is asked
             if self._interrupted or self._left:
                 return "cut_off"
-        self._reader = asyncio.get_running_loop().create_task(self._read(wanted))
+        self._reader = asyncio.get_running_loop().create_task(self._reading.run(wanted))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -276,12 +264,12 @@ class Turn:
             return "cut_off"
         if not self._reader.cancelled():
             self._reader.result()  # a bug of ours is not a model's error
-        stop, unclosed = self._intake.finish()
+        stop, unclosed = self._reading.intake.finish()
         if self._interrupted or self.error is not None:
             stop = "cut_off"
         for refused in unclosed:
             self.executor.add(refused.call, refused=refused.result)
-        message = self._intake.message()
+        message = self._reading.intake.message()
         if message.parts:
             written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
             if written is not None:
@@ -292,134 +280,10 @@ class Turn:
         """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
         if self._kit.staging is None:
             return ToolChoice()
-        due, wanted = self._kit.staging.before_request(self._model.abilities)
+        due, wanted = self._kit.staging.before_request(self._reading.model.abilities)
         for each in due:
             remind(self._record, each, self._clock.now())
         return wanted
-
-    @property
-    def _model(self) -> Model:
-        return self._recovery.model(self._kit.model)
-
-    async def _read(self, wanted: ToolChoice) -> None:
-        """Reads the stream, and again after a failure that may pass. Once a call has arrived, its message stands, and
-        it is the next turn that tries again."""
-        while True:
-            due = self._recovery.take()
-            if due is not None:
-                await self._wait(due)
-                self._intake, self.error, self.remedy = Intake(self._message_id, self._ledger), None, "show"
-            await self._read_once(self._request(wanted))
-            if self.error is None and not self._called and self._intake.finish()[0] == "cut_off":
-                self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
-            if self.error is None:
-                return
-            self.remedy, self.error = self._recovery.failed(self.error)
-            if self.remedy != "again" or self._called:
-                break
-        if self.error.kind == "cut_off" and self.remedy == "show":
-            self.error = None  # its stop reason says it
-
-    async def _wait(self, due: Repetition) -> None:
-        """Puts the repetition on record and waits for its moment."""
-        error, other = due.error, due.instead
-        if other is not None:
-            note = f"{self._kit.model.name} is overloaded: {other.name} answers until this run ends"
-            self._record.write(Noted(self._clock.now(), note, "warning"))
-        self._record.write(
-            RequestRetried(
-                at=self._clock.now(),
-                message_id=self._message_id,
-                attempt=due.attempt,
-                delay=due.delay,
-                kind=error.kind,
-                detail=str(error),
-                instead="" if other is None else other.name,
-                spent=self._spent(),
-            )
-        )
-        await self._sleep(due.delay)
-
-    async def _sleep(self, seconds: float) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_later(seconds, lambda: None if over.done() else over.set_result(None))
-        try:
-            await over
-        finally:
-            timer.cancel()
-
-    async def _read_once(self, request: Request) -> None:
-        """Feeds the stream through; calls start while it is still going."""
-        executor, room, intake, stream = self.executor, self._record.room, self._intake, None
-        meter, model = self._kit.meter, self._model
-        self._asked = model
-        awaited = meter is not None
-        draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
-        try:
-            if meter is not None:
-                meter.requested(model, request)
-            stream = model.stream(request)
-            if not hasattr(stream, "__aiter__"):
-                raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
-            async for event in stream:
-                if awaited and event.__class__ not in _BEFORE_CONTENT:
-                    awaited = False
-                    cast(Meter, meter).streaming()
-                seen = intake.feed(event)
-                if seen is None:
-                    continue
-                if isinstance(seen, ToolCall):
-                    self._called = True
-                    executor.add(seen)
-                elif isinstance(seen, Refused):
-                    self._called = True
-                    executor.add(seen.call, refused=seen.result)
-                else:
-                    self._show(seen, draft)
-                    continue
-                draft.calls += 1
-                crowded = room()
-                if crowded is not None:
-                    await crowded
-        except (StateError, JournalError):  # ours, not the model's
-            raise
-        except BaseException as error:
-            if going_down(error):
-                raise
-            self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
-        finally:
-            draft.stop(keep=self._left_arriving)
-            if meter is not None:
-                meter.received(intake.usage)
-            await _close(stream)
-
-    def _show(self, seen: TextDelta | ThinkingDelta | ModelNoted, draft: Draft) -> None:
-        if isinstance(seen, ModelNoted):
-            if seen.text not in self._kit.noted:
-                self._kit.noted.add(seen.text)
-                self._record.write(Noted(self._clock.now(), seen.text))
-        elif isinstance(seen, TextDelta):
-            draft.add(seen.text)
-            self._record.tell(TextStreamed(self._clock.now(), self._message_id, seen.text))
-        elif seen.text:
-            self._record.tell(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
-
-    def _request(self, wanted: ToolChoice) -> Request:
-        kit = self._kit
-        specs = tuple(tool.spec for tool in kit.toolbox.tools())
-        able = self._model.abilities.nearest(wanted)
-        own = self._ledger.options or RunOptions()
-        return Request(
-            system=kit.system,
-            messages=self._ledger.history(),
-            tools=specs,
-            tool_choice=able,
-            limits=self._limits,
-            cache=kit.cache,
-            options=kit.options if own.request is None else own.request.over(kit.options),
-            output=kit.output if own.output is None else own.output,
-            session=kit.session,
-        )
 
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 
@@ -466,16 +330,3 @@ class Turn:
             return target.tool.traits(call.arguments).effects if isinstance(target, Target) else "mutating"
         except Exception:  # not to be known any more, so the careful answer
             return "mutating"
-
-
-async def _close(stream: object) -> None:
-    """Closes the stream. A failure changes nothing: what has come of the message is there."""
-    try:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
-        elif hasattr(stream, "close"):  # a coroutine that should have been a generator
-            cast(Any, stream).close()
-    except BaseException as error:
-        if going_down(error):
-            raise

@@ -32,9 +32,7 @@ class TitleWriter:
     model answers: it is not disturbed before the end.
     """
 
-    def __init__(
-        self, model: Model, record: Record, clock: Clock, *, spare: bool, price: Price | None = None
-    ) -> None:
+    def __init__(self, model: Model, record: Record, clock: Clock, *, spare: bool, price: Price | None = None) -> None:
         self._model = model
         self._price = price
         self._record = record

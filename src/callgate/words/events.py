@@ -372,8 +372,8 @@ class ResultReplaced:
 
 @noun
 class MetadataSet:
-    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away. ``spent`` is
-    the price of the request by which a model wrote it."""
+    """Something about the session itself: ``title``, ``tags``, ``worktree``, ``agent``. None takes it away. ``spent``:
+    by the model that wrote it."""
 
     at: float
     key: str

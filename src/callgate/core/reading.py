@@ -1,0 +1,205 @@
+"""The requests of a turn, and the stream that answers: its calls start while it is still going.
+
+A request that fails is sent again as long as nothing of its message has arrived that could have an effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from callgate.core.draft import Draft
+from callgate.core.executor import CallExecutor
+from callgate.core.gate import going_down
+from callgate.core.intake import Intake, Refused
+from callgate.core.ports import Meter, Model
+from callgate.core.recovery import Recovery, Remedy, Repetition
+from callgate.words.calls import ToolCall
+from callgate.words.errors import JournalError, ModelError, StateError, in_words
+from callgate.words.events import Noted, RequestRetried, TextStreamed, ThinkingStreamed
+from callgate.words.messages import Spent, Usage
+from callgate.words.model import (
+    MessageStarted,
+    ModelNoted,
+    Request,
+    RequestLimits,
+    RunOptions,
+    TextDelta,
+    ThinkingDelta,
+    ToolChoice,
+)
+
+if TYPE_CHECKING:
+    from callgate.core.turn import Equipment
+
+_BEFORE_CONTENT = (MessageStarted, ModelNoted)
+
+
+class MessageReading:
+    """``intake`` has the message of the last attempt, ``error`` its failure and ``remedy`` what follows that. Set
+    ``left`` to keep the text so far as a draft, for another time."""
+
+    def __init__(
+        self, kit: Equipment, recovery: Recovery, executor: CallExecutor, message_id: str, limits: RequestLimits
+    ) -> None:
+        self._kit = kit
+        self._record = kit.record
+        self._clock = kit.host.clock
+        self._recovery = recovery
+        self._executor = executor
+        self._message_id = message_id
+        self._limits = limits
+        self._asked = kit.model
+        self._called = False  # a call of the message has arrived
+        self.intake = Intake(message_id, kit.record.ledger)
+        self.error: ModelError | None = None
+        self.remedy: Remedy = "show"
+        self.left = False
+
+    @property
+    def model(self) -> Model:
+        return self._recovery.model(self._kit.model)
+
+    @property
+    def spent(self) -> Spent | None:
+        """The price of the last attempt."""
+        return self.price_of(self.intake.usage)
+
+    def price_of(self, usage: Usage | None) -> Spent | None:
+        if usage is None:
+            return None
+        model, price = self._asked.name, self._kit.price
+        return Spent(model, usage, None if price is None else price(model, usage))
+
+    async def run(self, wanted: ToolChoice) -> None:
+        """Reads the stream, and again after a failure that may pass. Once a call has arrived, its message stands, and
+        it is the next turn that tries again."""
+        while True:
+            due = self._recovery.take()
+            if due is not None:
+                self._record_repetition(due)
+                self.intake, self.error, self.remedy = Intake(self._message_id, self._record.ledger), None, "show"
+                await self._sleep(due.delay)
+            await self._read_once(self._request(wanted))
+            if self.error is None and not self._called and self.intake.finish()[0] == "cut_off":
+                self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
+            if self.error is None:
+                return
+            self.remedy, self.error = self._recovery.failed(self.error)
+            if self.remedy != "again" or self._called:
+                break
+        if self.error.kind == "cut_off" and self.remedy == "show":
+            self.error = None  # its stop reason says it
+
+    def _record_repetition(self, due: Repetition) -> None:
+        error, other = due.error, due.instead
+        if other is not None:
+            note = f"{self._kit.model.name} is overloaded: {other.name} answers until this run ends"
+            self._record.write(Noted(self._clock.now(), note, "warning"))
+        self._record.write(
+            RequestRetried(
+                at=self._clock.now(),
+                message_id=self._message_id,
+                attempt=due.attempt,
+                delay=due.delay,
+                kind=error.kind,
+                detail=str(error),
+                instead="" if other is None else other.name,
+                spent=self.spent,
+            )
+        )
+
+    async def _sleep(self, seconds: float) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_later(seconds, lambda: None if over.done() else over.set_result(None))
+        try:
+            await over
+        finally:
+            timer.cancel()
+
+    async def _read_once(self, request: Request) -> None:
+        """Feeds the stream through; calls start while it is still going."""
+        executor, room, intake, stream = self._executor, self._record.room, self.intake, None
+        meter, model = self._kit.meter, self.model
+        self._asked = model
+        awaited = meter is not None
+        draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
+        try:
+            if meter is not None:
+                meter.requested(model, request)
+            stream = model.stream(request)
+            if not hasattr(stream, "__aiter__"):
+                raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
+            async for event in stream:
+                if awaited and event.__class__ not in _BEFORE_CONTENT:
+                    awaited = False
+                    cast(Meter, meter).streaming()
+                seen = intake.feed(event)
+                if seen is None:
+                    continue
+                if isinstance(seen, ToolCall):
+                    self._called = True
+                    executor.add(seen)
+                elif isinstance(seen, Refused):
+                    self._called = True
+                    executor.add(seen.call, refused=seen.result)
+                else:
+                    self._show(seen, draft)
+                    continue
+                draft.calls += 1
+                crowded = room()
+                if crowded is not None:
+                    await crowded
+        except (StateError, JournalError):  # ours, not the model's
+            raise
+        except BaseException as error:
+            if going_down(error):
+                raise
+            self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
+        finally:
+            draft.stop(keep=self.left)
+            if meter is not None:
+                meter.received(intake.usage)
+            await _close(stream)
+
+    def _show(self, seen: TextDelta | ThinkingDelta | ModelNoted, draft: Draft) -> None:
+        if isinstance(seen, ModelNoted):
+            if seen.text not in self._kit.noted:
+                self._kit.noted.add(seen.text)
+                self._record.write(Noted(self._clock.now(), seen.text))
+        elif isinstance(seen, TextDelta):
+            draft.add(seen.text)
+            self._record.tell(TextStreamed(self._clock.now(), self._message_id, seen.text))
+        elif seen.text:
+            self._record.tell(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
+
+    def _request(self, wanted: ToolChoice) -> Request:
+        kit = self._kit
+        specs = tuple(tool.spec for tool in kit.toolbox.tools())
+        able = self.model.abilities.nearest(wanted)
+        own = self._record.ledger.options or RunOptions()
+        return Request(
+            system=kit.system,
+            messages=self._record.ledger.history(),
+            tools=specs,
+            tool_choice=able,
+            limits=self._limits,
+            cache=kit.cache,
+            options=kit.options if own.request is None else own.request.over(kit.options),
+            output=kit.output if own.output is None else own.output,
+            session=kit.session,
+        )
+
+
+async def _close(stream: object) -> None:
+    """Closes the stream. A failure changes nothing: what has come of the message is there."""
+    try:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+        elif hasattr(stream, "close"):  # a coroutine that should have been a generator
+            cast(Any, stream).close()
+    except BaseException as error:
+        if going_down(error):
+            raise
