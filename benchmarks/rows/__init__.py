@@ -18,6 +18,7 @@ from benchmarks.rows import (
     processes,
     record,
     sandbox,
+    streams,
     structural,
     turns,
 )
@@ -37,5 +38,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "files": file_tools.rows,
     "processes": processes.rows,
     "sandbox": sandbox.rows,
+    "streams": streams.rows,
     **record.ROWS,
 }

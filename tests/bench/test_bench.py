@@ -37,6 +37,11 @@ LIMITED: dict[str, set[str]] = {
     "files": {"read_1mb", "read_parallel", "grep"},
     "processes": {"bash_start"},
     "sandbox": {"sandbox_start"},
+    "streams": {
+        f"stream_{kind}_{name}"
+        for kind in ("text", "arguments")
+        for name in ("anthropic", "gemini", "openai", "openai-chat")
+    },
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
@@ -48,7 +53,7 @@ LIMITED: dict[str, set[str]] = {
 }
 
 
-SLOW = ("import", "growth", "structural", "previews", "history", "files")
+SLOW = ("import", "growth", "structural", "previews", "history", "files", "streams")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in ROWS])

@@ -58,7 +58,14 @@ async def test_an_answer_may_be_cut_at_some_bytes(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", WRITERS)
+async def test_an_answer_may_be_cut_at_many_bytes(name: str) -> None:
+    wire = WRITERS[name]
+    for byte in random.Random(8).sample(places_to_cut(wire), 100):
+        check_outcome(await played(wire, cut_at(wire, byte), ANSWER, DONE), retryable=True)
+
+
+@pytest.mark.chaos
 @pytest.mark.parametrize("name", WRITERS)
 async def test_an_answer_may_be_cut_at_any_byte(name: str) -> None:
     wire = WRITERS[name]
