@@ -155,6 +155,17 @@ def test_a_command_that_gives_no_key_is_told_without_its_output(command: str, to
     assert KEY not in str(refused.value)
 
 
+def test_a_command_never_means_a_program_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    for folder, key in ((home, "sk-of-the-person"), (work, "sk-of-the-repository")):
+        folder.mkdir()
+        (folder / "key.sh").write_text(f"#!/bin/sh\necho {key}\n")
+        (folder / "key.sh").chmod(0o755)
+    monkeypatch.chdir(work)
+    found = find_key("work", (), "./key.sh", store(None), {**os.environ, "HOME": str(home)})
+    assert found == FoundKey("sk-of-the-person", "key_command")
+
+
 @rows("text", ["", "two words", "sk-\x00", "sk-\nx", "schlüssel-ü", "x" * 9000])
 def test_what_can_be_no_key_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(UsageError) as refused:

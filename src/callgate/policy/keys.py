@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, cast
 
+from callgate.host.environment import secret
 from callgate.policy.entries import HOOK_TIMEOUT
 from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
 from callgate.words.model import EFFORTS
@@ -234,6 +235,15 @@ def read_headers(value: object) -> dict[str, str]:
     return cast(dict[str, str], value)
 
 
+def read_variable(value: object) -> str:
+    """The name of a variable with a key. Commands of agents get all variables but those that sound like secrets."""
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ValueError
+    if not secret(value, ""):
+        raise ValueError("commands would get this variable too: choose a name that ends in _KEY or _TOKEN")
+    return value
+
+
 def read_thinking(value: object) -> str | int:
     if value in ("off", "adaptive") or (type(value) is int and 0 < value <= LARGEST_COUNT):
         return cast(str | int, value)
@@ -285,6 +295,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "table": _only(dict),
     "headers": read_headers,
     "family": _only(str, FAMILIES.__contains__),
-    "variable": _only(str, _VARIABLE.fullmatch),
+    "variable": read_variable,
 }
 """The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

@@ -187,7 +187,8 @@ def checked_key(text: str, where: str = "") -> str:
 
 
 def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
-    """The key that a command prints. Its output is not repeated in errors: it may hold a key."""
+    """The key that a command prints. Its output is not repeated in errors: it may hold a key. It runs in the home
+    folder, so that a relative path never means a program of the repository."""
     what = f"key_command of {provider}"
     try:
         argv = shlex.split(command)
@@ -198,6 +199,7 @@ def _printed(command: str, provider: str, environ: Mapping[str, str]) -> str:
             timeout=_COMMAND_SECONDS,
             check=False,
             env=dict(environ),
+            cwd=environ.get("HOME") or os.sep,
         )
     except subprocess.TimeoutExpired:
         raise UsageError(f"{what} took more than {_COMMAND_SECONDS:g} seconds: run it by hand to see why") from None
