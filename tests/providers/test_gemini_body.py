@@ -23,6 +23,7 @@ FACTS = ModelFacts(
     thinking="always",
 )
 OLD = replace(FACTS, name="gemini-2.5-flash", thinking="budget", efforts={"low": 1024, "high": 24_576})
+PRO = replace(OLD, name="gemini-2.5-pro", quirks=frozenset({"no_off"}))
 HELLO = Message("u1", "user", (Text("Hello"),))
 READ = ToolSpec("Read", "Reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 NOW = ToolSpec("Now", "", {"type": "object", "properties": {}})
@@ -207,6 +208,7 @@ def test_a_choice_that_the_model_cannot_be_held_to_is_said() -> None:
         (OLD, RequestOptions(thinking=5000), {"includeThoughts": True, "thinkingBudget": 5000}, False),
         (OLD, RequestOptions(thinking="adaptive"), {"includeThoughts": True, "thinkingBudget": -1}, False),
         (OLD, RequestOptions(thinking="off"), {"thinkingBudget": 0}, False),
+        (PRO, RequestOptions(thinking="off"), {"includeThoughts": True, "thinkingBudget": 128}, True),
         (replace(FACTS, thinking="none", efforts=None), RequestOptions(thinking=5000), None, True),
         (replace(FACTS, thinking="none", efforts=None), RequestOptions(thinking="off"), None, False),
     ],

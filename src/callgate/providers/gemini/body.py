@@ -15,6 +15,7 @@ from callgate.words.model import Request
 
 Given = dict[str, Any]
 MOST_STOPS = 5
+LEAST_BUDGET = 128
 _MODES = {"required": "ANY", "named": "ANY", "none": "NONE"}
 _INNER = ("items", "additionalProperties")
 _MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -100,8 +101,11 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
         return {}
     config: Given = {"includeThoughts": True}
     if wanted in ("off", 0):
-        if mode == "budget":
+        if mode == "budget" and "no_off" not in facts.quirks:
             return {"thinkingBudget": 0}
+        if mode == "budget":
+            notes.append(f"{facts.name} always thinks: {LEAST_BUDGET} tokens, its least budget, are used.")
+            return {**config, "thinkingBudget": LEAST_BUDGET}
         notes.append(f"{facts.name} always thinks: it cannot be switched off.")
     elif wanted is not None and mode != "budget" and wanted != "adaptive":
         notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
