@@ -150,6 +150,21 @@ def test_nothing_of_the_workspace_is_run_or_loaded_outside(backend: Backend) -> 
         assert not (Path(profile.root) / ".vscode").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", LINUX)
+def test_a_protected_place_further_down_that_is_moved_meanwhile_does_not_stop_a_command(backend: Backend) -> None:
+    with visible_folder() as folder:
+        profile = workspace_in(folder)
+        (Path(profile.root) / "src/lib/.git").mkdir(parents=True)
+        sandbox = sandbox_of(backend, folder / "own")
+        nested = replace(profile, read_only=(*profile.read_only, f"{profile.root}/src/lib/.git"))
+        env = {"PATH": "/usr/bin:/bin"}
+        command = sandbox.wrap(Command(("/bin/sh", "-c", "echo ran"), profile.root, env), nested)
+        os.rename(f"{profile.root}/src/lib", f"{profile.root}/src/other")
+        ran = subprocess.run(command.argv, cwd=profile.root, env=env, capture_output=True, text=True, check=False)
+        assert ran.stdout == "ran\n", ran.stderr
+
+
 FLIP = """
 mkdir -p sub/.git .github/workflows
 echo up

@@ -119,7 +119,9 @@ def _mounts(profile: Profile, bound: tuple[Binding, ...], closed: str) -> Iterat
             case "write":
                 yield from ("--bind", each.path, each.path)
             case "read":
-                yield from ("--ro-bind", each.path, each.path)
+                # A folder further down may be moved by a command that runs beside this one, and its places with it.
+                moves = os.path.dirname(each.path) not in profile.tops
+                yield from ("--ro-bind-try" if moves else "--ro-bind", each.path, each.path)
             case "hide file":
                 yield from ("--ro-bind", closed, each.path)
             case "hide folder" | "hold":

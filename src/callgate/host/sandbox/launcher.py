@@ -200,8 +200,15 @@ def _inside(plan: Plan, instructions: bytes) -> int:
 
 
 def _mount_all(plan: Plan) -> None:
-    bound = [*plan.paths("write", "read"), plan.closed, *([plan.scratch] if plan.scratch else [])]
-    opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in bound}  # some will be covered
+    tops = plan.paths("write")
+    opened: dict[str, int] = {}  # some will be covered
+    for path in [*plan.paths("write", "read"), plan.closed, *([plan.scratch] if plan.scratch else [])]:
+        try:
+            opened[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # A folder further down may be moved by a command that runs beside this one, and its places with it.
+            if path not in plan.paths("read") or os.path.dirname(path) in tops:
+                raise
     _attributes("/", set_=_RDONLY | _NOSUID, propagation=_PRIVATE)
     if plan.scratch:
         _cover("/tmp", opened[plan.scratch])
@@ -213,6 +220,8 @@ def _mount_all(plan: Plan) -> None:
     for path, kind in plan.places:
         if kind == "write":
             _cover(path, opened[path])
+        elif kind == "read" and path not in opened:
+            continue
         elif kind == "read":
             _bind(path, opened[path])
             _attributes(path, set_=_RDONLY | _NOSUID | _NODEV)
