@@ -11,6 +11,7 @@ from benchmarks.rows import (
     file_tools,
     gap,
     growth,
+    headless,
     imports,
     latency,
     memory,
@@ -39,5 +40,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "processes": processes.rows,
     "sandbox": sandbox.rows,
     "streams": streams.rows,
+    "headless": headless.rows,
     **record.ROWS,
 }

@@ -42,6 +42,7 @@ LIMITED: dict[str, set[str]] = {
         for kind in ("text", "arguments")
         for name in ("anthropic", "gemini", "openai", "openai-chat")
     },
+    "headless": {f"headless_{name}" for name in ("start", "memory", "call", "reads", "early", "late")},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
@@ -53,7 +54,7 @@ LIMITED: dict[str, set[str]] = {
 }
 
 
-SLOW = ("import", "growth", "structural", "previews", "history", "files", "streams")
+SLOW = ("import", "growth", "structural", "previews", "history", "files", "streams", "headless")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in ROWS])

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from callgate.host.ports import Command, HostDecision
-from callgate.host.sandbox.denied import DeniedAccess, denied_access
 from callgate.host.sandbox.profile import Profile, flaw
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused
 
 if TYPE_CHECKING:
+    from callgate.host.sandbox.denied import DeniedAccess
     from callgate.host.sandbox.proxy import HostProxy
 
 _MOST_REMEMBERED = 10_000
@@ -73,8 +73,10 @@ class ProvenSandbox:
         profile = self._profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(tell))
 
-    def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> DeniedAccess | None:
+    def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":
         """The access that the sandbox refused to a command that ran inside and failed; it is remembered."""
+        from callgate.host.sandbox.denied import denied_access  # many patterns, for commands that failed alone
+
         found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])
         if found is not None:
             self._refused[text] = found
