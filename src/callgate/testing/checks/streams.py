@@ -14,6 +14,7 @@ from callgate.words.model import (
     MessageEnded,
     MessageStarted,
     ModelEvent,
+    ModelNoted,
     OpaqueData,
     PartEnded,
     PartStarted,
@@ -102,6 +103,8 @@ def check_events(events: Iterable[ModelEvent]) -> None:
                 kind = parts.get(index)
                 promise(kind in ("opaque", "tool_call"), f"{event} belongs to an open opaque or tool_call part")
                 promise(index not in closed, f"part {index} is closed before {event}")
+            case ModelNoted():  # at any place, also before the message
+                continue
             case _:
                 kind = _DELTAS.get(type(event), "")
                 promise(kind, f"a stream gives model events (callgate.words.model), not {type(event).__name__}")
