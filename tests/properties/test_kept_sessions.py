@@ -92,6 +92,8 @@ spoken = st.builds(
     end=st.sampled_from(("whole", "whole", "whole", "whole", "limit", "cut_off", "fail")),
     holds=st.booleans(),
 )
+WINDOWS = (400, 550)
+"""Of a model whose history is compacted by itself, now and then in the middle of a run."""
 BETWEEN = ("rewind", "branch", "compact")
 STEPS = (
     *("prompt", "prompt", "prompt", "prompt", "rest", "rest", "spin", "let_go"),
@@ -106,10 +108,10 @@ class Voice:
     """The model: it says what is next on the list, and notes what it is sent."""
 
     name = "voice"
-    abilities = Abilities()
 
     def __init__(self, world: "World") -> None:
         self._world = world
+        self.abilities = Abilities(context_tokens=world.window)
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         world = self._world
@@ -143,6 +145,7 @@ class World:
 
     folder: Path
     script: list[Spoken]
+    window: int | None = None
     lives: int = 0
     wrong: list[str] = field(default_factory=list[str])
     seen: list[str] = field(default_factory=list[str])
@@ -475,12 +478,16 @@ def check_settled(events: list[Durable]) -> None:
     assert not open_calls
 
 
-@pytest.mark.spec("TRS-1", "TRS-3", "TRS-7", "TRS-9", "TRS-10")
-@given(st.lists(spoken, min_size=3, max_size=12), st.lists(steps, min_size=10, max_size=40))
+@pytest.mark.spec("TRS-1", "TRS-3", "TRS-7", "TRS-9", "TRS-10", "CMP-1")
+@given(
+    st.lists(spoken, min_size=3, max_size=12),
+    st.lists(steps, min_size=10, max_size=40),
+    st.sampled_from((None, None, *WINDOWS)),
+)
 @fewer(20)
-def test_what_is_on_record_is_what_was_in_memory(script: list[Spoken], taken: list[Step]) -> None:
+def test_what_is_on_record_is_what_was_in_memory(script: list[Spoken], taken: list[Step], window: int | None) -> None:
     async def main(folder: Path) -> None:
-        world = World(folder, list(script))
+        world = World(folder, list(script), window)
         await world.begin(await world.store.create())
         world.session.post(Prompt("the first"))
         for step in taken:
