@@ -18,7 +18,8 @@ import pytest
 from callgate import ChangeSet, FileChange, Session, tool
 from callgate.cli.terminal import width
 from callgate.formats.jsonable import from_json
-from callgate.testing import ScriptedModel, call, turn
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.testing.script import stop
 from callgate.tools.staging import stage
 from callgate.transcript.drafts import write_draft
 from callgate.words.decisions import Question
@@ -37,7 +38,7 @@ from callgate.words.events import (
 )
 from callgate.words.inputs import Prompt, SetMode
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import CallPart, Message, Text
+from callgate.words.messages import CallPart, Message, Text, Usage
 from tests.cli.session_kit import BAD, Desk
 
 pytestmark = pytest.mark.spec("TRS-12")
@@ -68,6 +69,20 @@ def test_a_session_is_shown_from_its_title_to_its_last_message(desk: Desk) -> No
     assert said == ["user", "assistant", "assistant"]
     assert ran.lines[-1] == "All is fine."
     assert "!" not in ran.out
+
+
+@pytest.mark.spec("TRN-6")
+def test_what_a_session_has_cost_is_shown_by_model(desk: Desk) -> None:
+    async def main() -> None:
+        used = stop("end", Usage(input=1_000, cache_read=200, output=30))
+        model = ScriptedModel(turn(say("Fine."), used), name="some/model")
+        journal = await desk.store.create()
+        async with Session(model, journal=journal, root=desk.work, price=lambda name, usage: 0.25) as session:
+            await session.send(Prompt("How much?"))
+
+    asyncio.run(main())
+    lines = desk.good("session", "show").lines
+    assert lines[2] == "some/model: 1,200 tokens read (200 from the cache), 30 written, $0.2500"
 
 
 def test_each_call_is_one_block_with_its_decision_and_its_outcome(desk: Desk) -> None:

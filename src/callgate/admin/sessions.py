@@ -38,6 +38,7 @@ from callgate.transcript.verify import LogFault, Verified, verify
 from callgate.words.decisions import Question
 from callgate.words.errors import JournalError
 from callgate.words.events import Durable, MessageAdded, MetadataSet, Noted, PromptQueued, SessionOpened
+from callgate.words.messages import Spent
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 
@@ -74,8 +75,8 @@ _SUFFIX = ".jsonl"
 @noun
 class Shown:
     """The live part of a session, or the end of it. ``named`` is how a person names it to another command;
-    ``questions`` wait for an answer, ``pending`` actions to be resolved, ``waiting`` prompts for the
-    agent; ``missing``: whole lines are gone; ``draft`` is what was kept of a message that never came."""
+    ``questions`` wait for an answer, ``pending`` actions to be resolved, ``waiting`` prompts for the agent;
+    ``missing``: whole lines are gone; ``draft`` is what was kept of a message that never came; ``costs``: by model."""
 
     session: str
     named: str
@@ -88,6 +89,7 @@ class Shown:
     draft: UnfinishedMessage | None
     pending: tuple[Staged, ...] = ()
     waiting: tuple[PromptQueued, ...] = ()
+    costs: tuple[Spent, ...] = ()
 
     def page(self) -> Sequence[SaidMessage | Mark]:
         """As people read it."""
@@ -218,6 +220,7 @@ class Archive:
             missing = verify(fd).missing
             loaded = load(fd, log)
         events = tuple(loaded.events)
+        ledger = Ledger(events)
         return Shown(
             session=log.stem,
             named=_named(which, log),
@@ -229,7 +232,8 @@ class Archive:
             missing=missing,
             draft=unfinished(log, events),
             pending=tuple(State(events).actions.values()),
-            waiting=tuple(Ledger(events).waiting.values()),
+            waiting=tuple(ledger.waiting.values()),
+            costs=tuple(ledger.costs.values()),
         )
 
     def audit(self, which: str | None) -> Audited:

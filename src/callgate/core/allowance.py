@@ -91,7 +91,7 @@ class Allowance:
         if limits.max_cost is not None:
             cost, affordable = self._record.ledger.cost, self._affordable(model)
             if cost >= limits.max_cost or (affordable is not None and affordable < FEWEST_TOKENS):
-                spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and another request would pass that."
+                spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and the next request would pass that."
                 return "budget", "dollars", spent
         return None
 

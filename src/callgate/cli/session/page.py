@@ -10,7 +10,7 @@ from callgate.cli.session.output import columns, counted, out, put, put_json, sa
 from callgate.cli.terminal import Line, Signs, Span, clip, signs_for
 from callgate.formats.jsonable import to_json
 from callgate.words.calls import Status
-from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.words.messages import CallPart, Image, Opaque, Part, Resource, ResultPart, Spent, Text, Thinking, Usage
 
 _LINES = 20  # shown of a result or a thought
 _WIDE = 400  # columns of one line of it
@@ -69,12 +69,23 @@ def _header(shown: Shown, tail: int | None) -> Iterator[Line]:
     if about.updated_at:
         facts.append(f"last used {moment(about.updated_at)}")
     yield (Span(" · ".join(fact for fact in facts if fact), "dim"),)
+    for spent in shown.costs:
+        if spent.usage != Usage():
+            yield (Span(_cost(spent), "dim"),)
     if about.source:
         yield (Span(f"from {about.source}", "dim"),)
     for warning in _warnings(shown):
         yield Span("! ", "yellow"), Span(warning, "yellow")
     if tail is not None:
         yield (Span(f"the last {counted(tail, 'message')}:" if tail > 1 else "the last message:", "dim"),)
+
+
+def _cost(spent: Spent) -> str:
+    usage = spent.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
+    price = "no price is known" if spent.cost is None else f"${spent.cost:.4f}"
+    return f"{spent.model}: {read:,} tokens read{cached}, {usage.output:,} written, {price}"
 
 
 class _View:
