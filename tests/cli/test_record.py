@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.servers import Answer, Reply, Say, serving, writer
+from tests.providers.servers import Answer, Call, Reply, Say, serving, writer
 
 CALLGATE = [sys.executable, "-m", "callgate"]
 
@@ -56,3 +56,25 @@ def test_a_command_has_to_be_said(tmp_path: Path) -> None:
 def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
     assert ran(tmp_path, "record", "tape", "--", "xyz").returncode == 2
     assert ran(tmp_path, "record", "tape", "--", "--version").returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.spec("PRV-4")
+@pytest.mark.parametrize("family", ["anthropic", "openai", "gemini"])
+def test_a_recorded_run_is_served_back_without_the_network(tmp_path: Path, family: str) -> None:
+    wire, tape = writer(family), tmp_path / "tape"
+    file = tmp_path / "home" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("hello")
+    looks = Answer((Say("I look."), Call("c1", "Read", json.dumps({"path": str(file)}))))
+    variable = wire.family.key_variables[0]
+    answers = [looks, *[Answer((Say("It says hello."),))] * 3]
+    with serving(*(Reply.of(wire, answer) for answer in answers)) as server:
+        environ = {wire.family.base_variable: server.url, variable: "sk-test-own-key-0123456789"}
+        asked = ("-p", "what is in a.txt?", "--model")
+        live = ran(tmp_path, "record", str(tape), "--", *asked, f"{family}/some-model", **environ)
+        assert live.stdout == "It says hello.\n", live.stderr
+        assert server.connections == 1
+    again = ran(tmp_path, *asked, f"replay/{tape}")
+    assert (again.returncode, again.stdout) == (live.returncode, live.stdout), again.stderr
+    assert "sk-test-own-key" not in "".join(each.read_text("utf-8") for each in tape.iterdir())

@@ -1,11 +1,17 @@
 """Every family × fault × phase through a real session: the right retries, no effect twice, a legal history."""
 
+import asyncio
 import random
 
 import pytest
 
+from callgate import Interrupt, Session
+from callgate.core.view import faults
+from callgate.testing import MemoryHost
+from tests.flows.kit import Workspace
+from tests.providers.clients import model_on, waiting
 from tests.providers.matrix import ANSWER, DONE, FAILURES, PLACES, Failure, Where, check_outcome, failing, played
-from tests.providers.servers import CUT, Reply, WireWriter, writers
+from tests.providers.servers import CUT, FakeServer, Reply, WireWriter, writers
 
 WRITERS = writers()
 CASES = [
@@ -80,3 +86,24 @@ async def test_an_answer_in_pieces_of_one_byte_is_the_same_answer(name: str) -> 
     outcome = await played(wire, Reply([data[at : at + 1] for at in range(len(data))]), DONE)
     assert outcome.retries == 0
     assert outcome.done == ["read a", "write a"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[1].name == "hang"], ids=named)
+async def test_an_interrupt_lets_go_of_the_connection_and_leaves_a_legal_history(
+    case: tuple[str, Failure, Where],
+) -> None:
+    name, hang, where = case
+    wire, space = WRITERS[name], Workspace()
+    reply = failing(wire, hang, where)
+    assert reply is not None
+    async with FakeServer(reply) as server, model_on(server, wire) as (model, clock):
+        async with Session(model, space.toolbox(), host=MemoryHost()) as session:
+            running = asyncio.create_task(session.run("go"))
+            await server.hung.wait()
+            await waiting(clock)
+            session.post(Interrupt())
+            await running
+            await server.gone.wait()
+            assert faults(session.messages) == []
+            assert "write a" not in space.done
+        assert clock.next_timer is None
