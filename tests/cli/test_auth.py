@@ -80,7 +80,7 @@ def test_the_environment_is_listed_and_named_where_it_counts_first(person: Perso
     person.given("sk-another-key-0123456789")
     said = person.good("auth", "set", "openai").out
     assert "OPENAI_API_KEY is set as well, and counts before it." in said
-    assert "openai       OPENAI_API_KEY  …cdef" in person.good("auth", "list").out
+    assert person.good("auth", "list").out == "openai  OPENAI_API_KEY  …cdef\n"
     assert "OPENAI_API_KEY is still set and counts." in person.good("auth", "remove", "openai").out
     assert "no key is stored for openai" in person.bad(1, "auth", "remove", "openai")
 

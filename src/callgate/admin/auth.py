@@ -63,7 +63,8 @@ def list_keys() -> list[KeyRow]:
         except UsageError as error:
             found.append(KeyRow(provider, "", fault=str(error)))
             continue
-        if key is not None:
+        is_twin = provider == "openai-chat" and key is not None and KeyRow("openai", key.origin, key.end) in found
+        if key is not None and not is_twin:
             found.append(KeyRow(provider, key.origin, key.end))
     return found
 
