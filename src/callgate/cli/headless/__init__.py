@@ -9,6 +9,7 @@ result     the result, and the exit code of each reason
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -21,13 +22,14 @@ from callgate import Model, Session, Store, __version__
 from callgate.assembly.traced import traced
 from callgate.cli.headless.driving import HeadlessDriver
 from callgate.cli.headless.opening import config_of, open_session, schema_of
-from callgate.cli.headless.output import JsonOutput, Output, StreamOutput, TextOutput, say, write_result
+from callgate.cli.headless.output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
 from callgate.cli.headless.reading import follow_stdin, read_stdin, whole_prompt
 from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult
 from callgate.config import Config
 from callgate.tools.output import OutputSchema
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, UsageError
+from callgate.words.events import Event, TurnStarted
 from callgate.words.inputs import Branch, Continue, Input, Prompt
 from callgate.words.messages import Text
 from callgate.words.model import RequestOptions, RunOptions
@@ -82,9 +84,10 @@ async def _driven(
         if driver is not None:
             driver.interrupt(because)
 
-    output = _output(options, Store(config.root, config.data).masker.noun, lambda: stop("Nobody reads the output."))
+    output = _output(options, Store(config.root, config.data).masker, lambda: stop("Nobody reads the output."))
     driver = HeadlessDriver(session, output, wait=options.wait, follows=follows)
     _on_signals(loop, stop)
+    _collect_garbage_after_start(session)
     output.start(_facts(session, config))
     if follows:
         follow_stdin(loop, driver.take)
@@ -96,10 +99,10 @@ async def _driven(
     return result.exit_code
 
 
-def _output(options: Namespace, clean: Callable[[Any], Any], gone: Callable[[], None]) -> Output:
+def _output(options: Namespace, cleaner: Cleaner, gone: Callable[[], None]) -> Output:
     if options.output_format == "stream-json":
-        return StreamOutput(clean, gone)
-    return (JsonOutput if options.output_format == "json" else TextOutput)(clean)
+        return StreamOutput(cleaner, gone)
+    return (JsonOutput if options.output_format == "json" else TextOutput)(cleaner)
 
 
 def _inputs(options: Namespace, session: Session, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
@@ -135,6 +138,19 @@ def _waits(question: Question, session: str) -> str:
         f"{what}: callgate answer {session} {question.call_id} yes|no, then callgate -p --resume {session};"
         f" callgate answer {session} shows it"
     )
+
+
+def _collect_garbage_after_start(session: Session) -> None:
+    """Garbage is collected again once the first request is made, and not among what the start has made."""
+
+    def begun(event: Event) -> None:
+        if isinstance(event, TurnStarted):
+            stop()
+            if not gc.isenabled():
+                gc.freeze()
+                gc.enable()
+
+    stop = session.listen(begun)
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:

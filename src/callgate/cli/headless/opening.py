@@ -16,7 +16,6 @@ from callgate.assembly.prompting import PromptPart, PromptWishes
 from callgate.cli.prompt_arguments import asked_text
 from callgate.config import Config, load_config
 from callgate.words.errors import UsageError
-from callgate.words.modes import MODES
 
 Say = Callable[[str], None]
 _LARGEST = 1 << 20
@@ -54,11 +53,9 @@ def folders_of(options: Namespace) -> tuple[Path, ...]:
 
 
 def _for_folders(options: Namespace) -> Iterator[str]:
-    """Rules for further folders: reading there is free, and so is editing where edits of the workspace are."""
+    """Rules for further folders: reading there is free. File tools change files of the workspace alone."""
     for place in folders_of(options):
         yield f"Read(/{place}/**)"
-        if options.mode is not None and MODES[options.mode].allows_edits:
-            yield f"Edit(/{place}/**)"
 
 
 def schema_of(options: Namespace) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from json import dumps
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from callgate.cli.headless.lines import LineWriter
 from callgate.cli.headless.result import SCHEMA_VERSION, HeadlessResult
@@ -16,8 +16,19 @@ from callgate.cli.terminal import safe
 from callgate.formats.jsonable import to_json
 from callgate.words.events import Compacted, Event, Noted, RequestRetried
 
-Clean = Callable[[Any], Any]
-"""Masks the secrets in a noun."""
+T = TypeVar("T")
+_WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"type": "FileChange"')
+"""Parts whose bytes are base64 in JSON, where a secret in them cannot be seen."""
+
+
+class Cleaner(Protocol):
+    """Masks secrets; that of a Store."""
+
+    def finds(self, text: str) -> bool:
+        """True if the JSON of a noun has something to mask."""
+        ...
+
+    def noun(self, value: T) -> T: ...
 
 
 class Output(Protocol):
@@ -58,8 +69,8 @@ def notice(event: Event) -> str:
 class TextOutput:
     """The answer on standard output once it is done, and nothing else there."""
 
-    def __init__(self, clean: Clean) -> None:
-        self._clean = clean
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._clean = cleaner.noun
 
     def start(self, facts: Mapping[str, Any]) -> None:
         return
@@ -92,21 +103,24 @@ class JsonOutput(TextOutput):
 class StreamOutput:
     """A line for the start, one for each event as it comes, and the result. ``gone`` is called when nobody reads."""
 
-    def __init__(self, clean: Clean, gone: Callable[[], None]) -> None:
-        self._clean = clean
+    def __init__(self, cleaner: Cleaner, gone: Callable[[], None]) -> None:
+        self._cleaner = cleaner
         self._lines = LineWriter(sys.stdout.fileno(), gone)
 
     def start(self, facts: Mapping[str, Any]) -> None:
         self._lines.put(_line({"type": "start", "v": SCHEMA_VERSION, **facts}))
 
     def event(self, event: Event) -> None:
-        self._lines.put(_line(to_json(self._clean(event))))
+        line = _text(to_json(event))
+        if self._cleaner.finds(line) or any(map(line.__contains__, _WITH_BYTES)):
+            line = _text(to_json(self._cleaner.noun(event)))
+        self._lines.put(line.encode())
 
     async def room(self) -> None:
         await self._lines.room()
 
     async def end(self, result: HeadlessResult) -> None:
-        self._lines.put(_line(result_line(self._clean(result))))
+        self._lines.put(_line(result_line(self._cleaner.noun(result))))
         await self._lines.aclose()
 
 
@@ -123,8 +137,12 @@ def result_line(result: HeadlessResult) -> dict[str, Any]:
 
 
 def _line(value: Any) -> bytes:
+    return _text(value).encode()
+
+
+def _text(value: Any) -> str:
     """One line, which no terminal takes for a command, whatever texts are in it."""
-    return dumps(value, default=repr).replace("\x7f", "\\u007f").encode() + b"\n"
+    return dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n"
 
 
 def _print(text: str) -> None:
