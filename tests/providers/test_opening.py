@@ -12,7 +12,7 @@ import pytest
 
 from callgate.providers.keys import KeyStore
 from callgate.providers.opening import FAMILIES, ModelSource, OpenedModel, family_of
-from callgate.testing import ManualClock
+from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Image, Message, Text
 from callgate.words.model import (
@@ -82,6 +82,18 @@ async def test_an_unknown_model_of_a_server_of_ones_own_answers_and_is_noticed_o
         sent = server.requests[0]
         assert (sent.target, sent.json["model"]) == ("/v1/chat/completions", "mystery-7b")
         assert "authorization" not in sent.headers
+
+
+async def test_the_models_of_a_source_share_their_connections() -> None:
+    async with FakeServer(CHAT, CHAT) as server:
+        made = source(on(server))
+        models = [made.open("work/big"), made.open("work/small")]
+        for model in models:
+            async for _ in model.stream(REQUEST):
+                pass
+            await settle()
+        assert [request.connection for request in server.requests] == [1, 1]
+        await models[0].aclose()
 
 
 async def test_key_headers_options_and_quirks_reach_the_server(tmp_path: Path) -> None:
@@ -273,7 +285,7 @@ def test_opening_a_model_imports_no_other_family() -> None:
     code = """
 import json, sys
 from callgate.providers.opening import ModelSource
-from callgate.testing import ManualClock
+from callgate.testing import ManualClock, settle
 from callgate.words.model import ModelSettings
 ModelSource(ModelSettings(), clock=ManualClock(), environ={"ANTHROPIC_API_KEY": "k"}).open("opus")
 print(json.dumps([name for name in sys.modules if name.startswith(("callgate.providers", "PIL", "keyring", "httpx"))]))

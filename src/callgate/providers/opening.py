@@ -35,6 +35,7 @@ from callgate.words.model import (
 
 if TYPE_CHECKING:
     from callgate.providers.http_model import HttpModel
+    from callgate.providers.pool import ConnectionPool
     from callgate.providers.recording import WireRecorder
     from callgate.providers.replay import ReplayModel
 
@@ -142,6 +143,7 @@ class ModelSource:
     ) -> None:
         self._settings = settings
         self._recorder = recorder
+        self._pool: ConnectionPool | None = None
         self._clock = clock
         self._environ = environ
         self._keys = keys or KeyStore(None)
@@ -236,8 +238,11 @@ class ModelSource:
     def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> OpenedModel:
         try:
             from callgate.providers.http_model import IDLE_SECONDS, HttpModel  # brings the network along
+            from callgate.providers.pool import ConnectionPool
         except ImportError as error:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
+        if self._pool is None:  # one for all models: certificates are read once, and connections shared
+            self._pool = ConnectionPool(self._clock, self._environ)
         row, own = self.catalogue.servers[model.provider], self._set(model.provider)
         if key is not None and not _is_private(row.base_url):
             notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
@@ -250,6 +255,7 @@ class ModelSource:
             base=row.base_url,
             headers=own.headers,
             idle_seconds=own.idle_timeout or IDLE_SECONDS,
+            pool=self._pool,
             recorder=self._recorder,
         )
         return OpenedModel(
