@@ -34,7 +34,7 @@ def events_of(root: Path, *calls: Any, deny: tuple[str, ...] = (), ask: tuple[st
 
     async def main() -> list[Event]:
         model = ScriptedModel(*(turn(each) for each in calls), DONE)
-        async with Session(model, builtin_tools("Grep", "Glob", "Read"), config=config) as session:
+        async with Session(model, builtin_tools("Grep", "Glob", "Read", "AstGrep"), config=config) as session:
             found: list[Event] = []
             async for event in session.send(Prompt("go")):
                 found.append(event)
@@ -67,6 +67,18 @@ def test_a_search_leaves_out_what_a_rule_keeps_from_being_read(
     assert "[Left out, because it holds keys or passwords: .env and 1 more. Name it in path.]" in found
     assert listed.splitlines()[0] == "src/a.py"
     assert "b.py" not in listed
+
+
+@pytest.mark.spec("GATE-3")
+def test_a_search_in_code_leaves_them_out_too(root: Path) -> None:
+    found = call("AstGrep", pattern="TOKEN = $A")
+    events = events_of(root, found, deny=("Read(/secrets/**)",))
+    assert of(events, QuestionAsked) == []
+    assert "src/a.py" in texts(events)[0]
+    assert "b.py" not in texts(events)[0]
+    assert "[Left out, because Read(/secrets/**) speaks against it: 1 file.]" in texts(events)[0]
+    named = call("AstGrep", pattern="TOKEN = $A", paths=["secrets/deep/b.py"])
+    assert "Read(/secrets/**)" in texts(events_of(root, named, deny=("Read(/secrets/**)",)))[0]
 
 
 def test_a_search_in_a_folder_with_keys_needs_no_question_and_shows_none(root: Path) -> None:

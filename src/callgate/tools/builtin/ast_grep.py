@@ -1,23 +1,27 @@
 """AstGrep: structural search. The engine is ``tools/structural``, the text that the model reads is
 ``structural_text``; both are loaded when the tool is called."""
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 from pydantic import Field
 
 from callgate.core.ports import Run
 from callgate.tools.builtin import prompt_text
+from callgate.tools.ripgrep.withheld import LeftOut, SearchRules, SearchTool
 from callgate.tools.structural.terms import ScanLimits, ScanScope
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import tool
 from callgate.words.calls import Result
+from callgate.words.messages import Text
 from callgate.words.traits import reads
 
 MOST = 200
 """Matches that a model is shown unless it asks for more; a thousand is all there is."""
 
 
-def ast_grep() -> FunctionTool[..., Any]:
+def ast_grep() -> SearchTool:
     """The tool ``AstGrep``; it needs ``callgate[edit]`` when it is called."""
+    rules = SearchRules()
 
     async def ast_grep(
         pattern: str,
@@ -40,10 +44,19 @@ def ast_grep() -> FunctionTool[..., Any]:
         from callgate.tools.structural.structural_text import search_result
 
         where = ScanScope(tuple(paths or ()), language, glob)
-        found = await search(run.host.normal("."), pattern, where, ScanLimits(matches=max_matches), run.progress)
-        return search_result(found)
+        root = run.host.normal(".")
+        left_out = LeftOut(rules, root, 0, secrets=True)
+        named = {*where.paths}  # these the gate has judged
 
-    return tool(
+        def leaves_out(path: str) -> bool:
+            return path not in named and left_out.takes(path)
+
+        limits = ScanLimits(matches=max_matches)
+        found = await search(root, pattern, where, limits, run.progress, leaves_out)
+        result, notes = search_result(found), "".join(left_out.notes(""))
+        return replace(result, content=(*result.content, Text(notes.strip()))) if notes else result
+
+    made = tool(
         ast_grep,
         name="AstGrep",
         aliases=["ast_grep"],
@@ -55,3 +68,4 @@ def ast_grep() -> FunctionTool[..., Any]:
         locks=lambda a: reads(*(a.paths or ["."])),
         search_hint="structural code search by syntax pattern",
     )
+    return SearchTool(made, rules)

@@ -2,7 +2,7 @@
 
 from asyncio import CancelledError, current_task
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,13 +46,23 @@ class Scan:
         return sum(each.skipped is None for each in self.looked)
 
 
-async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress) -> Scan:
-    """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at."""
+LeavesOut = Callable[[str], bool]
+
+
+def nothing(path: str) -> bool:
+    """Leaves out no file."""
+    return False
+
+
+async def scan(asked: ScanRequest, where: ScanScope, progress: ScanProgress, leaves_out: LeavesOut = nothing) -> Scan:
+    """ToolFailure for what was asked wrongly, the pattern too if it is none in any language that was looked at. Files
+    that ``leaves_out`` says yes to, by their paths from the root, are not looked into."""
     language = None if where.language is None else language_named(where.language)
     asked = replace(asked, language=None if language is None else language.name)
     walked = await _walked(asked.root, where, language)
     most = asked.limits.files
-    files, left = walked.files[:most], walked.files[most:]
+    wanted = [each for each in walked.files if not leaves_out(each.path)]
+    files, left = wanted[:most], wanted[most:]
     looked = await examine_all(asked, files, progress)
     skipped = [each.skipped for each in looked if each.skipped is not None]
     misfits = [each for each in skipped if each.kind == "pattern"]
@@ -68,12 +78,13 @@ async def search(
     where: ScanScope = EVERYWHERE,
     limits: ScanLimits = STANDARD,
     progress: ScanProgress = silent,
+    leaves_out: LeavesOut = nothing,
 ) -> SearchResult:
     """Every match, in the order of the files and of their text. Files with syntax errors are searched as far as they
     parse. ToolFailure when the pattern, a path, the language or the glob cannot be used."""
     if not pattern.strip():
         raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
-    seen = await scan(ScanRequest(str(root), limits, pattern), where, progress)
+    seen = await scan(ScanRequest(str(root), limits, pattern), where, progress, leaves_out)
     matches: list[Match] = []
     count = matched = 0
     at = ""
