@@ -25,6 +25,7 @@ def test_a_history_that_the_server_refuses_is_summed_up_and_the_run_goes_on(tmp_
         shown = ended(callgate.start("session", "show", stdin=subprocess.DEVNULL))
     assert (ran.code, ran.lines[-1]["text"]) == (0, "Found it."), ran.err
     assert len(requests) == 4, "and no title"
+    assert ran.lines[-1]["usage"]["input"] == 30, "that of the summary included"
     (boundary,) = ran.of("Compacted")
     assert (boundary["trigger"], boundary["model"]) == ("reactive", "openai-chat/fake-1")
     assert "tools" not in requests[2]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callgate.cli.headless.output import Output
 from callgate.cli.headless.result import HeadlessResult, Reason
 from callgate.words.events import (
+    Compacted,
     Event,
     InputRefused,
     MessageAdded,
@@ -144,6 +145,8 @@ class HeadlessDriver:
                 self._turns += 1
             case TurnEnded() | RequestRetried() if event.spent is not None:
                 self._spent.append(event.spent)
+            case Compacted() if event.usage is not None:
+                self._spent.append(Spent(event.model, event.usage, event.cost))
             case RunEnded():
                 self._ended = event
             case InputRefused():

@@ -61,7 +61,8 @@ def notice(event: Event) -> str:
         case RequestRetried():
             return f"{event.detail or event.kind}; trying again in {event.delay:.3g} s ({event.attempt})"
         case Compacted():
-            return "the conversation was getting long: its older part is a summary now"
+            sizes = f"{event.tokens_before:,} tokens became {event.tokens_after:,}"
+            return f"the conversation was getting long: its older part is a summary now (about {sizes})"
         case _:
             return ""
 
