@@ -3,7 +3,7 @@
 conversation       the session as its users see it
 work               runs the turns: the next prompt, what was left open, what is done between turns
 history            edits of the conversation: rewind, branch, snip, trim, and settings on record
-compaction         keeps the history within the window of the model
+compaction         keeps the history within the window of the model; ``context_gauge`` counts its use
 summaries          summaries by a model; ``restoring``: texts that are put back behind them
 titles             titles by a model
 asking             one request beside the conversation

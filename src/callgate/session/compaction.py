@@ -9,7 +9,6 @@ in the middle changes nothing.
 # pyright: reportUnnecessaryIsInstance=false
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from inspect import isawaitable
 from typing import Literal
@@ -17,26 +16,22 @@ from typing import Literal
 from callgate.core.ledger import Ledger, boundary_parts
 from callgate.core.ports import Model
 from callgate.core.view import History
+from callgate.session.context_gauge import ContextGauge, covered_by
 from callgate.session.parts import SessionParts
 from callgate.session.restoring import restored
 from callgate.session.summaries import WrittenSummary, summarized
 from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.transcript.tokens import ContextUse, TokenCount, TokenMeter, chars_of, part_chars, spec_chars
+from callgate.transcript.tokens import ContextUse, TokenCount, chars_of, part_chars
 from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
-from callgate.words.model import ToolSpec
 from callgate.words.plain import plain_json
-from callgate.words.window import ContextLimits, context_limits
+from callgate.words.window import ContextLimits
 
 MOST_FAILURES = 3
 """In a row; then the history is not compacted by itself any more."""
-TAIL_MESSAGES = 10
-MOST_SHARE = 20_000
-UNKNOWN = 10 * MOST_SHARE
-"""Tokens for messages in a window of unknown size, for the shares of it alone."""
 INTERRUPTED = "it was interrupted"
 
 Trigger = Literal["manual", "automatic", "reactive"]
@@ -56,11 +51,10 @@ class HistoryCompaction:
         self._hooks = parts.hooks
         self._staging = parts.staging
         self._automatic = parts.compacts
-        self._meter = TokenMeter()
+        self._gauge = ContextGauge(parts)
         self._failures = 0
         self._warned = False
         self._summarizing: asyncio.Future[WrittenSummary | str] | None = None
-        self._tool_chars: tuple[tuple[tuple[str, int], ...], int] = ((), 0)
 
     @property
     def _ledger(self) -> Ledger:
@@ -71,68 +65,33 @@ class HistoryCompaction:
         """The model of the session, as it was last set."""
         return self._models.get(self._ledger.model or "", self._kit.model)
 
-    # ---- counts and limits --------------------------------------------------------------------------------------
-
-    def limits(self, model: Model) -> ContextLimits | None:
-        """None if the window of the model is not known. Where the system prompt and the tools take most of it, messages
-        have half of the rest before they are compacted."""
-        able = model.abilities
-        if able.context_tokens is None:
-            return None
-        asked = self._kit.limits.max_output_tokens
-        outputs = [each for each in (able.output_tokens, asked) if each is not None]
-        limits, fixed = context_limits(able.context_tokens, min(outputs, default=None)), self._fixed_tokens
-        automatic = max(limits.automatic, (fixed + limits.refusal) // 2)
-        return replace(limits, automatic=automatic, warning=max(limits.warning, (fixed + automatic) // 2))
-
-    @property
-    def _fixed_tokens(self) -> int:
-        return self._meter.tokens(self._fixed())
-
-    def count(self) -> TokenCount:
-        """The tokens of the next request: the history, and the growth that reminders and words typed meanwhile will
-        bring."""
-        count = self._meter.count(self._ledger.view, self._fixed())
-        typed = sum(len(queued.text) for queued in self._ledger.waiting.values() if queued.steers)
-        growth = self._meter.tokens(self._staging.due_chars() + typed)
-        return replace(count, estimated=count.estimated + growth)
-
     def use(self) -> ContextUse:
         """The use of the window, kind by kind, for people."""
-        count = self.count()
-        shares = self._meter.shares(self._ledger.view, self._kit.system, self._specs(), count.total)
-        return ContextUse(count, shares, self.limits(self.model))
-
-    def _specs(self) -> Sequence[ToolSpec]:
-        return [tool.spec for tool in self._kit.toolbox.tools()]
-
-    def _fixed(self) -> int:
-        """The characters of the system prompt and the tools, which seldom change."""
-        specs = self._specs()
-        key = tuple((spec.name, len(spec.description)) for spec in specs)
-        if key != self._tool_chars[0]:
-            self._tool_chars = key, spec_chars(specs)
-        return len(self._kit.system) + self._tool_chars[1]
+        return self._gauge.use(self.model)
 
     # ---- the port -----------------------------------------------------------------------------------------------
 
     async def before_request(self, model: Model) -> str | None:
-        limits = self.limits(model)
+        limits = self._gauge.limits(model)
         if limits is None:
             return None
-        count = self.count()
-        helps = self._fixed_tokens < limits.refusal and bool(self._ledger.messages)
+        count = self._gauge.count()
+        helps = self._gauge.fixed_tokens < limits.refusal and bool(self._ledger.messages)
         if count.total >= limits.automatic and self._on and helps:
             if not self._trim(limits, count.total):
                 await self._by_itself(model, "automatic", limits)
-            count = self.count()
+            count = self._gauge.count()
         if count.total >= limits.refusal:
             return self._refusal(count, limits)
         self._warn(count, limits)
         return None
 
     async def too_long(self, model: Model) -> bool:
-        return self._on and bool(self._ledger.messages) and await self._by_itself(model, "reactive", self.limits(model))
+        return (
+            self._on
+            and bool(self._ledger.messages)
+            and await self._by_itself(model, "reactive", self._gauge.limits(model))
+        )
 
     @property
     def _on(self) -> bool:
@@ -143,7 +102,7 @@ class HistoryCompaction:
         reason = await self._compact(model, trigger, "", None)
         if reason == INTERRUPTED:
             return False
-        after = self.count()
+        after = self._gauge.count()
         if reason is None and (limits is None or after.total < limits.automatic):
             self._failures = 0
             return True
@@ -165,7 +124,7 @@ class HistoryCompaction:
         self._warned = near
 
     def _refusal(self, count: TokenCount, limits: ContextLimits) -> str:
-        fixed = self._fixed_tokens
+        fixed = self._gauge.fixed_tokens
         text = f"The request would have {count} tokens, and {limits.usable:,} fit into the window of the model."
         if fixed >= limits.refusal:
             rest = "choose a model with a larger window, or fewer tools"
@@ -185,7 +144,7 @@ class HistoryCompaction:
             if isinstance(part, ResultPart)
         }
         saved = sum(sizes[each.message_id, each.call_id] - _chars(each) for each in found)
-        if total - self._meter.tokens(saved) > limits.automatic - limits.usable // 10:
+        if total - self._gauge.meter.tokens(saved) > limits.automatic - limits.usable // 10:
             return False
         for each in found:
             self._record.write(each)
@@ -218,10 +177,10 @@ class HistoryCompaction:
             blocked = await self._hooks.compacting("PreCompact", focus, trigger)
             if blocked is not None:
                 return blocked
-        ledger, before = self._ledger, self.count()
+        ledger, before = self._ledger, self._gauge.count()
         history, many = ledger.history(), len(ledger.messages)
-        tail = self._tail(model) if keep is None else keep
-        if trigger != "manual" and _covered(ledger.messages, tail) == 0:
+        tail = self._gauge.tail(model) if keep is None else keep
+        if trigger != "manual" and covered_by(ledger.messages, tail) == 0:
             return "the last messages alone are too long"
         written = await self._summary(model, history, focus)
         if isinstance(written, str):
@@ -229,51 +188,15 @@ class HistoryCompaction:
         tail += len(ledger.messages) - many  # said since then, so not part of the summary
         boundary = await self._boundary(model, written, tail)
         boundary = replace(boundary, trigger=trigger, focus=focus, tokens_before=before.total)
-        chars = self._fixed() + chars_of(self._after(boundary))
-        boundary = replace(boundary, tokens_after=self._meter.tokens(chars))
-        if trigger != "manual" and chars >= self._fixed() + chars_of(ledger.history()):
+        chars = self._gauge.fixed + chars_of(self._after(boundary))
+        boundary = replace(boundary, tokens_after=self._gauge.meter.tokens(chars))
+        if trigger != "manual" and chars >= self._gauge.fixed + chars_of(ledger.history()):
             return "the summary is not shorter than the messages that it would replace"
         self._record.write(boundary)
         self._warned = False
         if self._hooks is not None:
             await self._hooks.compacting("PostCompact", boundary.summary, trigger)
         return None
-
-    def _tail(self, model: Model) -> int:
-        """The number of messages that stay as they are: what a person said last and was not answered; results that the
-        model has not seen yet, up to a third of the space; and before that as much as ``_share`` allows."""
-        messages, space = self._ledger.messages, self._space(model)
-        total = self._meter.tokens(chars_of(messages))
-        best = 0
-        for message in reversed(messages):
-            if message.role != "user":
-                break
-            best += 1
-        if best < len(messages) and messages[-1 - best].role == "tool":
-            best = self._grown(best, best + 2, min(total // 2, space // 3))
-        room = min(self._share(model), total // 4)
-        return self._grown(best, best + TAIL_MESSAGES, room)
-
-    def _grown(self, tail: int, most: int, room: int) -> int:
-        """A tail of at most so many messages, in which those that are added have at most ``room`` tokens; as it is if
-        nothing would be left to sum up."""
-        messages = self._ledger.messages
-        best, fixed = tail, len(messages) - tail
-        for keep in range(tail + 1, min(len(messages) - 1, most) + 1):
-            covered = _covered(messages, keep)
-            if covered == 0 or self._meter.tokens(chars_of(messages[covered:fixed])) > room:
-                break
-            best = keep
-        return best
-
-    def _share(self, model: Model) -> int:
-        """The tokens that a tail may have, and so many again the files that are put back."""
-        return min(MOST_SHARE, self._space(model) // 10)
-
-    def _space(self, model: Model) -> int:
-        """The tokens that there are for messages."""
-        limits = self.limits(model)
-        return UNKNOWN if limits is None else max(0, limits.usable - self._fixed_tokens)
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         """The summary by the caller's function or by a model; the reason if there is none."""
@@ -290,7 +213,7 @@ class HistoryCompaction:
 
     async def _written(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         if self._summarize is None:
-            found = await summarized(self._writers(model), history, focus, self._meter.per_token)
+            found = await summarized(self._writers(model), history, focus, self._gauge.meter.per_token)
             return f"no summary was written: {found}" if isinstance(found, str) else found
         try:
             text = self._summarize(history, focus)
@@ -306,13 +229,13 @@ class HistoryCompaction:
         cheap = self._cheap
         if cheap is None or cheap is model:
             return [model]
-        limits = self.limits(cheap)
-        return [cheap, model] if limits is None or self.count().total < limits.usable else [model]
+        limits = self._gauge.limits(cheap)
+        return [cheap, model] if limits is None or self._gauge.count().total < limits.usable else [model]
 
     async def _boundary(self, model: Model, written: WrittenSummary, tail: int) -> Compacted:
         ledger = self._ledger
-        covered = _covered(ledger.messages, tail)
-        chars = round(self._share(model) * self._meter.per_token)
+        covered = covered_by(ledger.messages, tail)
+        chars = round(self._gauge.share(model) * self._gauge.meter.per_token)
         put_back = await restored(self._kit.host, ledger, covered, chars)
         counted, usage = ledger.counted, written.usage
         return Compacted(
@@ -337,13 +260,6 @@ class HistoryCompaction:
         tail = {message.id for message in self._ledger.messages[boundary.covered :]}
         kept = [message for message in self._ledger.history() if message.id in tail]
         return [Message("", "user", boundary_parts(boundary)), *kept]
-
-
-def _covered(messages: Sequence[Message], tail: int) -> int:
-    """The number of messages before a tail of at least so many."""
-    kept = kept_from(messages, tail)
-    ids = (at for at, message in enumerate(messages) if message.id == kept)
-    return len(messages) if kept is None else next(ids, len(messages))
 
 
 def _chars(replaced: ResultReplaced) -> int:
