@@ -73,6 +73,7 @@ def _unmarked(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.spec("PRV-6")
 @pytest.mark.parametrize("family", OURS)
 @given(data=st.data())
 @fewer(15)

@@ -268,6 +268,7 @@ async def test_events_are_read_under_another_content_type() -> None:
         assert is_whole(events)
 
 
+@pytest.mark.spec("PRV-1")
 async def test_a_stream_that_ends_without_its_marker_is_cut_off_and_no_error() -> None:
     async with FakeServer(Reply(EVENTS[:-1])) as server, model_on(server) as (model, _):
         events, error = await streamed(model)

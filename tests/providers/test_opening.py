@@ -276,11 +276,13 @@ async def test_a_refused_image_is_named_and_the_session_stays_usable() -> None:
         assert "did not accept it" in server.requests[1].body.decode()
 
 
+@pytest.mark.spec("PRV-1")
 def test_every_family_can_be_made_and_has_the_name_of_its_table() -> None:
     for name in FAMILIES:
         assert family_of(name, "work").name == name
 
 
+@pytest.mark.spec("PRV-1")
 def test_opening_a_model_imports_no_other_family() -> None:
     code = """
 import json, sys
