@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from callgate.host.paths import Resolver
-from callgate.policy.protected import What, danger
+from callgate.policy.protected import What, danger, is_secret
 from callgate.words.places import Place, PlaceKind
 from tests.rows import rows
 
@@ -128,6 +128,20 @@ def test_protected_places_are_not_written_and_may_be_read(path: str, words: str)
         assert why is not None
         assert words in why
     assert said(path, "read") is None
+
+
+@rows("path", [each for each in (*SECRET, *ENVIRONMENT) if not each.startswith("~")])
+def test_a_secret_is_known_by_its_name_alone(path: str) -> None:
+    for spelled in (path, f"sub/{path}", path.upper(), f"{path}.", path.replace("i", "\uff49"), f"{path}::$DATA"):
+        assert is_secret(spelled) is (said(spelled, "read") is not None), spelled
+    assert is_secret(path)
+
+
+@rows(
+    "name", ["src/main.py", "README.md", "env", "keys", "id", "library", "server.crt", "a.pem", "monkey.py", "Makefile"]
+)
+def test_ordinary_names_are_no_secrets(name: str) -> None:
+    assert not is_secret(name)
 
 
 @rows("path", [*SECRET, *ENVIRONMENT, *SYSTEM_SECRET])

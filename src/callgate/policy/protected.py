@@ -206,7 +206,7 @@ def _secret(path: str, outside: bool) -> str | None:
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """A file or folder of this name holds keys or passwords, wherever it is."""
-    return _secret(f"/{name}", outside=False) is not None
+    return _SUSPECT.search(name) is not None and _secret(f"/{name}", outside=False) is not None
 
 
 def _is_environment(name: str) -> bool:
@@ -295,6 +295,13 @@ def _table(reasons: Iterable[str]) -> Table:
 
 _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
+# Most names are plainly none of these, and a workspace has thousands: they neither begin with a dot or the name of a
+# secret, nor end like a key, nor could be read as another name.
+_SUSPECT = re.compile(
+    rf"(?:^|/)(?:\.|ssh_host_|{'|'.join(re.escape(name) for name in _SECRETS if name[0] != '.')})"
+    rf"|(?:{'|'.join(map(re.escape, (*_KEY_ENDINGS, '.pem')))})(?:[. /:]|$)|[~*?\[:]|[^!-}}]",
+    re.IGNORECASE,
+)
 
 
 def _short(name: str) -> str:

@@ -71,8 +71,10 @@ def profile_for(
     reserved = {f"{root}/{name}" for name in RESERVED}
     looked = [*_looked_through(root)]
     kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
-    kept |= {path for path in looked if _is_denied(path, "write", denies)}
-    denied = [path for path in looked if _is_denied(path, "read", denies)]
+    denied: list[str] = []
+    if denies:
+        kept |= {path for path in looked if _is_denied(path, "write", denies)}
+        denied = [path for path in looked if _is_denied(path, "read", denies)]
     beside = _secrets_in(os.path.dirname(private)) if private else []
     secret = [path for path in looked if _is_secret(path, root) and not _is_allowed(path, allows)]
     hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()), *denied)
@@ -141,7 +143,7 @@ def _looked_through(root: str) -> Iterator[str]:
 
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
     """True for a place that a rule denies, and for a folder in which everything is."""
-    places = [Place(each, (each,), each, inside=True) for each in (path, f"{path}/anything")] if denies else []
+    places = [Place(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
     return any(way in each.ways and any(map(each.pattern.touches, places)) for each in denies)
 
 
