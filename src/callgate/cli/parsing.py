@@ -58,6 +58,8 @@ class Group:
             if found is None:
                 close = get_close_matches(word, at.commands, n=1, cutoff=0.5)
                 hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(at.commands)}"
+                if " " in word.strip() and at is self and not close:  # rather a prompt
+                    hint = f"; to give the agent work: callgate -p {word!r}"
                 at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{hint}\n")
             path = f"{path} {word}".strip()
             if isinstance(found, CommandParser):

@@ -170,12 +170,14 @@ def test_prompts_settings_and_folders_of_the_command_line_count(desk: Desk, tmp_
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "x.txt").write_text("from further away\n")
     words = ["Go.", "--add-dir", str(tmp_path / "more"), "--append-system-prompt", "Be brief, please."]
+    words += ["--effort", "low"]
     words += ["--settings", '{"limits": {"max_turns": 2}}', "--tools", "Read"]
     ran = desk.run(words, turn(call("Read", file_path=str(tmp_path / "more" / "x.txt"))), turn(say("Read it.")))
     assert (ran.code, ran.out) == (0, "Read it.\n")
     request = desk.models[-1].requests[0]
     assert [spec.name for spec in request.tools] == ["Read"]
     assert "Be brief, please." in request.system
+    assert request.options.effort == "low"
     assert str(tmp_path / "more") in request.system
 
 
@@ -244,3 +246,8 @@ def test_a_flag_sets_the_effort_of_this_run_alone(desk: Desk) -> None:
     desk.run(["Think.", "--effort", "max"], HELLO)
     desk.run(["Go on.", "--continue"], HELLO)
     assert [model.requests[0].options.effort for model in desk.models] == ["max", None]
+
+
+def test_a_prompt_without_the_flag_is_told_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mend the test"]) == 2
+    assert "callgate -p 'mend the test'" in capsys.readouterr().err

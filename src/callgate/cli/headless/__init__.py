@@ -91,7 +91,7 @@ async def _driven(
     output.start(_facts(session, config))
     if follows:
         follow_stdin(loop, driver.take)
-    result = await driver.run(_inputs(options, session, prompt, schema), schema)
+    result = await driver.run(_inputs(options, prompt, schema), schema)
     if options.output_format != "stream-json":
         for question in result.open_questions:
             say(_waits(question, result.session_id))
@@ -105,18 +105,16 @@ def _output(options: Namespace, cleaner: Cleaner, gone: Callable[[], None]) -> O
     return (JsonOutput if options.output_format == "json" else TextOutput)(cleaner)
 
 
-def _inputs(options: Namespace, session: Session, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
+def _inputs(options: Namespace, prompt: str | None, schema: OutputSchema | None) -> list[Input]:
     found: list[Input] = [] if options.resume_at is None else [Branch(options.resume_at)]
-    # A flag counts before the effort of the session on record and before all settings but the environment.
-    wishes = None if options.effort is None else RunOptions(RequestOptions(effort=options.effort))
-    if prompt is None:
-        if options.input_format == "stream-json":
-            return found if options.prompt is None else [*found, Prompt(options.prompt, wishes)]
-        return [*found, Continue()]
-    if schema is None:
-        return [*found, Prompt(prompt, wishes)]
-    parts = (Text(prompt), Text(f"\n\n{schema.instruction}"))
-    return [*found, Prompt(parts, RunOptions(None if wishes is None else wishes.request, schema.schema))]
+    said = options.prompt if options.input_format == "stream-json" else prompt
+    if said is None:
+        return found if options.input_format == "stream-json" else [*found, Continue()]
+    parts = (Text(said),) if schema is None else (Text(said), Text(f"\n\n{schema.instruction}"))
+    # The effort is that of this run: one that an earlier life of the session set does not count.
+    request = None if options.effort is None else RequestOptions(effort=options.effort)
+    wishes = RunOptions(request=request, output=None if schema is None else schema.schema)
+    return [*found, Prompt(parts, None if wishes == RunOptions() else wishes)]
 
 
 def _facts(session: Session, config: Config) -> dict[str, Any]:
