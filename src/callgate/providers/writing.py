@@ -3,7 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from json import dumps, loads
+from json import JSONEncoder, dumps, loads
 from typing import Any, cast, get_args
 from zlib import crc32
 
@@ -20,7 +20,7 @@ def compact(body: Mapping[str, Any]) -> bytes:
     character, which UTF-8 cannot say, are joined or replaced; numbers that JSON does not have become null."""
     try:
         try:
-            text = dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+            text = _encode(body)
         except ValueError:
             plain = loads(dumps(body, default=_plain), parse_constant=lambda _: None)
             text = dumps(plain, ensure_ascii=False, separators=(",", ":"))
@@ -38,6 +38,10 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple | set | frozenset):
         return list(cast("tuple[Any, ...]", value))
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+# Made once: ``dumps`` would make an encoder for the arguments of every call in every request.
+_encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode
 
 
 def base64(data: bytes) -> str:
