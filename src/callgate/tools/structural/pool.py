@@ -40,7 +40,8 @@ async def examine_all(
     async with TaskGroup() as group:
         for worker in workers:
             group.create_task(in_thread(lambda worker=worker: worker.work(work), on_cancel=worker.stop))
-    if workers and all(worker.gave_up for worker in workers):
+    tried = [worker for worker in workers if worker.tried]  # another worker may have taken everything
+    if tried and all(worker.gave_up for worker in tried):
         raise ToolFailure("The engine of structural search cannot be run here: it ends as soon as it is started.")
     return [each for batch in work.results for each in batch]
 
@@ -93,6 +94,8 @@ class _Worker:
         self._program: subprocess.Popen[bytes] | None = None
         self._stopped = False
         self._deaths = 0
+        self.tried = False
+        """True once it has taken files."""
 
     @property
     def gave_up(self) -> bool:
@@ -108,6 +111,7 @@ class _Worker:
             while not self._stopped and work.todo:
                 with suppress(IndexError):  # another worker took the last one
                     at, batch = work.todo.popleft()
+                    self.tried = True
                     results = self._examined(batch)
                     # If the program died on one file of a batch, the others need not suffer for it.
                     work.put(at, [self._alone(file) for file in batch] if results is None else results)
