@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from time import time
 
 from callgate.config import Config
 from callgate.core.gate import CheckGate
@@ -76,6 +77,13 @@ def parts_of(
     root = str(config.root)
     session_hooks = SessionHooks(hooks, root=root, clock=clock, report=record.write, notify=config.notify, agent=told)
     return gate, session_hooks, remembered
+
+
+def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
+    """Faults in settings, rules and conditions of hooks, with which the gate denies every call: known before a session
+    is made, for a door that would rather not start one."""
+    faults = (*config.faults, *_bad_conditions(config))
+    return Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time(), faults=faults).faults
 
 
 def withhold(tools: Sequence[Tool], config: Config, host: Host) -> None:

@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     interrupted."""
     words = sys.argv[1:] if argv is None else list(argv)
     debug = "--debug" in words
+    _take_closed_descriptors()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -126,6 +127,21 @@ def _say(text: str, after: str = "") -> None:
     """One line on stderr, whatever the text holds."""
     with suppress(OSError):
         print(f"{after}callgate: {safe(text)}", file=sys.stderr, flush=True)
+
+
+def _take_closed_descriptors() -> None:
+    """Opens the null device for each standard stream that was closed (``2>&-``): otherwise the next file or socket
+    would get its number and be written to as if it were the stream. Standard output is opened for reading, so that what
+    is written there fails instead of being lost."""
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # takes the lowest number that is free, and that is this one
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _let_go_of_stdout() -> None:

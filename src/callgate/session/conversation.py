@@ -28,6 +28,7 @@ from callgate.words.decisions import Question
 from callgate.words.errors import JournalError, StateError, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
+from callgate.words.messages import Spent
 from callgate.words.model import EFFORTS, WantedEffort
 from callgate.words.pending import Staged
 
@@ -112,6 +113,11 @@ class Conversation(SessionView):
     def model(self) -> str:
         """The name of the model that answers the next request."""
         return self._work.model
+
+    @property
+    def open_spent(self) -> Spent | None:
+        """Tokens and price of the message of a turn that is still open; ``costs`` has it once the turn has ended."""
+        return self._work.open_spent
 
     @property
     def tool_names(self) -> tuple[str, ...]:

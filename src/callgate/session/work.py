@@ -18,7 +18,7 @@ from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
-from callgate.words.messages import Part, Text
+from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import RunOptions, WantedEffort
 
 if TYPE_CHECKING:
@@ -75,6 +75,15 @@ class Work:
     @property
     def model(self) -> str:
         return self._equipment.model.name
+
+    @property
+    def open_spent(self) -> Spent | None:
+        """Tokens and price of the message of the open turn, which is on record, while its TurnEnded is not."""
+        opened, price = self._ledger.open_message, self._equipment.price
+        if opened is None or opened.message.usage is None:
+            return None
+        usage = opened.message.usage
+        return Spent(self.model, usage, None if price is None else price(self.model, usage))
 
     @property
     def busy(self) -> bool:

@@ -86,6 +86,18 @@ class Program:
         process = self.start("-p", *words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE, **env)
         return ended(process, stdin)
 
+    def run_shell(self, line: str) -> Ran:
+        """A line for the shell, which can close streams and leave folders."""
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", line],
+            cwd=self.work,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        return ended(process)
+
     def answer(self, *words: str) -> Ran:
         return ended(self.start("answer", *words))
 

@@ -1,6 +1,8 @@
 """The real program on a fake server: one run of each kind. The longer stories are in test_stories."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,50 @@ def test_standard_input_brings_prompts_answers_and_the_end(tmp_path: Path) -> No
     assert ran.code == 0, ran.err
     assert ran.lines[-1]["text"] == "Hello."
     assert ["no input" in each["reason"] for each in ran.of("InputRefused")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("closed", "form", "code", "told"),
+    [
+        ("<&-", "text", 0, ""),
+        (">&-", "text", 1, "standard output"),
+        (">&-", "json", 1, "standard output"),
+        (">&-", "stream-json", 130, ""),
+        ("2>&-", "text", 0, ""),
+        ("<&- >&- 2>&-", "text", 1, ""),
+    ],
+)
+@pytest.mark.slow
+def test_a_standard_stream_that_is_closed_is_no_other_file(
+    tmp_path: Path, closed: str, form: str, code: int, told: str
+) -> None:
+    """Its number is given to no file or socket: the answer is not written there, and no notice stands in the answer."""
+    with program(tmp_path, says("Hello.")) as callgate:
+        line = f"exec {shlex.quote(sys.executable)} -m callgate -p Hi. --output-format {form} {closed}"
+        ran = callgate.run_shell(line)
+    assert ran.code == code, ran
+    assert ran.out == ("Hello.\n" if code == 0 else "")
+    assert told in ran.err
+    assert "Error" not in ran.err
+    assert len(callgate.server.requests) <= 1
+
+
+@pytest.mark.slow
+def test_a_folder_that_was_removed_is_one_line(tmp_path: Path) -> None:
+    with program(tmp_path) as callgate:
+        line = f"mkdir gone; cd gone; rmdir ../gone; exec {shlex.quote(sys.executable)} -m callgate -p Hi."
+        ran = callgate.run_shell(line)
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
+    assert "the workspace cannot be found" in ran.err
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_with_a_question_tells_its_cost(tmp_path: Path) -> None:
+    with program(tmp_path, calls(("Write", {"file_path": "b.txt", "content": "b"})), says("Done.")) as callgate:
+        row = "prices = { input = 1, output = 2 }"
+        (callgate.home / ".config/callgate/models.toml").write_text(f'[models."fake/fake-1"]\n{row}\n')
+        asked = callgate.run("Write.", "--output-format", "json")
+        assert asked.code == 3
+        assert callgate.answer("latest", "yes").code == 0
+        done = callgate.run("--continue", "--output-format", "json")
+    assert [ran.json["cost"] for ran in (asked, done)] == [pytest.approx(20e-6)] * 2

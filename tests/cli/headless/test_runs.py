@@ -1,6 +1,7 @@
 """Headless runs from a prompt to an exit code: formats, questions, going on, limits, schemas."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from callgate.cli import main
 from callgate.cli.headless.arguments import read_headless
 from callgate.formats.jsonable import from_json
-from callgate.testing import call, fail, say, think, turn
+from callgate.testing import call, fail, say, stop, think, turn
+from callgate.testing.script import Scene
 from callgate.words.errors import ModelError
 from callgate.words.events import Event
-from callgate.words.messages import ResultPart
+from callgate.words.messages import ResultPart, Usage
 from tests.cli.headless.kit import Desk
 
 HELLO = turn(say("Hello you."))
@@ -232,6 +234,9 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
         (["x", "--add-dir", "gone"], "not a folder"),
         (["x", "--tools", "Reed"], "did you mean Read"),
         (["x", "--session-id", "no/id"], "no id of a session"),
+        (["x", "--deny", "Bash("], "the closing bracket is missing"),
+        (["x", "--allow", "bash(ls)"], "did you mean Bash"),
+        (["x", "--settings", '{"permissions": {"ask": ["Bash(ls"]}}'], "the closing bracket is missing"),
     ],
 )
 def test_a_value_that_cannot_be_is_one_line_and_exit_2(desk: Desk, words: list[str], says: str) -> None:
@@ -240,6 +245,36 @@ def test_a_value_that_cannot_be_is_one_line_and_exit_2(desk: Desk, words: list[s
     assert says in ran.err
     assert len(ran.notices) == 1
     assert not desk.models[-1].requests
+
+
+@pytest.mark.parametrize("where", ["home/.config/callgate", "work/.callgate"])
+def test_settings_with_which_every_call_would_be_denied_start_nothing(desk: Desk, where: str) -> None:
+    file = desk.home.parent / where / "settings.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('[permissions]\ndeny = ["Bash("]\n')
+    ran = desk.run(["x"], HELLO)
+    assert (ran.code, ran.out, desk.models[-1].requests) == (2, "", [])
+    (line,) = ran.notices
+    assert f"{file}:2" in line
+
+
+def test_each_run_counts_what_its_own_requests_used(desk: Desk) -> None:
+    """A turn that a question or a signal left open is counted by the run that asked the model, not by the next."""
+
+    def used(*words: str, scenes: Sequence[Scene] = ()) -> tuple[int, int, int]:
+        result = desk.run([*words, "--output-format", "json"], *scenes).json
+        return result["usage"]["input"], result["usage"]["output"], result["turns"]
+
+    asks = turn(call("Write", file_path="b.txt", content="new\n"), stop("tool_calls", Usage(input=10, output=5)))
+    ends = turn(say("Done."), stop("end", Usage(input=20, output=2)))
+    reads = turn(call("Read", file_path="a.txt"), stop("tool_calls", Usage(input=7, output=1)))
+    assert used("Write.", scenes=[reads, asks]) == (17, 6, 2)
+    assert used("--continue") == (0, 0, 0)
+    assert main(["answer", "latest", "yes"]) == 0
+    desk.captured()
+    assert used("--continue", scenes=[ends]) == (20, 2, 1)
+    assert used("Read.", "--max-turns", "1", scenes=[reads]) == (7, 1, 1)
+    assert used("Read.", scenes=[reads, turn(fail(ModelError("no", kind="invalid_request")))]) == (7, 1, 2)
 
 
 def test_a_flag_sets_the_effort_of_this_run_alone(desk: Desk) -> None:

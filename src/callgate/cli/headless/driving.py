@@ -15,6 +15,7 @@ from callgate.words.events import (
     Event,
     InputRefused,
     MessageAdded,
+    MetadataSet,
     RequestRetried,
     RunEnded,
     StatusChanged,
@@ -45,6 +46,7 @@ class HeadlessDriver:
         self._refused: InputRefused | None = None
         self._spent: list[Spent] = []
         self._turns = 0
+        self._turn: int | None = None  # the one that this run began and that has not ended
         self._text = ""
         self._interrupted = False
 
@@ -64,6 +66,9 @@ class HeadlessDriver:
                 structured, faults = await self._checked(schema)
         finally:
             questions = self._session.questions
+            if self._turn is not None and (spent := self._session.open_spent) is not None:
+                self._spent.append(spent)  # its TurnEnded belongs to the run that takes the turn up again
+                self._turn = None
             reason = self._reason
             await self._session.aclose()
             await pump
@@ -143,7 +148,12 @@ class HeadlessDriver:
                 self._text = event.message.text
             case TurnStarted():
                 self._turns += 1
-            case TurnEnded() | RequestRetried() if event.spent is not None:
+                self._turn = event.turn
+            case TurnEnded():
+                if event.spent is not None and event.turn == self._turn:
+                    self._spent.append(event.spent)
+                self._turn = None
+            case RequestRetried() | MetadataSet() if event.spent is not None:
                 self._spent.append(event.spent)
             case Compacted() if event.usage is not None:
                 self._spent.append(Spent(event.model, event.usage, event.cost))

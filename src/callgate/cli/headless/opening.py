@@ -13,6 +13,7 @@ from callgate.assembly.agent import agent_session
 from callgate.assembly.models import AgentModels, open_models
 from callgate.assembly.options import Journal
 from callgate.assembly.prompting import PromptPart, PromptWishes
+from callgate.assembly.settings import broken_settings
 from callgate.cli.prompt_arguments import asked_text
 from callgate.config import Config, load_config
 from callgate.words.errors import UsageError
@@ -42,6 +43,10 @@ def config_of(options: Namespace) -> Config:
         values={key: value for key, value in given.items() if value is not None},
         trust=options.trust,
     )
+    faults = broken_settings(replace(config, hooks=()) if options.bare else config)
+    if faults:  # every call would be denied, and paid for
+        more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
+        raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}{more}")
     return replace(config, titles=False)  # a script pays for its own request alone
 
 

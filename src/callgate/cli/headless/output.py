@@ -155,5 +155,8 @@ def _print(text: str) -> None:
 
 def _write(data: bytes) -> None:
     fd = sys.stdout.fileno()
-    while data:
-        data = data[os.write(fd, data) :]
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, "standard output") from None
