@@ -286,3 +286,11 @@ def test_a_flag_sets_the_effort_of_this_run_alone(desk: Desk) -> None:
 def test_a_prompt_without_the_flag_is_told_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mend the test"]) == 2
     assert "callgate -p 'mend the test'" in capsys.readouterr().err
+
+
+@pytest.mark.spec("TRN-13")
+def test_a_budget_of_tokens_is_a_limit_of_this_run(desk: Desk) -> None:
+    reads = turn(call("Read", file_path="a.txt"), stop("tool_calls", Usage(output=600)))
+    ran = desk.run(["Read.", "--token-budget", "500", "--output-format", "json"], reads)
+    assert ran.code == 4
+    assert ran.lines[-1]["reason"] == "budget"

@@ -113,7 +113,8 @@ def _inputs(options: Namespace, prompt: str | None, schema: OutputSchema | None)
     parts = (Text(said),) if schema is None else (Text(said), Text(f"\n\n{schema.instruction}"))
     # The effort is that of this run: one that an earlier life of the session set does not count.
     request = None if options.effort is None else RequestOptions(effort=options.effort)
-    wishes = RunOptions(request=request, output=None if schema is None else schema.schema)
+    output = None if schema is None else schema.schema
+    wishes = RunOptions(request=request, output=output, budget=options.token_budget)
     return [*found, Prompt(parts, None if wishes == RunOptions() else wishes)]
 
 

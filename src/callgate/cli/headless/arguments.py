@@ -110,6 +110,7 @@ def _add_rules(group: _Group) -> None:
     group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="a further folder to read in")
     group.add_argument("--max-turns", metavar="N", type=count, help="stop after so many requests to the model")
     group.add_argument("--max-budget", metavar="DOLLARS", type=_dollars, help="stop before the session costs more")
+    group.add_argument("--token-budget", metavar="N", type=count, help="tokens the model may write for this prompt")
     group.add_argument("--settings", metavar="FILE|JSON", help="settings above those in files")
     group.add_argument("--trust", action="store_true", help="trust this folder, this once, with its tools and hooks")
     group.add_argument("--bare", action="store_true", help="Bash, Read and Edit alone; no project files, hooks, skills")
