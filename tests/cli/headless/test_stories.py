@@ -2,8 +2,10 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,3 +188,23 @@ def test_a_budget_stops_before_the_request_that_would_pass_it(tmp_path: Path) ->
         assert (ran.code, ran.json["reason"]) == (4, "budget"), ran
         assert len(callgate.server.requests) == ran.json["turns"] == 1
         assert ran.json["cost"] == pytest.approx(0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+def test_a_record_that_cannot_be_written_is_a_result_like_others_and_is_gone_on_with(tmp_path: Path, form: str) -> None:
+    """The size of files is limited, in place of a disk that is full."""
+    write = calls(("Write", {"file_path": "b.txt", "content": "b" * 30_000}))
+    with program(tmp_path, write, says("I see.")) as callgate:
+        start = f"exec {shlex.quote(sys.executable)} -m callgate -p Write. --mode bypass --output-format {form}"
+        ran = callgate.run_shell(f"ulimit -f 40; {start}")
+        result = ran.lines[-1]
+        assert (ran.code, result["type"], result["reason"], result["turns"]) == (1, "result", "error", 1), ran
+        assert result["usage"]["input"] == 10
+        (error,) = result["errors"]
+        assert "the record cannot be written" in error
+        assert f"callgate -p --resume {result['session_id']}" in error
+        assert "Traceback" not in ran.err
+        assert not (callgate.work / "b.txt").exists()
+        ran = callgate.run("--resume", result["session_id"])
+        assert (ran.code, ran.out) == (0, "I see.\n"), ran.err
+        assert all("Never started" in told for told in callgate.results)  # where the call is on record at all

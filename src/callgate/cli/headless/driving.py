@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.cli.headless.output import Output
 from callgate.cli.headless.result import HeadlessResult, Reason
+from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import (
     Compacted,
     Event,
@@ -49,6 +50,7 @@ class HeadlessDriver:
         self._turn: int | None = None  # the one that this run began and that has not ended
         self._text = ""
         self._interrupted = False
+        self._failure: CallgateError | None = None
 
     async def run(self, sent: Sequence[Input], schema: OutputSchema | None = None) -> HeadlessResult:
         """Sends the inputs, one after the other, and works until the session rests; then closes it."""
@@ -70,12 +72,10 @@ class HeadlessDriver:
                 self._spent.append(spent)  # its TurnEnded belongs to the run that takes the turn up again
                 self._turn = None
             reason = self._reason
-            await self._session.aclose()
-            await pump
-        failure = self._session.take_failure()
-        if failure is not None:
-            raise failure
-        if faults:
+            self._failure = await self._closed(pump)
+        if self._failure is not None:
+            reason = "error"
+        elif faults:
             reason = "misfit"
         return HeadlessResult(
             reason=reason,
@@ -111,6 +111,17 @@ class HeadlessDriver:
             self._rests.set()
 
     # ---- inside -------------------------------------------------------------------------------------------------
+
+    async def _closed(self, pump: asyncio.Task[None]) -> CallgateError | None:
+        """Closes the session and waits until its events are out. Gives the failure that ended its work, such as a
+        record that cannot be written; any other exception is a bug and is raised."""
+        closing = asyncio.ensure_future(self._session.aclose())
+        await asyncio.wait((closing, pump))
+        found = [closing.exception(), pump.exception(), self._session.take_failure()]
+        for failure in found:
+            if failure is not None and not isinstance(failure, CallgateError):
+                raise failure
+        return next((failure for failure in found if isinstance(failure, CallgateError)), None)
 
     async def _pump(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
@@ -192,6 +203,9 @@ class HeadlessDriver:
         return "interrupted" if self._interrupted else "refused" if self._refused is not None else "error"
 
     def _errors(self, reason: Reason, faults: Sequence[str]) -> tuple[str, ...]:
+        if self._failure is not None:
+            again = f" Here that is callgate -p --resume {self._session.id}" if self._session.id else ""
+            return (f"{self._failure}{again if isinstance(self._failure, JournalError) else ''}",)
         if faults:
             return (f"the answer does not fit the schema, also after it was sent back: {'; '.join(faults)}",)
         if reason == "refused" and self._refused is not None:
