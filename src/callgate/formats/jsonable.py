@@ -54,7 +54,7 @@ def from_json(kind: Any, data: Any) -> Any:
     try:
         return _reader(kind)(data)
     except _MISFITS as error:
-        name = getattr(kind, "__name__", str(kind))
+        name = kind.__name__ if isinstance(kind, type) else "any of its classes"  # the error of a union names them
         raise UsageError(f"this is not the JSON of {name}: {in_words(error)}") from error
 
 

@@ -121,3 +121,18 @@ def test_a_run_that_ends_with_a_question_tells_its_cost(tmp_path: Path) -> None:
         assert callgate.answer("latest", "yes").code == 0
         done = callgate.run("--continue", "--output-format", "json")
     assert [ran.json["cost"] for ran in (asked, done)] == [pytest.approx(20e-6)] * 2
+
+
+@pytest.mark.slow
+def test_lines_that_are_no_input_are_each_refused_in_a_sentence_and_the_rest_goes_on(tmp_path: Path) -> None:
+    wrong = [b"\xff\xfe", b"[]", b"null", b"{", b'{"type": "Promt"}', b'{"type": "Prompt"}', b'{"a":' * 100_000]
+    both = ("--input-format", "stream-json", "--output-format", "stream-json")
+    with program(tmp_path, says("Hello.")) as callgate:
+        ran = callgate.run(*both, stdin=b"\n".join([*wrong, b'{"type": "Prompt", "content": "Hi."}']))
+        silent = callgate.run(*both, stdin=b"")
+    assert (ran.code, ran.lines[-1]["text"]) == (0, "Hello.")
+    refused = [each["reason"] for each in ran.of("InputRefused")]
+    assert [f"line {n} of" in reason for n, reason in enumerate(refused, start=1)] == [True] * len(wrong)
+    assert not [reason for reason in refused if "callgate." in reason or len(reason) > 400]
+    assert (silent.code, len(callgate.server.requests)) == (1, 1)
+    assert "nothing was asked" in silent.lines[-1]["errors"][0]

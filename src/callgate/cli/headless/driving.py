@@ -39,7 +39,7 @@ class HeadlessDriver:
         self._session = session
         self._output = output
         self._wait = wait
-        self._follows = follows
+        self._follows = self._reads_lines = follows
         self._timer: asyncio.TimerHandle | None = None
         self._rests = asyncio.Event()
         self._begun = monotonic()
@@ -213,6 +213,8 @@ class HeadlessDriver:
         if reason in ("done", "question"):
             return ()
         if self._ended is None:
+            if reason == "error" and self._reads_lines and not self._turns:
+                return ('nothing was asked: send a line such as {"type": "Prompt", "content": "…"}',)
             return ("the run was interrupted" if reason == "interrupted" else "the run was left unfinished",)
         return (self._ended.sentence,)
 

@@ -81,7 +81,9 @@ def _tell(loop: AbstractEventLoop, take: Callable[[Input | str | None], None], v
 
 def _parsed(line: bytes, number: int) -> Input | str:
     try:
-        return from_json(Input, loads(line))
+        return from_json(Input, loads(line.decode()))
+    except UnicodeDecodeError as error:
+        return f"line {number} of standard input is no input: it is not UTF-8 at byte {error.start}"
     except (UsageError, ValueError, RecursionError) as error:
         return f"line {number} of standard input is no input: {error}"
 
