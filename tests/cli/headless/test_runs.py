@@ -152,7 +152,7 @@ def test_going_on_where_nothing_was_left_says_so(desk: Desk) -> None:
     desk.run(["First."], HELLO)
     ran = desk.run(["--continue"])
     assert ran.code == 1
-    assert "nothing was left unfinished" in ran.err
+    assert "nothing was left unfinished; say what to do next" in ran.err
 
 
 def test_a_folder_without_trust_is_named_on_one_line(desk: Desk) -> None:

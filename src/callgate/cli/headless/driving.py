@@ -209,7 +209,8 @@ class HeadlessDriver:
         if faults:
             return (f"the answer does not fit the schema, also after it was sent back: {'; '.join(faults)}",)
         if reason == "refused" and self._refused is not None:
-            return (f"this cannot be done: {self._refused.reason}",)
+            hint = "; say what to do next, on the command line or on standard input"
+            return (f"this cannot be done: {self._refused.reason}{hint if self._refused.input == 'Continue' else ''}",)
         if reason in ("done", "question"):
             return ()
         if self._ended is None:
