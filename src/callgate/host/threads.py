@@ -39,7 +39,7 @@ async def in_thread(
 class Threads:
     """A cache of idle workers. Used from one event loop, dropped with its owner."""
 
-    def __init__(self, *, keep_idle: int = 8, idle_seconds: float = 30.0) -> None:
+    def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0) -> None:
         self._keep_idle = keep_idle
         self._idle_seconds = idle_seconds
         self._lock = Lock()
