@@ -1,6 +1,7 @@
 """Measures the requests of a session: times, speed, and which part of a request cost it the provider's cache."""
 
 from collections.abc import Callable, Iterable
+from math import isfinite
 
 from callgate.core.ports import Clock, Model
 from callgate.words.messages import Usage
@@ -54,16 +55,16 @@ class SessionMeter:
         first = rate = None
         if len(self._times) == 3:
             sent, began, ended = self._times
-            first = began - sent
+            first = _seconds(began - sent)
             written = 0 if self._usage is None else self._usage.output
             rate = written / (ended - began) if written and ended > began else None
         self._times = []
         return Measures(
             first_token=first,
-            tokens_per_second=rate,
-            hooks=hooks,
-            tools=_covered(calls),
-            people=people,
+            tokens_per_second=None if rate is None else _seconds(rate),
+            hooks=_seconds(hooks),
+            tools=_seconds(_covered(calls)),
+            people=_seconds(people),
             cache_lost=self._lost,
         )
 
@@ -83,6 +84,11 @@ class SessionMeter:
             if one is not other and one != other:
                 return f"message {at}"
         return "messages removed" if len(request.messages) < len(before.messages) else "nothing: it expired"
+
+
+def _seconds(measured: float) -> float:
+    """The number, or nothing where a clock that jumped gave none: a record cannot hold infinity."""
+    return measured if isfinite(measured) and measured > 0 else 0.0
 
 
 def _covered(spans: Iterable[Span]) -> float:
