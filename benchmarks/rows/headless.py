@@ -161,8 +161,9 @@ def _start(program: Program, rounds: int) -> list[Row]:
 
 def _work(program: Program) -> list[Row]:
     """Two sessions: ten messages with many reads, and one read a message."""
-    _, reads = _gaps(program, [1, *[READS] * 10])  # the first one loads what calls need
-    waits, gaps = _gaps(program, [1] * (LATE + AROUND + 1))
+    reads = _gaps(_ran(program, [1, *[READS] * 10])[0])  # the first one loads what calls need
+    gaps = _gaps(_ran(program, [1] * (LATE + AROUND + 1))[0])
+    waits = _waits(*_ran(program, [1] * EARLY, "--output-format", "stream-json"))
     early, late = gaps[EARLY - 1 : EARLY - 1 + AROUND], gaps[LATE - 1 : LATE - 1 + AROUND]
     found = (
         ("call", "last byte of arguments to tool start", waits[1:], 10.0),
@@ -176,17 +177,24 @@ def _work(program: Program) -> list[Row]:
     ]
 
 
-def _gaps(program: Program, sizes: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Milliseconds from the last byte of arguments to the start of each call, and from the end of each message to the
-    next request."""
+def _ran(program: Program, sizes: Sequence[int], *words: str) -> tuple[list[Exchange], bytes]:
+    """The exchanges of a session, and its output."""
     server = Server(sizes)
-    process = program.start(server, "--output-format", "stream-json")
+    process = program.start(server, *words)
     out, _ = process.communicate()
     server.close()
     if process.returncode:
         raise RuntimeError(f"the run ended with {process.returncode}: {out.splitlines()[-1][:2_000]!r}")
+    return server.exchanges, out
+
+
+def _gaps(exchanges: Sequence[Exchange]) -> list[float]:
+    """Milliseconds from the end of each message to the next request."""
+    return [(after.came - before.sent) * 1e3 for before, after in pairwise(exchanges)]
+
+
+def _waits(exchanges: Sequence[Exchange], out: bytes) -> list[float]:
+    """Milliseconds from the last byte of arguments to the start of each call."""
     lines = [json.loads(line) for line in out.splitlines()]
     began = {line["call_id"]: float(line["at"]) for line in lines if line["type"] == "CallStarted"}
-    waits = [began[call_id] - closed for each in server.exchanges for call_id, closed in each.closed.items()]
-    gaps = [after.came - before.sent for before, after in pairwise(server.exchanges)]
-    return [wait * 1e3 for wait in waits], [gap * 1e3 for gap in gaps]
+    return [(began[call_id] - closed) * 1e3 for each in exchanges for call_id, closed in each.closed.items()]

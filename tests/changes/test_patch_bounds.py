@@ -166,9 +166,15 @@ def test_a_patch_that_would_take_for_ever_is_refused_after_a_bounded_amount_of_w
     assert steps(partial(attempt, text, files)) < 20 * 10_000
 
 
+def test_a_chunk_that_fits_everywhere_is_refused_after_a_few_places() -> None:
+    text, files = begun("@@\n a\n-a\n+c\n" * 5_000), {"f": b"a\n" * 300_000}
+    assert "several places, at lines 1, 2, 3, 4, 5 and more" in attempt(text, files)
+
+
 @pytest.mark.slow
-def test_many_chunks_in_a_file_of_one_line_over_and_over_are_placed() -> None:
+def test_many_chunks_in_a_file_of_lines_that_are_alike_are_placed() -> None:
     """Lists of all places that are made for each chunk are no calls, so counting calls would not see them."""
-    files = {"f": b"a\n" * 300_000}
-    (change,) = from_patch(begun("@@\n a\n-a\n+c\n" * 5_000), files.get).files
-    assert change.after == b"a\nc\n" * 5_000 + b"a\n" * 290_000
+    lines = [b"a%d\n" % number + b"a\n" * 30 for number in range(5_000)]
+    chunks = "".join(f"@@\n a{number}\n-a\n+c\n" for number in range(5_000))
+    (change,) = from_patch(begun(chunks), {"f": b"".join(lines)}.get).files
+    assert change.after == b"".join(line.replace(b"a\n", b"c\n", 1) for line in lines)

@@ -156,7 +156,7 @@ def test_a_claim_that_does_not_hold_makes_the_demo_fail(tmp_path: Path) -> None:
 
 def started(folder: Path, until: str) -> subprocess.Popen[str]:
     """The demo at the moment when it has printed this text."""
-    env = environment(folder, CALLGATE_DEMO_SPEED="5")
+    env = environment(folder, CALLGATE_DEMO_SPEED="2")
     process = subprocess.Popen(COMMAND, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert process.stdout is not None
     if not any(until in line for line in process.stdout):

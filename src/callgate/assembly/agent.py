@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +33,7 @@ from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
 from callgate.tools.skills import SkillFolder, described, find_skills, skill_folders
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
-from callgate.words.events import Event, MetadataSet, TurnStarted
+from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
 
 if TYPE_CHECKING:
     from callgate.tools.custom import LoadedTools
@@ -99,20 +101,27 @@ async def agent_session(
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:
-    """Loads the tools in a thread once the first request is on its way: the first call does not wait for them, and
-    the request did not."""
+    """Loads the tools in a thread while the model is silent after the first request: the first call does not wait for
+    them, and the request did not. Once a call has arrived the rest is loaded when it is called, so that loading does
+    not compete with the work."""
+    left = deque(tools)
+    thread: Thread | None = None
 
     def load() -> None:
-        for each in tools:
-            each.load()
+        with suppress(IndexError):  # a call has arrived in between
+            while left:
+                left.popleft().load()
 
-    def begin(event: Event) -> None:
-        if isinstance(event, TurnStarted):
+    def hear(event: Event) -> None:
+        nonlocal thread
+        if isinstance(event, CallArrived):
+            left.clear()
             stop()
+        elif isinstance(event, TurnStarted) and thread is None:
             thread = Thread(target=load, name="callgate-tools", daemon=True)
             session.host.clock.call_later(_AFTER_REQUEST, thread.start)
 
-    stop = session.listen(begin)
+    stop = session.listen(hear)
 
 
 async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:

@@ -108,6 +108,8 @@ def _copies(*names: str) -> _Step:
 def _message(now: _Now, event: MessageAdded) -> None:
     message = event.message
     now["messages"] += 1
+    if event.about is not None:
+        return  # a reminder, which no person said
     if message.role == "user":
         now["waiting"] = _without(now["waiting"], event.queued or "")
         now["last_prompt"] = prompt_of(message)
