@@ -38,7 +38,7 @@ class ImageFitter:
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
         """The request with images that the model takes, and notes for people."""
-        if not self._facts.abilities.images or not has_images(request):
+        if not self._facts.abilities.images or not any(map(has_image, request.messages)):
             return request, []
         names = _names(request)
         self._notes = []
@@ -67,7 +67,7 @@ class ImageFitter:
         return kept[1]
 
     def _each(self, message: Message, names: dict[str, str]) -> Message:
-        if not _has_image(message):
+        if not has_image(message):
             return message
         return replace(message, parts=tuple(self._part(part, names) for part in message.parts))
 
@@ -149,10 +149,6 @@ class ImageFitter:
         return min(-(-surplus // step) * step, max(0, len(sizes) - 1)) if surplus else 0
 
 
-def has_images(request: Request) -> bool:
-    return any(_has_image(message) for message in request.messages)
-
-
 def scaled(image: Image, pixels: int, most: int) -> Image | None:
     """The image with its longest side within ``pixels`` and its bytes within ``most``; None if that cannot be done.
     ImportError without Pillow."""
@@ -197,7 +193,7 @@ def _images(message: Message, names: dict[str, str]) -> Iterator[tuple[Image, st
                 yield image, name or (each.uri if isinstance(each, Resource) else "an image of the prompt")
 
 
-def _has_image(message: Message) -> bool:
+def has_image(message: Message) -> bool:
     return any(
         any(_as_image(each) is not None for each in part.content)
         if isinstance(part, ResultPart)

@@ -5,6 +5,7 @@ fields that it needs, and ``ModelFacts.quirks`` say what else a server takes or 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import compact, effort_value, safe_name
+from callgate.providers.writing import MessageMemo, compact, effort_value, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice
@@ -56,10 +57,14 @@ class OpenAIChat:
 
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
+        self._facts: ModelFacts | None = None
+        self._memo = MessageMemo()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
-        body = _body(request, facts, notes)
+        if facts is not self._facts:
+            self._facts, self._memo = facts, MessageMemo()
+        body = _body(request, facts, notes, self._memo)
         return HttpPost("/chat/completions", make_headers(request, key), compact(body)), notes
 
     def parser(self) -> StreamParser:
@@ -71,8 +76,8 @@ class OpenAIChat:
         return read_fault(status, headers, body, self._provider)
 
 
-def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
-    body: Json = {"model": facts.name, "messages": _messages(request, facts)}
+def _body(request: Request, facts: ModelFacts, notes: list[str], memo: MessageMemo) -> Json:
+    body: Json = {"model": facts.name, "messages": _messages(request, facts, memo)}
     if request.tools:
         body["tools"] = [
             {
@@ -149,27 +154,36 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
 # ---- the conversation -----------------------------------------------------------------------------------------------
 
 
-def _messages(request: Request, facts: ModelFacts) -> list[Json]:
+def _messages(request: Request, facts: ModelFacts, memo: MessageMemo) -> list[Json]:
     """A message of a tool has text alone: its images follow as a message of the user, after all results of a turn."""
     role = "developer" if "developer_role" in facts.quirks else "system"
     messages: list[Json] = [{"role": role, "content": request.system}] if request.system else []
     images: list[Json] = []
-    for message in request.messages:
+    for message, (said, shown) in zip(request.messages, memo.of(request.messages, partial(_said, facts)), strict=True):
         if message.role == "tool":
-            messages += [_result(part, facts, images) for part in message.parts if isinstance(part, ResultPart)]
-            continue
-        if message.role == "assistant":
+            messages += said
+            images += shown
+        elif message.role == "assistant":
             _put_images(messages, images)
-            answer = _answer(message, facts)
-            if answer is not None:
-                messages.append(answer)
-            continue
-        content = images + [_content(*piece) for piece in pieces(message.parts, facts)]
-        images = []
-        if content:
-            messages.append({"role": "user", "content": _simple(content)})
+            messages += said
+        else:
+            content = images + shown
+            images = []
+            if content:
+                messages.append({"role": "user", "content": _simple(content)})
     _put_images(messages, images)
     return messages
+
+
+def _said(facts: ModelFacts, message: Message) -> tuple[list[Json], list[Json]]:
+    """The messages of the API for one of ours, and contents that a message of the user has."""
+    if message.role == "tool":
+        images: list[Json] = []
+        return [_result(part, facts, images) for part in message.parts if isinstance(part, ResultPart)], images
+    if message.role == "assistant":
+        answer = _answer(message, facts)
+        return [] if answer is None else [answer], []
+    return [], [_content(*piece) for piece in pieces(message.parts, facts)]
 
 
 def _put_images(messages: list[Json], images: list[Json]) -> None:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from callgate.core.ports import Clock
 from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
 from callgate.providers.family import Family, ModelFacts
-from callgate.providers.images import ImageFitter, has_images
+from callgate.providers.images import ImageFitter, has_image
 from callgate.providers.keys import FoundKey, KeyStore, find_key
+from callgate.providers.writing import MessageMemo
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.model import (
     Abilities,
@@ -74,6 +75,7 @@ class OpenedModel:
         self._caching = caching
         self._notes = list(notes)
         self._images = ImageFitter(facts)
+        self._with_images = MessageMemo()
 
     @property
     def name(self) -> str:
@@ -88,7 +90,7 @@ class OpenedModel:
         if self._forced is not None:
             options = replace(options, effort=self._forced)
         request = replace(request, options=options, cache=request.cache if self._caching else _UNCACHED)
-        if has_images(request):
+        if any(self._with_images.of(request.messages, has_image)):
             request, told = await to_thread(self._images.fit, request)  # decoding takes long
             self._notes += told
         notes, self._notes = self._notes, []

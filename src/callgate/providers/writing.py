@@ -2,15 +2,17 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 from zlib import crc32
 
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
-from callgate.words.messages import CallPart, Image, Resource
+from callgate.words.messages import CallPart, Image, Message, Resource
 from callgate.words.model import Effort, WantedEffort
+
+T = TypeVar("T")
 
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -42,6 +44,23 @@ def _plain(value: object) -> object:
 
 # Made once: ``dumps`` would make an encoder for the arguments of every call in every request.
 _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode
+
+
+class MessageMemo:
+    """Keeps what was made of each message of the last request. Messages never change, and a session sends the very
+    same objects again, so a long conversation costs what is new in it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Message, Any]] = {}
+
+    def of(self, messages: Sequence[Message], make: Callable[[Message], T]) -> list[T]:
+        """The values that ``make`` gives for the messages. They are kept, so they must not be changed."""
+        before, now = self._kept, dict[int, tuple[Message, Any]]()
+        for message in messages:
+            found = before.get(id(message))
+            now[id(message)] = (message, make(message)) if found is None or found[0] is not message else found
+        self._kept = now
+        return [now[id(message)][1] for message in messages]
 
 
 def base64(data: bytes) -> str:
