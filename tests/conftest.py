@@ -16,7 +16,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long one test may take before it counts as hung; the default for `fast` is in pyproject.toml.
-PATIENCE = {"thorough": 900, "chaos": 3600}
+PATIENCE = {"thorough": 1800, "chaos": 3600}
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
 
