@@ -19,7 +19,7 @@ FEWEST_TOKENS = 200
 
 NEAR_THE_END = 0.8
 MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
-"""How often a run with tokens left in its budget goes on after its end, and the work each of these has to bring."""
+"""The times that a run with tokens left in its budget goes on after its end, and the work each has to bring."""
 
 _BUDGET = re.compile(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 

@@ -10,7 +10,7 @@ from callgate.words.limits import Retries
 from callgate.words.noun import noun
 
 Remedy = Literal["again", "shorten", "show"]
-"""What follows a failure: the request is sent again, the history is made shorter first, or the person is told."""
+"""The step after a failure: the request is sent again, the history is made shorter first, or the person is told."""
 
 
 @noun

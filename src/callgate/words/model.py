@@ -134,7 +134,7 @@ class CacheHints:
 
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
-"""How much work a model puts into an answer, lowest first."""
+"""Levels of the work that a model puts into an answer, lowest first."""
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """Every level of effort, lowest first."""

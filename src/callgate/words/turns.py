@@ -5,7 +5,7 @@ from typing import Literal
 from callgate.words.noun import noun
 
 TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
-"""Why a turn ended. ``retried``: the model failed, and its error is held back, because the next turn tries again."""
+"""Reasons for the end of a turn. ``retried``: the model failed; its error is held back, the next turn tries again."""
 
 GOES_ON: tuple[TurnReason, ...] = ("calls", "truncated", "retried")
 """Those after which the next request follows by itself."""
@@ -23,7 +23,7 @@ TurnCause = Literal[
     "hook",
     "budget",
 ]
-"""Why the model is asked: a person's prompt; results of calls; a message typed meanwhile; a run that was left or had
+"""Causes of a request: a person's prompt; results of calls; a message typed meanwhile; a run that was left or had
 ended goes on; the model failed in a message with calls; a request was too long, and the history is shorter now; the
 last message reached the limit of its output, or was cut off; an action is pending; a hook put the end off; tokens of
 the budget are left."""

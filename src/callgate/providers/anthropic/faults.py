@@ -37,7 +37,7 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
     ("could not process image", "image"),
     ("many-image requests", "image"),
 )
-"""What a message contains whose type alone says too little."""
+"""Words in the message of an error whose type alone says too little."""
 
 
 def reported(data: object, words: str = "") -> ModelError:

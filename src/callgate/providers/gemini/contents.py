@@ -12,7 +12,7 @@ from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Reso
 Given = dict[str, Any]
 IMAGES = ("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")
 NO_SIGNATURE = "skip_thought_signature_validator"
-"""What the API takes for the signature of a call that another model made, or that lost its own."""
+"""The word that the API takes for the signature of a call that another model made, or that lost its own."""
 _OLD = re.compile(r"(models/)?(gemini-[12]\b|gemma|learnlm)")
 
 

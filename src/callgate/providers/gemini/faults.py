@@ -39,7 +39,7 @@ _WORDS: Final[tuple[tuple[str, Fault], ...]] = (
     ("spending cap", "no_credit"),
     ("enable billing", "no_credit"),
 )
-"""What a message contains whose status alone says too little."""
+"""Words in the message of an error whose status alone says too little."""
 
 
 def reported(data: object) -> ModelError:
