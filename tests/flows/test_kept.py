@@ -221,6 +221,23 @@ def test_an_open_question_survives_that_the_session_is_closed(keep: Keep) -> Non
     run(main())
 
 
+@pytest.mark.spec("TRS-7")
+def test_an_interrupt_before_the_open_turn_is_taken_up_gives_its_calls_a_result(keep: Keep) -> None:
+    async def main() -> None:
+        async with await keep.session(ScriptedModel(turn(call("note", what="x")))) as session:
+            await session.send(Prompt("go"))
+            assert session.questions
+        async with await keep.session(ScriptedModel(), await keep.store.open()) as again:
+            reply = again.send(Continue())
+            again.post(Interrupt())
+            await reply
+            assert again.status == "idle"
+            assert "Interrupted" in results(again.messages)["call_1"]
+            assert not again.questions
+
+    run(main())
+
+
 @pytest.mark.spec("TRS-7", "TRS-10")
 def test_an_open_question_survives_that_the_program_just_ends(keep: Keep) -> None:
     async def first() -> None:

@@ -93,6 +93,8 @@ class Loop:
         """One turn, and the cause of the next one or the end of the run."""
         self._lead_in()
         turn = self._turn = self._next_turn()
+        if self._interrupt is not None:
+            turn.interrupt(self._interrupt)
         try:
             ended = await turn.run()
         finally:
@@ -146,11 +148,11 @@ class Loop:
 
     async def _hindrance(self) -> RunEnded | None:
         """The end of the run if no other request may be sent: an interrupt, a limit, a history that is too long."""
+        if self._record.ledger.open_turn is not None:
+            return None  # it has been paid for, and each of its calls gets a result even after an interrupt
         if self._interrupt is not None:
             return self._ended("interrupted")
         compaction = self.equipment.compaction
-        if self._record.ledger.open_turn is not None:
-            return None  # it has been paid for
         stop = self._limit()
         if stop is not None or compaction is None:
             return stop
