@@ -63,7 +63,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "admin": (*ASSEMBLY, "assembly"),
     # `callgate tools` works on tools themselves, the other commands through admin.
     "cli": (*DOOR, "admin", "tools", "tui", "web"),
-    "tui": DOOR,
+    # Lists of sessions, checks of the machine and settings come through admin, as for commands.
+    "tui": (*DOOR, "admin"),
     "web": DOOR,
     "__main__": ("cli",),
     "testing": ("words", "formats", "core", *ROOMS),

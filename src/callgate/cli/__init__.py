@@ -93,8 +93,13 @@ def function_of(command: str) -> Callable[[Namespace], int]:
 
 
 def _run(words: list[str]) -> int:
-    if is_headless(words, [name.partition(" ")[0] for name in COMMANDS]):
+    commands = [name.partition(" ")[0] for name in COMMANDS]
+    if is_headless(words, commands):
         return _headless(words)
+    if is_interactive(words, commands) and sys.stdin.isatty() and sys.stdout.isatty():
+        from callgate.cli.interactive import interactive
+
+        return interactive(words)
     from callgate.cli.arguments import read_arguments  # the grammar of all commands, which -p does without
 
     found = read_arguments(words)
@@ -121,6 +126,17 @@ def is_headless(words: Sequence[str], commands: Sequence[str]) -> bool:
     """True if these words run the agent: ``-p`` stands before ``--``, and the first one is no command."""
     before = words[: words.index("--")] if "--" in words else words
     return any(word in ("-p", "--print") for word in before) and words[0] not in commands
+
+
+def is_interactive(words: Sequence[str], commands: Sequence[str]) -> bool:
+    """True if these words open the terminal: there are none, the first one is a flag of it, or a prompt of several
+    words."""
+    if not words:
+        return True
+    first = words[0]
+    if first.startswith("-"):
+        return first not in ("-h", "--help", "--version") and not (first == "--debug" and set(words[1:]) & {*commands})
+    return first not in commands and " " in first.strip()
 
 
 def _say(text: str, after: str = "") -> None:

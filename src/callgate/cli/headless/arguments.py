@@ -54,14 +54,15 @@ def _parser() -> CommandParser:
         allow_abbrev=False,
     )
     parser.add_argument("-p", "--print", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(attended=False)
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do; standard input is added to it")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     _add_formats(parser.add_argument_group("in and out"))
     model = parser.add_argument_group("the model")
-    _add_model(model)
+    add_model_flags(model)
     add_prompt_flags(model)
-    _add_rules(parser.add_argument_group("what it may do"))
-    _add_session(parser.add_argument_group("the session"))
+    add_rules_flags(parser.add_argument_group("what it may do"))
+    add_session_flags(parser.add_argument_group("the session"))
     return parser
 
 
@@ -94,13 +95,13 @@ def _add_formats(group: _Group) -> None:
     )
 
 
-def _add_model(group: _Group) -> None:
+def add_model_flags(group: _Group) -> None:
     group.add_argument("--model", metavar="NAME", help="such as anthropic/claude-… or ollama/…")
     group.add_argument("--fallback-model", metavar="NAME", help="answers when the model is overloaded")
     group.add_argument("--effort", metavar="LEVEL", type=one_of(*get_args(Effort), "auto"), help="low … max, or auto")
 
 
-def _add_rules(group: _Group) -> None:
+def add_rules_flags(group: _Group) -> None:
     for effect, what in (("allow", "runs without a question"), ("ask", "is asked about"), ("deny", "never runs")):
         group.add_argument(
             f"--{effect}", metavar="RULE", action="append", default=[], help=f"{what}, such as 'Bash(npm test)'"
@@ -116,7 +117,7 @@ def _add_rules(group: _Group) -> None:
     group.add_argument("--bare", action="store_true", help="Bash, Read and Edit alone; no project files, hooks, skills")
 
 
-def _add_session(group: _Group) -> None:
+def add_session_flags(group: _Group) -> None:
     group.add_argument(
         "-c", "--continue", dest="latest", action="store_true", help="go on with the newest session here"
     )

@@ -47,7 +47,7 @@ def config_of(options: Namespace) -> Config:
     if faults:  # every call would be denied, and paid for
         more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
         raise UsageError(f"nothing is allowed while settings are wrong: {faults[0]}{more}")
-    return replace(config, titles=False)  # a script pays for its own request alone
+    return config if options.attended else replace(config, titles=False)  # a script pays for its own request alone
 
 
 def folders_of(options: Namespace) -> tuple[Path, ...]:
@@ -113,7 +113,7 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
             tools=options.tools,
             bare=options.bare,
             wishes=wishes_of(options),
-            attended=False,
+            attended=options.attended,
             folders=folders_of(options),
         )
     except BaseException:

@@ -1,0 +1,30 @@
+"""``callgate`` in a terminal: the agent with a person at the keys.
+
+arguments  the flags
+opening    the session, made while the input line is on the screen
+"""
+
+import sys
+from collections.abc import Sequence
+
+from callgate.cli.interactive.arguments import read_interactive
+
+
+def interactive(words: Sequence[str]) -> int:
+    """Runs the terminal; gives the exit code."""
+    try:
+        options = read_interactive([*words])
+    except SystemExit as end:  # told already
+        return int(end.code or 0)
+    try:
+        from callgate.tui import run_terminal
+        from callgate.tui.theme import theme_for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "prompt_toolkit":
+            raise
+        print("callgate: the terminal needs more packages: pip install 'callgate[app]'", file=sys.stderr)
+        return 2
+    from callgate.cli.interactive.opening import opening_of
+
+    theme = theme_for(encoding=sys.stdout.encoding)
+    return run_terminal(opening_of(options), theme, options.prompt or "")

@@ -1,0 +1,24 @@
+"""The words of ``callgate`` in a terminal."""
+
+from argparse import Namespace
+
+from callgate.cli.headless.arguments import add_model_flags, add_rules_flags, add_session_flags
+from callgate.cli.parsing import CommandParser
+from callgate.cli.prompt_arguments import add_prompt_flags
+
+
+def read_interactive(words: list[str]) -> Namespace:
+    """Ends the program with a line about the first fault."""
+    parser = CommandParser("callgate", description="The agent in this terminal.", allow_abbrev=False)
+    parser.set_defaults(attended=True)
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do first")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    model = parser.add_argument_group("the model")
+    add_model_flags(model)
+    add_prompt_flags(model)
+    add_rules_flags(parser.add_argument_group("what it may do"))
+    add_session_flags(parser.add_argument_group("the session"))
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.refuse(unknown[0])
+    return options

@@ -1,0 +1,32 @@
+"""The terminal: a door that sends inputs, hears events, and shows their fold.
+
+app        joins the parts, decides where keys go, draws frames
+layout     the live part for prompt_toolkit
+screen     one write for each frame; finished lines above the live part
+fold       events folded into blocks and the state of the session; ``blocks`` are its nouns
+streaming  the finished part of Markdown that is still arriving
+render     blocks as lines
+theme      colours, signs and words
+composer   the input line
+panels     questions and lists, which take the keys while they are open
+commands   slash commands
+keys       the table of keys
+port       the terminal as panels and commands see it
+editor     a text in the editor of the person
+"""
+
+import asyncio
+
+from callgate.tui.app import Opening, TerminalApp
+from callgate.tui.theme import Theme
+
+__all__ = ["Opening", "run_terminal"]
+
+
+def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
+    """Shows the terminal until the person leaves it; gives the exit code."""
+
+    async def main() -> int:
+        return await TerminalApp(opening, theme, prompt).run()
+
+    return asyncio.run(main())

@@ -1,0 +1,284 @@
+"""The terminal application: joins the fold, the painter, the input line and the panels, and draws frames.
+
+The application holds no state of the conversation: that is in the fold. It decides where a key goes and when a frame is
+drawn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from time import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callgate.tui.blocks import Block, NoticeBlock
+from callgate.tui.composer import Composer
+from callgate.tui.fold import ConversationFold
+from callgate.tui.keys import Context
+from callgate.tui.layout import build_application
+from callgate.tui.panels.questions import QuestionPanel
+from callgate.tui.port import Panel
+from callgate.tui.render import Painter
+from callgate.tui.screen import terminal_output
+from callgate.tui.theme import Theme
+from callgate.words.errors import CallgateError
+from callgate.words.events import Event
+from callgate.words.inputs import Continue, Input, Interrupt, Prompt, SetMode
+from callgate.words.modes import Mode
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.config import Config
+
+T = TypeVar("T")
+FRAME = 1 / 30
+"""Seconds between two frames at least."""
+TICK = 0.5
+"""Seconds between frames while calls run, for the times that are shown."""
+TWICE = 0.8
+"""Seconds in which a key counts as pressed twice."""
+CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
+"""The modes that one key goes through; the others are set by name."""
+
+Opening = Callable[[], "AbstractAsyncContextManager[tuple[Session, Config]]"]
+
+
+class TerminalApp:
+    """Implements ``Terminal``. ``opening`` makes the session while the input line is on the screen already."""
+
+    def __init__(self, opening: Opening, theme: Theme, prompt: str = "") -> None:
+        self.fold = ConversationFold()
+        self.theme = theme
+        self.session: Session | None = None
+        self.config: Config | None = None
+        self.composer = Composer(self)
+        self.panels: list[Panel] = []
+        self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
+        self.application = build_application(self, terminal_output(theme.colours))
+        self._opening = opening
+        self._leave = asyncio.Event()
+        self._frame: asyncio.TimerHandle | None = None
+        self._tick: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._pressed: dict[str, float] = {}
+        self._card: QuestionPanel | None = None
+        self._code = 0
+
+    async def run(self) -> int:
+        """Shows the terminal until the person leaves; gives the exit code."""
+        opened = self.start(self._open())
+        try:
+            await self.application.run_async(set_exception_handler=False, handle_sigint=False)
+        finally:
+            self._leave.set()
+            for handle in (self._frame, self._tick):
+                if handle is not None:
+                    handle.cancel()
+            await opened
+        return self._code
+
+    async def _open(self) -> None:
+        """Opens the session, sends what was typed meanwhile, and closes it at the end."""
+        try:
+            async with self._opening() as (session, config):
+                self.session, self.config = session, config
+                self.fold.status, self.fold.mode = session.status, session.mode
+                self.fold.model, self.fold.title = session.model, session.title
+                session.listen(self._hear)
+                for sent in self.unsent:
+                    self.post(sent)
+                self.unsent.clear()
+                self.redraw()
+                await self._leave.wait()
+                await session.aclose()
+        except CallgateError as error:
+            self.show(NoticeBlock(str(error), "error"))
+            self.quit(1)
+
+    # ---- what commands and panels can do ------------------------------------------------------------------------
+
+    def post(self, sent: Input) -> None:
+        if self.session is None:
+            self.unsent.append(sent)
+        else:
+            self.session.post(sent)
+            self.session.deliver()
+
+    def show(self, *blocks: Block) -> None:
+        self.fold.blocks.extend(blocks)
+        self.redraw()
+
+    def print_lines(self, lines: Sequence[str]) -> None:
+        self._flush()
+        self.application.print_above(lines)
+
+    def open_panel(self, panel: Panel) -> None:
+        self.panels.append(panel)
+        self.redraw()
+
+    def close_panel(self, panel: Panel) -> None:
+        if panel in self.panels:
+            self.panels.remove(panel)
+        self.redraw()
+
+    def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
+        self.composer.ask(label, initial, done)
+        self.redraw()
+
+    async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
+        from prompt_toolkit.application import in_terminal
+
+        from callgate.tui.editor import edited_text
+
+        async with in_terminal():
+            return await asyncio.to_thread(edited_text, text, suffix)
+
+    def set_input(self, text: str) -> None:
+        self.composer.set_text(text)
+        self.redraw()
+
+    def redraw(self) -> None:
+        if self._frame is None:
+            self._frame = asyncio.get_running_loop().call_later(FRAME, self._draw)
+
+    def quit(self, code: int = 0) -> None:
+        self._code = code
+        self._flush()
+        if self.application.is_running and self.application.future is not None and not self.application.future.done():
+            self.application.exit(result=code)
+
+    def start(self, work: Any) -> asyncio.Task[Any]:
+        """Runs a coroutine beside the application."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # ---- frames -------------------------------------------------------------------------------------------------
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel that gets the keys: the newest one that was opened, else the first open question."""
+        if self.panels:
+            return self.panels[-1]
+        return None if self.composer.asks else self._card
+
+    @property
+    def context(self) -> Context:
+        panel = self.panel
+        return "input" if panel is None else panel.context
+
+    @property
+    def painter(self) -> Painter:
+        return Painter(self.theme, self.application.output.get_size().columns, self._named)
+
+    def live_lines(self, height: int) -> list[str]:
+        """The blocks that are not finished; the newest lines of them, if there is no room for all."""
+        painter, now = self.painter, time()
+        lines = [line for block in self.fold.blocks for line in painter.lines(block, now)]
+        if len(lines) > height:
+            more = self.theme.paint(f"{self.theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
+            lines = [more, *lines[len(lines) - height + 1 :]]
+        return lines
+
+    def _hear(self, event: Event) -> None:
+        self.fold.apply(event)
+        question = self.fold.question
+        if question is None:
+            self._card = None
+        elif self._card is None or self._card.question != question:
+            self._card = QuestionPanel(self, question)
+        self.redraw()
+
+    def _draw(self) -> None:
+        self._frame = None
+        if not self._flush():
+            self.application.draw()
+        busy = bool(self.fold.running) or self.fold.status == "working"
+        if busy and self._tick is None:
+            self._tick = asyncio.get_running_loop().call_later(TICK, self._ticked)
+
+    def _ticked(self) -> None:
+        self._tick = None
+        self.redraw()
+
+    def _flush(self) -> bool:
+        """Prints the finished blocks. False if there are none, or a full-screen view covers the place."""
+        if self.application.full_screen or not self.application.is_running:
+            return False
+        painter = self.painter
+        lines = [line for block in self.fold.take_finished() for line in painter.lines(block)]
+        self.application.print_above(lines)
+        return bool(lines)
+
+    def _named(self, name: str, arguments: Any) -> str:
+        return name if self.session is None else self.session.face(name, arguments).line
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def act(self, action: str) -> None:
+        """Acts on an action of the table of keys, in the context of this moment."""
+        panel = self.panel
+        if panel is not None:
+            panel.act(action)
+        else:
+            getattr(self, f"_do_{action}")()
+        self.redraw()
+
+    def typed(self, text: str) -> None:
+        if self.panel is not None:
+            self.panel.typed(text)
+            self.redraw()
+
+    def submitted(self, text: str) -> None:
+        """Sends what was typed: a command, or a prompt."""
+        from callgate.tui.commands import run_command
+
+        if text.startswith("/") and run_command(self, text):
+            return
+        self.post(Prompt(text))
+
+    def twice(self, what: str) -> bool:
+        """True if the same was done a moment ago."""
+        now = asyncio.get_running_loop().time()
+        before = self._pressed.get(what)
+        self._pressed[what] = now
+        return before is not None and now - before < TWICE
+
+    def _do_submit(self) -> None:
+        self.composer.submit()
+
+    def _do_newline(self) -> None:
+        self.composer.insert("\n")
+
+    def _do_interrupt(self) -> None:
+        if self.composer.asks:
+            self.composer.give_up()
+        elif self.fold.status in ("working", "waiting_confirmation"):
+            self.post(Interrupt())
+
+    def _do_cancel(self) -> None:
+        if self.composer.asks or self.composer.text:
+            self.composer.give_up()
+        elif self.fold.status in ("working", "waiting_confirmation"):
+            self.post(Interrupt())
+        elif self.twice("cancel"):
+            self.quit()
+        else:
+            self.show(NoticeBlock("Press Ctrl-C once more to quit."))
+
+    def _do_quit(self) -> None:
+        if not self.composer.text:
+            self.quit()
+
+    def _do_cycle_mode(self) -> None:
+        mode = self.fold.mode
+        self.post(SetMode(CYCLE[(CYCLE.index(mode) + 1) % len(CYCLE)] if mode in CYCLE else CYCLE[0]))
+
+    def _do_suspend(self) -> None:
+        self.application.suspend_to_background()
+
+    def _do_transcript(self) -> None:
+        if self.fold.status == "paused":
+            self.post(Continue())

@@ -1,0 +1,119 @@
+"""Blocks: the pieces of a conversation that a terminal shows, in the order in which they are shown."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
+
+from callgate.words.calls import TERMINAL, Result, Status
+from callgate.words.decisions import Decision, Question
+from callgate.words.events import RunEnded
+from callgate.words.noun import nothing, noun
+from callgate.words.pending import Ended
+
+Level = Literal["info", "warning", "error"]
+
+
+@noun
+class PromptBlock:
+    """A person's message. ``attached`` counts images and files that came with it."""
+
+    id: str
+    text: str
+    attached: int = 0
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+@noun
+class TextBlock:
+    """Markdown of the model. ``done``: no more of it will come. ``begun``: its first lines have left it already."""
+
+    id: str
+    text: str
+    done: bool = False
+    begun: bool = False
+
+
+@noun
+class ThinkingBlock:
+    """The reasoning that a model shows."""
+
+    id: str
+    text: str
+    began: float = 0.0
+    ended: float = 0.0
+    done: bool = False
+
+
+@noun
+class CallBlock:
+    """One call, from its arrival to its result. ``output`` is the newest part of what it printed; ``waits_for`` is set
+    while a person is asked; ``index`` of ``of`` counts the calls of its message."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=nothing)
+    message_id: str = ""
+    status: Status = Status.VALIDATING
+    decision: Decision | None = None
+    question: Question | None = None
+    answered: str = ""
+    index: int = -1
+    of: int = 0
+    arrived: float = 0.0
+    started: float | None = None
+    output: str = ""
+    current: float | None = None
+    total: float | None = None
+    duration_ms: float | None = None
+    result: Result | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.status in TERMINAL
+
+
+@noun
+class ActionBlock:
+    """A pending action that was applied, discarded or lost."""
+
+    id: str
+    label: str
+    ended: Ended
+    reason: str = ""
+    by: str = ""
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+@noun
+class NoticeBlock:
+    """A line for people that belongs to no call: a retry, a compaction, a note of the session or of a command."""
+
+    text: str
+    level: Level = "info"
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+@noun
+class EndBlock:
+    """The end of a run: its reason, and what the run took."""
+
+    ended: RunEnded
+    seconds: float = 0.0
+    output_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+Block = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock

@@ -1,0 +1,78 @@
+"""The terminal as panels and commands see it."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from callgate.tui.blocks import Block
+from callgate.tui.fold import ConversationFold
+from callgate.tui.keys import Context
+from callgate.tui.theme import Theme
+from callgate.words.inputs import Input
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.config import Config
+
+
+class Panel(Protocol):
+    """Something that takes the keys while it is open: a question, a list to choose from, a view of the transcript.
+
+    A panel does no input or output of its own: it gives lines and reacts to actions of its context.
+    """
+
+    context: Context
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        """The lines to show, in the codes of the terminal, none wider than ``width``; at most ``height`` are shown."""
+        ...
+
+    def act(self, action: str) -> None:
+        """Reacts to an action of the table of keys. Unknown ones do nothing."""
+        ...
+
+    def typed(self, text: str) -> None:
+        """Reacts to text that no action has a key for."""
+        ...
+
+
+class Terminal(Protocol):
+    """Everything a command or a panel can do. ``session`` is None until it has been opened."""
+
+    fold: ConversationFold
+    theme: Theme
+    session: "Session | None"
+    config: "Config | None"
+
+    def post(self, sent: Input) -> None:
+        """Sends an input to the session."""
+        ...
+
+    def show(self, *blocks: Block) -> None:
+        """Adds blocks to the finished output."""
+        ...
+
+    def print_lines(self, lines: Sequence[str]) -> None:
+        """Adds lines to the finished output; they are safe to show."""
+        ...
+
+    def open_panel(self, panel: Panel) -> None: ...
+
+    def close_panel(self, panel: Panel) -> None: ...
+
+    def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
+        """Asks for a text in the input line; None if the person gave up."""
+        ...
+
+    async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
+        """The text as the person left it in $VISUAL or $EDITOR; None if the editor failed."""
+        ...
+
+    def set_input(self, text: str) -> None:
+        """Puts a text into the input line."""
+        ...
+
+    def redraw(self) -> None:
+        """Draws the live part soon."""
+        ...
+
+    def quit(self, code: int = 0) -> None: ...

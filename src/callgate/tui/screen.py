@@ -1,0 +1,134 @@
+"""The terminal as prompt_toolkit writes to it: one write for each frame, and finished lines above the live part.
+
+Finished lines are written once and belong to the scrollback of the terminal. Only the live part below is drawn again.
+"""
+
+# The renderer of prompt_toolkit has no public way to print above the live part within one frame.
+# pyright: reportPrivateUsage=false
+
+import os
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+from typing import Any, TextIO
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point, Size
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: a terminal that knows it shows whole frames alone
+
+
+class FrameOutput(Vt100_Output):
+    """Writes each frame in one piece. ``written`` counts bytes, for measurements."""
+
+    def __init__(self, stream: TextIO, size: Any, colours: bool, environment: Mapping[str, str] = os.environ) -> None:
+        depth = None if colours else ColorDepth.DEPTH_1_BIT
+        super().__init__(stream, size, term=environment.get("TERM"), default_color_depth=depth, enable_cpr=False)
+        self._held = 0
+        self.written = 0
+
+    @contextmanager
+    def frame(self) -> Generator[None]:
+        """Holds back everything that is written inside, and writes it at the end."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held or not self._buffer:
+            return
+        self._buffer = [_BEGIN, *self._buffer, _END]
+        self.written += sum(map(len, self._buffer))
+        super().flush()
+
+
+class InlineApplication(Application[int]):
+    """An application below finished output. ``print_above`` adds to that output."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.ttimeoutlen = 0.05
+        self._waits_for_keys = 1.0
+
+    @property
+    def timeoutlen(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Seconds in which the next key of a sequence has to come. After Escape they are few, because a terminal sends
+        Alt and a key together, and a person who presses Escape alone must not wait."""
+        pressed = self.key_processor.key_buffer
+        return 0.05 if pressed and pressed[0].key == "escape" else self._waits_for_keys
+
+    @timeoutlen.setter
+    def timeoutlen(self, seconds: float | None) -> None:
+        self._waits_for_keys = 1.0 if seconds is None else seconds
+
+    def print_above(self, lines: Sequence[str]) -> None:
+        """Writes lines above the live part, for good, and draws that again, in one frame."""
+        if not lines or not self.is_running or self._running_in_terminal:
+            return
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            self.renderer.erase(leave_alternate_screen=False)
+            output.write_raw("".join(f"{line}\x1b[K\r\n" for line in lines))
+            self._redraw()
+
+    def draw(self) -> None:
+        """Draws the live part again. One that became smaller is erased first, so that no empty rows stay below it."""
+        if not self.is_running or self._running_in_terminal:
+            return
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            last = self.renderer._last_screen
+            size = output.get_size()
+            if last is not None and not self.full_screen:
+                wanted = self.layout.container.preferred_height(size.columns, size.rows).preferred
+                if wanted < last.height:
+                    self.renderer.erase(leave_alternate_screen=False)
+            self._redraw()
+
+    def _on_resize(self) -> None:
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            if not self.full_screen and _reflows():
+                self._follow_reflow(output.get_size())
+            super()._on_resize()
+
+    def _follow_reflow(self, size: Size) -> None:
+        """Most terminals break long lines anew when they become narrower: the top of the live part is further up then
+        than it was drawn."""
+        renderer = self.renderer
+        screen, before = renderer._last_screen, renderer._last_size
+        if screen is None or before is None or size.columns >= before.columns or size.columns < 1:
+            return
+        position = renderer._cursor_pos
+        above = 0
+        for row in range(position.y):
+            used = max((column for column, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
+            above += max(ceil((used + 1) / size.columns), 1)
+        renderer._cursor_pos = Point(position.x % size.columns, above + position.x // size.columns)
+
+
+def _reflows(environment: Mapping[str, str] = os.environ) -> bool:
+    """True for all terminals but xterm and the console of Linux, which cut lines off."""
+    return "XTERM_VERSION" not in environment and environment.get("TERM") != "linux"
+
+
+def terminal_output(colours: bool) -> FrameOutput:
+    """Output on the standard output, which must be a terminal."""
+
+    def size() -> Size:
+        try:
+            found = os.get_terminal_size(sys.stdout.fileno())
+        except OSError:
+            return Size(rows=24, columns=80)
+        return Size(rows=found.lines or 24, columns=found.columns or 80)
+
+    return FrameOutput(sys.stdout, size, colours)
