@@ -2,7 +2,6 @@
 
 arguments  the flags
 reading    standard input: a part of the prompt, or inputs as lines of JSON
-opening    settings, model and record made of the flags
 driving    sends inputs, and follows the events until the session rests
 output     text, json and stream-json; ``lines`` writes those of the last in a thread
 result     the result, and the exit code of each reason
@@ -20,8 +19,8 @@ from typing import Any
 
 from callgate import Model, Session, Store, __version__
 from callgate.assembly.traced import traced
+from callgate.cli.agent.opening import config_of, open_session, schema_of
 from callgate.cli.headless.driving import HeadlessDriver
-from callgate.cli.headless.opening import config_of, open_session, schema_of
 from callgate.cli.headless.output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
 from callgate.cli.headless.reading import follow_stdin, read_stdin, whole_prompt
 from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from callgate.cli.headless.arguments import add_model_flags, add_rules_flags, add_session_flags
+from callgate.cli.agent.flags import add_model_flags, add_rules_flags, add_session_flags, check_session_flags
 from callgate.cli.parsing import CommandParser
 from callgate.cli.prompt_arguments import add_prompt_flags
 
@@ -21,4 +21,5 @@ def read_interactive(words: list[str]) -> Namespace:
     options, unknown = parser.parse_known_args(words)
     if unknown:
         parser.refuse(unknown[0])
+    check_session_flags(parser, options)
     return options

@@ -20,8 +20,8 @@ def opening_of(options: Namespace) -> Opening:
 
     @asynccontextmanager
     async def opened() -> AsyncGenerator[tuple[Session, Config]]:
-        await asyncio.to_thread(import_module, "callgate.cli.headless.opening")
-        from callgate.cli.headless.opening import config_of, open_session
+        await asyncio.to_thread(import_module, "callgate.cli.agent.opening")
+        from callgate.cli.agent.opening import config_of, open_session
 
         config = await asyncio.to_thread(config_of, options)
         notes: list[str] = []

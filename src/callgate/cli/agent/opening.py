@@ -1,4 +1,4 @@
-"""The session of a headless run, made of its options: settings, model, record, and where it goes on."""
+"""The session of a run, made of its options: settings, model, record, and where it goes on."""
 
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
