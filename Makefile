@@ -9,7 +9,7 @@ pytest := $(bin)/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev oracles system
+.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev site-tools oracles system
 
 help:
 	@echo "make demo      a scripted session in the terminal, no key and no network"
@@ -19,7 +19,7 @@ help:
 	@echo "make mutate    how many small faults in policy/ and shell/ the tests find; ARGS=\"--minutes 5\""
 	@echo "make check     ruff, types, layers and house rules, generated docs"
 	@echo "make bench     speed against limits; PEERS=path/to/python adds other libraries"
-	@echo "make docs      redraw the generated parts of the docs"
+	@echo "make docs      redraw the generated parts of the docs and build the site: site/index.html"
 	@echo "make clean     remove .venv, caches and builds"
 
 demo: runtime
@@ -47,15 +47,20 @@ check: dev
 bench: dev
 	$(bin)/python -m benchmarks $(if $(PEERS),--peers "$(PEERS)") $(ARGS)
 
-docs: dev
+docs: site-tools
 	$(bin)/python scripts/docs.py
+	$(bin)/sphinx-build -q -E -W --keep-going -n -d .venv/doctrees docs site $(ARGS)
+	@echo "site/index.html"
 
 clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 runtime dev oracles:
 	@sh scripts/setup.sh $@
+
+site-tools:
+	@sh scripts/setup.sh docs
 
 system:
 	@sh scripts/system.sh

