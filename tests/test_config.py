@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.config import Config, load_config
+from callgate.policy.entries import StatusLineSettings
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, Untrusted
 from callgate.words.decisions import ApprovalPolicy, Origin
@@ -53,6 +54,17 @@ def test_with_nothing_set_everything_has_its_default(desk: Desk) -> None:
     assert desk.load() == Config(desk.root, desk.home, desk.data, folder=desk.home / ".config" / "callgate")
     assert desk.load().limits == LoopLimits()
     assert not desk.data.exists()
+
+
+@pytest.mark.spec("STL-1")
+def test_a_status_line_knows_whether_a_repository_has_set_it(desk: Desk) -> None:
+    desk.put(desk.project, "[statusline]\ncommand = 'theirs'\nrefresh = '1m'\npadding = 1")
+    assert desk.load().statusline == StatusLineSettings()
+    desk.trust()
+    trusted = desk.load().statusline
+    assert trusted == StatusLineSettings(command="theirs", refresh=60.0, padding=1, from_repository=True)
+    desk.put(desk.own, "[statusline]\ncommand = 'mine'")
+    assert desk.load().statusline == StatusLineSettings(command="mine", refresh=60.0, padding=1)
 
 
 @pytest.mark.spec("GATE-3")

@@ -25,7 +25,7 @@ from time import time
 from typing import Any, cast
 
 from callgate.host.environment import max_concurrency_from
-from callgate.policy.entries import HookLine, RuleLine, SettingsFault
+from callgate.policy.entries import IN_REPOSITORY, HookLine, RuleLine, SettingsFault, StatusLineSettings
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import KINDS, READERS, SETTINGS
 from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
@@ -82,6 +82,7 @@ class Config:
     """The history is compacted by itself before it is too long for the model."""
     titles: bool = True
     """A cheap model writes the title of a session."""
+    statusline: StatusLineSettings = StatusLineSettings()
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -217,9 +218,20 @@ def _laid(config: Config, layers: Layers) -> Config:
         allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
         compacts=bool(layers.value("session.compact")),
         titles=bool(layers.value("session.title")),
+        statusline=_status_line(layers),
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),
+    )
+
+
+def _status_line(layers: Layers) -> StatusLineSettings:
+    said = layers.values.get("statusline.command")
+    return StatusLineSettings(
+        command=cast(str | None, layers.value("statusline.command")),
+        refresh=cast(float, layers.value("statusline.refresh")),
+        padding=cast(int, layers.value("statusline.padding")),
+        from_repository=said is not None and said.origin.layer in IN_REPOSITORY,
     )
 
 

@@ -24,6 +24,7 @@ COMMANDS = [
     "sandbox",
     "prompt",
     "record",
+    "statusline",
     "trust",
     "tools",
 ]
@@ -77,7 +78,7 @@ def test_a_module_in_the_workspace_is_not_loaded_in_place_of_one_of_ours(tmp_pat
 def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
     ran = run("--help")
     assert ran.returncode == 0
-    assert len(ran.stdout.splitlines()) < 30
+    assert len(ran.stdout.splitlines()) < 40
     assert re.findall(r"^    (\w+) ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 3 a question waits" in ran.stdout
     assert "callgate -p --help" in " ".join(ran.stdout.split())

@@ -48,9 +48,22 @@ def test_the_events_are_those_of_the_specification() -> None:
             "providers.*",
             ["family", "base_url", "key_variable", "key_command", "headers", "quirks", "idle_timeout"],
         ),
+        ("statusline", ["command", "refresh", "padding"]),
         ("nothing", []),
     ],
-    ids=["top", "permissions", "rule", "hook", "questions", "limits", "models", "options", "providers", "unknown"],
+    ids=[
+        "top",
+        "permissions",
+        "rule",
+        "hook",
+        "questions",
+        "limits",
+        "models",
+        "options",
+        "providers",
+        "statusline",
+        "unknown",
+    ],
 )
 def test_a_section_has_these_keys(section: str, names: list[str]) -> None:
     assert list(keys_of(section)) == names
@@ -89,6 +102,11 @@ TAKEN: list[tuple[str, object, object]] = [
     ("duration", "366d", 366 * 86_400.0),
     ("count", 1, 1),
     ("count", 1_000_000, 1_000_000),
+    ("interval", 0, 0.0),
+    ("interval", 1, 1.0),
+    ("interval", "5m", 300.0),
+    ("columns", 0, 0),
+    ("columns", 20, 20),
     ("flag", True, True),
     ("flag", False, False),
 ]
@@ -102,6 +120,8 @@ REFUSED: list[tuple[str, object]] = [
     *(("duration", value) for value in (0, -1, math.inf, math.nan, True, "5", "m", "5w", "-5m", "5m5s", "٥m", "0s")),
     *(("duration", value) for value in ("367d", 366 * 86_400.0 + 1, [5], "1234567890s")),
     *(("count", value) for value in (0, -1, 1.0, True, "1", 1_000_001)),
+    *(("interval", value) for value in (0.5, -1, False, "0s", "", math.nan, math.inf)),
+    *(("columns", value) for value in (-1, 21, 1.0, True, "1")),
     *(("flag", value) for value in (0, 1, "true")),
 ]
 

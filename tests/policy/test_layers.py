@@ -210,6 +210,18 @@ def test_a_command_of_a_repository_counts_when_it_is_trusted_and_nobody_has_thei
     assert notes == [f"{start}it does nothing before this folder is trusted", f"{start}you have your own"]
 
 
+@pytest.mark.spec("STL-1")
+def test_a_status_line_of_a_repository_counts_when_it_is_trusted_and_is_told_once_when_not() -> None:
+    theirs = saying("project", statusline__command="theirs", statusline__refresh=5.0, statusline__padding=2)
+    names = ("statusline.command", "statusline.refresh", "statusline.padding")
+    assert [gather([theirs], trusted=True).value(name) for name in names] == ["theirs", 5.0, 2]
+    skipped = gather([theirs], trusted=False)
+    assert [skipped.value(name) for name in names] == [None, 0.0, 0]
+    assert [note.text for note in skipped.notes] == [
+        "statusline.command = 'theirs' is ignored: it does nothing before this folder is trusted"
+    ]
+
+
 def test_values_from_elsewhere_can_be_made_to_tighten_alone() -> None:
     def mode(elsewhere: Mode, own: Mode) -> object:
         said = SetValue("mode", elsewhere, Origin("environment", "X"))

@@ -15,10 +15,16 @@ MOST_LINES = 2_000
 LONGEST_LINE = 2_000
 
 
-def summary(changes: ChangeSet) -> str:
+def summary(changes: ChangeSet, found: Iterable[FileDiff] | None = None) -> str:
     """``3 files, 14 replacements, +20 −9``: replacements if the tool counted them, then lines; files that have no lines
-    to count are said by number."""
-    return _said(changes, diffs(changes))
+    to count are said by number. ``found`` are the differences, where they are known."""
+    return _said(changes, diffs(changes) if found is None else found)
+
+
+def line_counts(found: Iterable[FileDiff]) -> tuple[int, int]:
+    """The lines that were added and removed."""
+    counts = [(each.added, each.removed) for each in found]
+    return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 
 def display(changes: ChangeSet, *, root: str = "", most: int = MOST_LINES) -> Display:

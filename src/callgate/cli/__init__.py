@@ -79,6 +79,7 @@ COMMANDS = {
     "policy expire": "policy.changing:expire",
     "sandbox prove": "sandbox:prove",
     "sandbox run": "sandbox:run",
+    "statusline test": "statusline:try_command",
     "trust list": "trust:list_trusted",
     "trust show": "trust:show",
     "trust add": "trust:add",

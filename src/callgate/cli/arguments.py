@@ -18,6 +18,7 @@ from callgate.cli.prompt_arguments import add_prompt
 from callgate.cli.record import add_record, check_record
 from callgate.cli.sandbox_arguments import add_sandbox
 from callgate.cli.session.arguments import add_audit, add_session
+from callgate.cli.statusline_arguments import add_statusline
 
 FASTEST = 1000.0
 Form = Literal["color", "plain", "json"]
@@ -55,6 +56,7 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     add_sandbox(commands)
     add_prompt(commands)
     add_record(commands)
+    add_statusline(commands)
     add_trust(commands)
     _add_tools(commands)
     try:

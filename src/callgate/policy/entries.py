@@ -68,6 +68,17 @@ class ServerLine:
 
 
 @noun
+class StatusLineSettings:
+    """The command line that prints the terminal's status line; ``refresh`` are the seconds between two runs without an
+    event, 0 for none, ``padding`` the blank columns at its left. ``from_repository``: a trusted folder has set it."""
+
+    command: str | None = None
+    refresh: float = 0.0
+    padding: int = 0
+    from_repository: bool = False
+
+
+@noun
 class SettingsFault:
     """Something wrong with a settings file, for a person: what, where, and what to do."""
 

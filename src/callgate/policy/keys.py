@@ -72,6 +72,9 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "models.effort": None,
     "session.compact": True,
     "session.title": True,
+    "statusline.command": None,
+    "statusline.refresh": 0.0,
+    "statusline.padding": 0,
 }
 """The values that count where none is set; None is no limit."""
 
@@ -129,6 +132,9 @@ _KEYS: tuple[Key, ...] = (
     Key("providers.*.idle_timeout", "duration", "How long the server may be silent within an answer."),
     Key("session.compact", "flag", "Whether a history is compacted by itself before it is too long; it is."),
     Key("session.title", "flag", "Whether a cheap model writes a title after the first prompt; it does."),
+    Key("statusline.command", "text", "A command line that prints the status line of the terminal."),
+    Key("statusline.refresh", "interval", "How often it is run without an event; never, unless given."),
+    Key("statusline.padding", "columns", "Blank columns at the left of the status line; none, unless given."),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""
@@ -146,6 +152,8 @@ KINDS: dict[str, str] = {
     "address": "an address that begins with http:// or https://",
     "expression": "a regular expression",
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
+    "interval": 'seconds from 1 on, or a text such as "90s" or "5m"; 0 is never',
+    "columns": "a whole number from 0 to 20",
     "count": "a whole number above 0",
     "tokens": "a whole number above 0",
     "dollars": "a number above 0, in dollars",
@@ -185,6 +193,16 @@ def read_duration(value: object) -> float:
     else:
         seconds = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
     if not (math.isfinite(seconds) and 0 < seconds <= LONGEST_DURATION):
+        raise ValueError
+    return seconds
+
+
+def read_interval(value: object) -> float:
+    """Seconds, at least one: a program that is started more often than that uses the machine up. 0 is never."""
+    if type(value) in (int, float) and value == 0:
+        return 0.0
+    seconds = read_duration(value)
+    if seconds < 1:
         raise ValueError
     return seconds
 
@@ -284,6 +302,8 @@ READERS: dict[str, Callable[[object], Any]] = {
     "address": _only(str, _ADDRESS.fullmatch),
     "expression": read_expression,
     "duration": read_duration,
+    "interval": read_interval,
+    "columns": _only(int, lambda value: 0 <= value <= 20),
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
     "tokens": _only(int, lambda value: 0 < value <= LARGEST_COUNT**2),
     "dollars": read_dollars,

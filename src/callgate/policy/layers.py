@@ -11,7 +11,8 @@ Rules of all layers count together: a deny anywhere stands. Of a plain value the
 
 * what managed says stands, unless another layer is stricter;
 * what a repository says counts only if it is stricter than what all others say, and its allow rules never do;
-* models that a repository names count only when it is trusted and the person has named none.
+* models and commands (``questions.notify``, ``statusline.command``) that a repository names count only when it is
+  trusted and the person has named none.
 
 Options of models and servers are by name, and the later layer's table counts as a whole, but for what managed says. A
 repository's never count: a base URL, a header or a command of its own would take the person's key elsewhere.
@@ -43,7 +44,12 @@ FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
 """The settings files of a repository, in its folder ``.callgate``."""
 
-_IF_TRUSTED = ("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort")
+_IF_TRUSTED = (
+    *("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort"),
+    *("statusline.command", "statusline.refresh", "statusline.padding"),
+)
+_UNTOLD = ("statusline.refresh", "statusline.padding")
+"""Values of a repository that are ignored without a note: they mean nothing without the command, which has one."""
 _NAMED = 5
 """As many lines are named in a note."""
 
@@ -173,7 +179,7 @@ def _value(
         if name in _IF_TRUSTED:
             if trusted and value is None:
                 value = said
-            else:
+            elif name not in _UNTOLD:
                 why = "you have your own" if trusted else "it does nothing before this folder is trusted"
                 notes.append(_overruled(said, why))
             continue

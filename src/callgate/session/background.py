@@ -43,6 +43,14 @@ class SessionTasks:
             if task.earlier and task.status == "running"
         ]
 
+    def running(self) -> dict[str, int]:
+        """The number of this session's tasks that run, by kind."""
+        found: dict[str, int] = {}
+        for task in () if self._tasks is None else self._tasks.of(self._owner):
+            if task.status == "running":
+                found[task.record.kind] = found.get(task.record.kind, 0) + 1
+        return found
+
     async def ended(self) -> None:
         """Ends the tasks of this session, which closes."""
         if self._tasks is not None:

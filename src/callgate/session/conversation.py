@@ -115,6 +115,16 @@ class Conversation(SessionView):
         return self._work.model
 
     @property
+    def window(self) -> int | None:
+        """The tokens that the model's context may have; None if that is not known."""
+        return self._work.window
+
+    @property
+    def background(self) -> Mapping[str, int]:
+        """The number of background tasks that run, by kind: command, agent, workflow, watch."""
+        return self._background.running()
+
+    @property
     def open_spent(self) -> Spent | None:
         """Tokens and price of the message of a turn that is still open; ``costs`` has it once the turn has ended."""
         return self._work.open_spent

@@ -24,6 +24,7 @@ class SessionMeter:
         self._usage: Usage | None = None
         self._times: list[float] = []  # of the last request: sent, first piece, end
         self._lost = ""
+        self._asked_model = 0.0  # seconds since the last turn, of all attempts
         self._people = 0.0
         self._asked_at: float | None = None
 
@@ -36,6 +37,7 @@ class SessionMeter:
 
     def received(self, usage: Usage | None) -> None:
         self._times.append(self._clock.monotonic())
+        self._asked_model += self._times[-1] - self._times[0]
         self._usage = usage
         if usage is not None and self._request is not None:
             self._lost = self._lost_by(self._model, self._request, usage)
@@ -52,6 +54,7 @@ class SessionMeter:
         self.waiting(person=False)
         hooks, self._hooks_before = self._hook_seconds() - self._hooks_before, self._hook_seconds()
         people, self._people = self._people, 0.0
+        model, self._asked_model = self._asked_model, 0.0
         first = rate = None
         if len(self._times) == 3:
             sent, began, ended = self._times
@@ -62,6 +65,7 @@ class SessionMeter:
         return Measures(
             first_token=first,
             tokens_per_second=None if rate is None else _seconds(rate),
+            model=_seconds(model),
             hooks=_seconds(hooks),
             tools=_seconds(_covered(calls)),
             people=_seconds(people),

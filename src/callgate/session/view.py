@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from callgate.core.ledger import Ledger
 from callgate.core.record import Record
-from callgate.tools.session_state import TodoItem, todos_of
+from callgate.tools.session_state import TodoItem, folder_of, todos_of
 from callgate.words.calls import ToolCall
 from callgate.words.events import PromptQueued
 from callgate.words.messages import Message, Spent, Usage
@@ -71,6 +71,11 @@ class SessionView:
     def todos(self) -> tuple[TodoItem, ...]:
         """The to-do list that the model keeps with TodoWrite."""
         return todos_of(self._ledger.context)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder in which the next command runs; None is the workspace."""
+        return folder_of(self._ledger.context)
 
     @property
     def usage(self) -> Usage:

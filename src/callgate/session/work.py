@@ -77,6 +77,10 @@ class Work:
         return self._equipment.model.name
 
     @property
+    def window(self) -> int | None:
+        return self._equipment.model.abilities.context_tokens
+
+    @property
     def open_spent(self) -> Spent | None:
         """Tokens and price of the message of the open turn, which is on record, while its TurnEnded is not."""
         opened, price = self._ledger.open_message, self._equipment.price

@@ -134,9 +134,12 @@ class Stack:
         )
         if not isinstance(act, ChangeSet):
             return staged
+        summary, (added, removed) = await in_thread(partial(_summary, act))
         return replace(
             staged,
-            summary=await in_thread(partial(_summary, act)),
+            summary=summary,
+            added=added,
+            removed=removed,
             paths=tuple(dict.fromkeys(act.paths)),
             change=None if self._history is None else await self._history.stage(act),
             careful=any(each.link or (each.mode or 0) & ~0o777 for each in act.files),
@@ -288,7 +291,10 @@ class Stack:
         self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
 
 
-def _summary(changes: ChangeSet) -> str:
-    from callgate.changes.summary import summary  # loaded with the first change
+def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
+    """The change in words, and the lines that it adds and removes."""
+    from callgate.changes.hunks import diffs  # loaded with the first change
+    from callgate.changes.summary import line_counts, summary
 
-    return summary(changes)
+    found = list(diffs(changes))
+    return summary(changes, found), line_counts(found)

@@ -1,4 +1,5 @@
-"""State that built-in tools keep in the context of their session: the to-do list and the place of the plan.
+"""State that built-in tools keep in the context of their session: the to-do list, the place of the plan and the working
+folder of commands.
 
 The context is on record, comes back on resume and passes a compaction; each agent has its own. Values that are not as
 these tools write them count as absent, because a program may put anything into a context.
@@ -11,6 +12,8 @@ from callgate.words.noun import noun
 
 TODOS = "callgate:todos"
 PLAN = "callgate:plan"
+WORKING_FOLDER = "working_folder"
+"""The folder in which the next command runs, unless it is the workspace."""
 ENTER, EXIT = "EnterPlanMode", "ExitPlanMode"
 """The tools that turn plan mode on and present the plan."""
 
@@ -45,6 +48,12 @@ def todos_of(context: Mapping[str, Any]) -> tuple[TodoItem, ...]:
 def plan_of(context: Mapping[str, Any]) -> str | None:
     """The path of the file with the session's plan."""
     kept = context.get(PLAN)
+    return kept if isinstance(kept, str) and kept else None
+
+
+def folder_of(context: Mapping[str, Any]) -> str | None:
+    """The folder in which the next command runs; None is the workspace."""
+    kept = context.get(WORKING_FOLDER)
     return kept if isinstance(kept, str) and kept else None
 
 

@@ -13,18 +13,24 @@ commands   slash commands
 keys       the table of keys
 port       the terminal as panels and commands see it
 editor     a text in the editor of the person
+statusline the person's status line: its payload, cleaning and runs
 """
 
+from __future__ import annotations
+
 import asyncio
+from typing import TYPE_CHECKING
 
-from callgate.tui.app import Opening, TerminalApp
-from callgate.tui.theme import Theme
+if TYPE_CHECKING:
+    from callgate.tui.app import Opening
+    from callgate.tui.theme import Theme
 
-__all__ = ["Opening", "run_terminal"]
+__all__ = ["run_terminal"]
 
 
 def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
     """Shows the terminal until the person leaves it; gives the exit code."""
+    from callgate.tui.app import TerminalApp  # costly, and needs an extra that `callgate statusline` does without
 
     async def main() -> int:
         return await TerminalApp(opening, theme, prompt).run()

@@ -19,8 +19,9 @@ _LONGEST = 16
 class Staged:
     """A pending action as it is on record. ``source`` is the tool its author names, ``tool`` with its ``aliases`` the
     one that was running: its rules judge callbacks. ``message_id`` and ``call_id`` say where it was staged. ``paths``
-    are the files it would change, if that is all it does; ``change`` is its number among the changes of the session,
-    without which only the program that staged it can finish it. ``careful``: a person is asked each time."""
+    are the files it would change, if that is all it does, with the lines ``added`` and ``removed``; ``change`` is
+    its number among the changes of the session, without which only the program that staged it can finish it.
+    ``careful``: a person is asked each time."""
 
     id: str
     label: str
@@ -34,6 +35,8 @@ class Staged:
     change: int | None = None
     aliases: tuple[str, ...] = ()
     careful: bool = False
+    added: int = 0
+    removed: int = 0
 
     @property
     def number(self) -> int:

@@ -32,12 +32,14 @@ the budget are left."""
 @noun
 class Measures:
     """Times of a turn in seconds. ``first_token``: from the request to the first piece of the answer;
-    ``tokens_per_second``: the speed after that. ``tools``: at least one call ran; ``people``: only a person could move
-    it on; ``hooks``: since the turn before. ``cache_lost`` names the part of the request that changed, if it read less
-    from the provider's cache than the one before."""
+    ``tokens_per_second``: the speed after that. ``model``: a request was under way, attempts that failed included;
+    ``tools``: at least one call ran; ``people``: only a person could move it on; ``hooks``: since the turn before.
+    ``cache_lost`` names the part of the request that changed, if it read less from the provider's cache than the one
+    before."""
 
     first_token: float | None = None
     tokens_per_second: float | None = None
+    model: float = 0.0
     hooks: float = 0.0
     tools: float = 0.0
     people: float = 0.0

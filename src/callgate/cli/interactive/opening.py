@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui import Opening
+    from callgate.tui.app import Opening
 
 
 def opening_of(options: Namespace) -> Opening:

@@ -15,7 +15,8 @@ from callgate import shell
 from callgate.core.ports import Run
 from callgate.host.ports import Confinement
 from callgate.tools.builtin import prompt_text
-from callgate.tools.commands.command_call import CONTEXT, BashSettings, CommandCall
+from callgate.tools.commands.command_call import BashSettings, CommandCall
+from callgate.tools.session_state import WORKING_FOLDER
 from callgate.tools.tool import FunctionTool, tool
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
@@ -85,7 +86,7 @@ class BashTool:
             self._settings = replace(self._settings, sandbox=sandbox)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        folder = self._last if self._context is None else self._context().get(CONTEXT)
+        folder = self._last if self._context is None else self._context().get(WORKING_FOLDER)
         if isinstance(raw, Mapping) and isinstance(raw.get(FOLDER), str):  # read again: it was judged with this one
             folder = raw[FOLDER]
             raw = {name: value for name, value in raw.items() if name != FOLDER}
@@ -104,7 +105,7 @@ class BashTool:
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         folder, written = _split(arguments)
-        now = run.context.get(CONTEXT)
+        now = run.context.get(WORKING_FOLDER)
         if folder != now:
             self._context, self._last = None, now
             text = f"Not run: the working folder is {now or run.host.normal('.')} by now. Send the call again."
@@ -113,7 +114,7 @@ class BashTool:
         seconds = _seconds(written.get("timeout"))
         result = await (call.in_background() if written.get("run_in_background") else call.in_foreground(seconds))
         if result.context_update is not None:
-            self._last = cast("Mapping[str, Any]", result.context_update)[CONTEXT]
+            self._last = cast("Mapping[str, Any]", result.context_update)[WORKING_FOLDER]
         return result
 
 

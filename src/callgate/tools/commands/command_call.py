@@ -21,13 +21,12 @@ from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, task
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.commands.command_output import MOST_CHARACTERS, CommandOutput
 from callgate.tools.commands.exit_codes import meaning_of
+from callgate.tools.session_state import WORKING_FOLDER
 from callgate.words.calls import Code, Result
 from callgate.words.errors import CallgateError, ToolFailure, in_words
 from callgate.words.messages import Text
 from callgate.words.noun import noun
 
-CONTEXT = "working_folder"
-"""The working folder in the context of a session, unless it is the workspace."""
 _GRACE = 2.0
 _MOMENT = 0.1  # seconds
 _MOST_HOSTS = 100  # that are on record for one command
@@ -141,7 +140,7 @@ class CommandCall:
             if error.filename != self._folder:
                 raise ToolFailure(f"It was not run: {error}") from error
             text = f"It was not run: the working folder {self._folder} is gone. It is {self._run.host.normal('.')} now."
-            return replace(Result.failed("tool_error", text, effects="none"), context_update={CONTEXT: None})
+            return replace(Result.failed("tool_error", text, effects="none"), context_update={WORKING_FOLDER: None})
         except (OSError, ValueError) as error:
             raise ToolFailure(f"It was not run: {error}") from error
 
@@ -224,7 +223,7 @@ class CommandCall:
         if self._moved_to and self._moved_to != self._folder:
             lines.append(f"[The working folder is now {self._moved_to}]")
             home = self._run.host.normal(".")
-            update = {CONTEXT: None if self._moved_to == home else self._moved_to}
+            update = {WORKING_FOLDER: None if self._moved_to == home else self._moved_to}
         details: dict[str, Any] = {"exit_code": returncode, "folder": self._folder}
         if self._hosts:
             details["hosts"] = [{"host": each.host, "allowed": each.allowed, "why": each.why} for each in self._hosts]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from callgate.changes.hunks import diffs
-from callgate.changes.summary import display, summary
+from callgate.changes.summary import display, line_counts, summary
 from callgate.changes.text import shown
 from callgate.core.ports import Host, Run
 from callgate.host.ports import files_of
@@ -53,8 +53,15 @@ def applied_result(run: Run, told: str) -> Result:
             mark = marks.of(run, run.host.normal(change.source or change.path))
             if change.before is None or (mark is not None and mark.complete and mark.hash == digest(change.before)):
                 update |= marks.written(run, run.host.normal(change.path), change.after)
-    details: Mapping[str, object] = {"files": [change.path for change in changes.files], "replacements": changes.count}
-    text = f"{told}: {summary(changes)}{_places(run)}"
+    found = list(diffs(changes))
+    added, removed = line_counts(found)
+    details: Mapping[str, object] = {
+        "files": [change.path for change in changes.files],
+        "replacements": changes.count,
+        "lines_added": added,
+        "lines_removed": removed,
+    }
+    text = f"{told}: {summary(changes, found)}{_places(run)}"
     shown_diff = display(changes, root=run.host.normal("."))
     return Result((Text(shown(text)),), (shown_diff,), details=details, context_update=update or None)
 

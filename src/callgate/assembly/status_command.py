@@ -1,0 +1,62 @@
+"""The command of the status line, as a session's host runs it."""
+
+import os
+from collections.abc import Mapping
+
+from callgate.config import Config
+from callgate.core.ports import Clock
+from callgate.host.clock import LoopClock
+from callgate.host.environment import scrubbed
+from callgate.host.processes import Finished, run_process
+from callgate.host.threads import in_thread
+from callgate.policy.fingerprint import fingerprint
+
+__all__ = ["TIME_LIMIT", "Finished", "StatusCommand"]
+
+TIME_LIMIT = 5.0
+"""Seconds that a run may take."""
+_GRACE = 0.5  # seconds between the order to end and the kill
+_LARGEST = 16_384  # bytes that are read of each output
+_CHANGED = "files of this folder changed since you trusted it; look at them with callgate trust"
+
+
+class StatusCommand:
+    """Runs a command line of ``/bin/sh`` in the workspace, with the environment that hooks get. ``command`` is given in
+    place of the one in the settings. A command that the repository has set is run while its files are still those that
+    the person trusted."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock | None = None,
+        *,
+        command: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        settings = config.statusline
+        self._command = command or settings.command or ""
+        self._config = config
+        self._clock = LoopClock() if clock is None else clock
+        self._environment = {
+            **scrubbed(os.environ if environ is None else environ),
+            "CALLGATE_PROJECT_DIR": str(config.root),
+            "CALLGATE_EVENT": "StatusLine",
+        }
+        self._checked = command is None and settings.from_repository
+        self._digest = fingerprint(config.root).digest if self._checked else ""
+
+    async def __call__(self, stdin: bytes) -> Finished | str:
+        """The end of the command, or the reason why it was not run. A cancel ends it with all it started."""
+        if self._checked and not await in_thread(lambda: self._config.still_trusted(self._digest)):
+            return _CHANGED
+        return await run_process(
+            ["/bin/sh", "-c", self._command],
+            cwd=self._config.root,
+            env=self._environment,
+            clock=self._clock,
+            stdin=stdin,
+            timeout=TIME_LIMIT,
+            limit=_LARGEST,
+            grace=_GRACE,
+            linger=0.1,
+        )

@@ -1,0 +1,105 @@
+"""The totals of the status line, folded from the events of real sessions."""
+
+from pathlib import Path
+
+import pytest
+
+from callgate import Session
+from callgate.testing import ScriptedModel, call, pause, run_virtual, say, turn
+from callgate.testing.script import stop
+from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tui.statusline.payload import payload
+from callgate.tui.statusline.totals import StatusTotals, snapshot_of
+from callgate.words import events as facts
+from callgate.words.inputs import Rewind
+from callgate.words.messages import Usage
+from callgate.words.pending import Staged
+from tests.flows.kit import run
+
+
+def totals_of(events: list[facts.Event]) -> StatusTotals:
+    found = StatusTotals()
+    for event in events:
+        found = found.after(event)
+    return found
+
+
+@pytest.mark.spec("STL-2")
+def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path) -> None:
+    used = Usage(input=10, cache_read=100, cache_write=5, output=20)
+    written = {"file_path": "a.txt", "content": "one\ntwo\nthree\n"}
+    edited = {"file_path": "a.txt", "old_string": "two\nthree\n", "new_string": "2\n"}
+
+    async def main() -> None:
+        model = ScriptedModel(
+            turn(pause(2.0), call("Write", **written), stop("tool_calls", used)),
+            turn(call("Edit", **edited), stop("tool_calls", used)),
+            turn(pause(1.5), say("Done."), stop("end", used)),
+            name="local/small",
+        )
+        async with Session(model, shipped_tools(["Write", "Edit"]), root=tmp_path) as session:
+            totals = totals_of(await run(session))
+            assert totals == StatusTotals(last=used, used=135, api_seconds=3.5, added=4, removed=2)
+            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0, vim="normal"))
+            assert found["cost"] == {
+                "total": 0.0,
+                "seconds": 60.0,
+                "api_seconds": 3.5,
+                "lines_added": 4,
+                "lines_removed": 2,
+            }
+            assert found["context"]["total_input"] == 345
+            assert (found["model"]["id"], found["model"]["name"]) == ("local/small", "small")
+            assert found["folders"]["current"] == str(tmp_path)
+            assert found["vim"] == "normal"
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("STL-2")
+def test_a_session_that_has_not_answered_knows_no_tokens(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Session(ScriptedModel(name="m"), root=tmp_path) as session:
+            found = payload(snapshot_of(session, StatusTotals(), project=str(tmp_path), seconds=0.0))
+            assert found["context"] == {
+                "size": None,
+                "used_percent": None,
+                "last_request": None,
+                "total_input": None,
+                "total_output": None,
+            }
+            assert found["cost"]["total"] is None
+
+    run_virtual(main())
+
+
+def test_lines_of_an_action_count_when_it_is_applied() -> None:
+    kept, dropped = (Staged(f"s:{n}", "l", "AstEdit", added=n, removed=2 * n) for n in (3, 5))
+    staged = [facts.ActionStaged(0.0, kept), facts.ActionStaged(0.0, dropped)]
+    assert totals_of([*staged]).added == 0
+    found = totals_of(
+        [
+            *staged,
+            facts.ActionResolved(0.0, kept.id, "l", "applied"),
+            facts.ActionResolved(0.0, dropped.id, "l", "discarded"),
+            facts.ActionResolved(0.0, kept.id, "l", "applied"),
+        ]
+    )
+    assert (found.added, found.removed, found.waiting) == (3, 6, {})
+
+
+def test_after_a_compaction_the_context_has_its_new_size_and_after_a_rewind_it_is_not_known() -> None:
+    before = StatusTotals(last=Usage(input=9_000), used=9_000)
+    assert before.after(facts.Compacted(0.0, "s", tokens_after=700)).used == 700
+    assert before.after(facts.Rewound(0.0, "m")) == StatusTotals()
+
+
+def test_a_rewind_of_a_real_session_is_heard(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Session(ScriptedModel(otherwise=turn(say("x"), stop("end", Usage(output=3)))), root=tmp_path) as s:
+            events = await run(s)
+            async for event in s.send(Rewind(s.messages[0].id)):
+                events.append(event)
+            assert totals_of(events).used is None
+
+    run_virtual(main())
