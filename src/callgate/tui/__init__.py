@@ -15,24 +15,3 @@ port       the terminal as panels and commands see it
 editor     a text in the editor of the person
 statusline the person's status line: its payload, cleaning and runs
 """
-
-from __future__ import annotations
-
-import asyncio
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from callgate.tui.app import Opening
-    from callgate.tui.theme import Theme
-
-__all__ = ["run_terminal"]
-
-
-def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
-    """Shows the terminal until the person leaves it; gives the exit code."""
-    from callgate.tui.app import TerminalApp  # costly, and needs an extra that `callgate statusline` does without
-
-    async def main() -> int:
-        return await TerminalApp(opening, theme, prompt).run()
-
-    return asyncio.run(main())

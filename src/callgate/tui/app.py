@@ -44,6 +44,15 @@ CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
 Opening = Callable[[], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 
 
+def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
+    """Shows the terminal until the person leaves it; gives the exit code."""
+
+    async def main() -> int:
+        return await TerminalApp(opening, theme, prompt).run()
+
+    return asyncio.run(main())
+
+
 class TerminalApp:
     """Implements ``Terminal``. ``opening`` makes the session while the input line is on the screen already."""
 

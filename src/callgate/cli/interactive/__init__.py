@@ -17,7 +17,7 @@ def interactive(words: Sequence[str]) -> int:
     except SystemExit as end:  # told already
         return int(end.code or 0)
     try:
-        from callgate.tui import run_terminal
+        from callgate.tui.app import run_terminal
         from callgate.tui.theme import theme_for
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "prompt_toolkit":
