@@ -1,7 +1,8 @@
 """An open call as the executor holds it, and the Run that its tool gets."""
 
 from asyncio import AbstractEventLoop, Task
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from threading import Lock, get_ident
 from typing import Any
 
@@ -87,6 +88,26 @@ class Station:
         self.loop = loop
         self.thread = get_ident()
         self.lock = Lock()  # of all runs: it is held for a moment, and rarely wanted
+
+
+class RunContext(Mapping[str, Any]):
+    """The context of a session as it was when a call began. A value is copied when it is asked for, so that a tool
+    cannot change the record, and a session that has read a thousand files does not copy a thousand marks a call."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._values[key]
+        return value if isinstance(value, str) else deepcopy(value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 class CallRun:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from json import dumps
 from types import MappingProxyType
 from typing import Any
 
 from callgate.core import outcomes
-from callgate.core.call import Call, CallRun, Station
+from callgate.core.call import Call, CallRun, RunContext, Station
 from callgate.core.driver import Driver, Part
 from callgate.core.gate import going_down
 from callgate.core.lanes import EXCLUSIVE, Placed, check_covered, place
@@ -249,8 +248,7 @@ class Performer(Part):
         if station is None:
             station = Station(self._host, driver.lineage, driver.deps, self._progress, driver.loop)
             self._station = station
-        frozen = MappingProxyType(deepcopy(dict(context))) if context else _EMPTY
-        call.run = run = CallRun(call, frozen, station)
+        call.run = run = CallRun(call, RunContext(context) if context else _EMPTY, station)
         if call.case.traits.asks and isinstance(call.decision, Allow):
             run.answers = call.decision.answers
         return run

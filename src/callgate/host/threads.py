@@ -5,6 +5,7 @@ takes no place from another), and only the idle ones are counted and kept for re
 """
 
 from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -37,41 +38,113 @@ async def in_thread(
 
 
 class Threads:
-    """A cache of idle workers. Used from one event loop, dropped with its owner."""
+    """Workers for short jobs, used from one event loop and dropped with its owner.
 
-    def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0) -> None:
+    One worker, the leader, takes the jobs one after the other: twenty threads that read twenty small files would spend
+    most of their time on handing the interpreter's lock to each other. A leader that takes no other job for ``patience``
+    seconds is slow or stuck: it loses its place, and the jobs that wait get workers of their own, more each time.
+    """
+
+    def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0, patience: float = 0.005) -> None:
         self._keep_idle = keep_idle
         self._idle_seconds = idle_seconds
+        self._patience = patience
         self._lock = Lock()
-        self._idle: list[SimpleQueue[_Job[Any]]] = []
+        self._idle: list[_Inbox] = []
+        self._leader: _Inbox | None = None
+        self._waiting: deque[_Job[Any]] = deque()
+        self._taken = 0  # jobs that the leaders took from those waiting
+        self._watching: AbstractEventLoop | None = None
+        self._ended: dict[AbstractEventLoop, list[_Job[Any]]] = {}  # not yet told to their loop
 
     @property
     def idle(self) -> int:
         return len(self._idle)
 
     def begin(self, job: "_Job[Any]") -> None:
-        """Hand the job to an idle worker, or to a new one."""
+        """Hand the job to the leader, or to an idle or new worker, which is the leader then."""
         with self._lock:
-            inbox = self._idle.pop() if self._idle else None
-        if inbox is not None:
-            inbox.put(job)
-        else:
-            _spawn(lambda: self._serve(job))
+            worker = self._lead() if self._leader is None else None
+            if worker is None:
+                self._waiting.append(job)
+        if worker is not None:
+            self._start(worker, job)
+        elif self._watching is not job.loop:
+            self._watch(job.loop, 1)
 
-    def _serve(self, job: "_Job[Any] | None") -> None:
-        inbox: SimpleQueue[_Job[Any]] = SimpleQueue()
+    def _lead(self) -> tuple["_Inbox", bool]:
+        """A worker as the leader, and whether it is new."""
+        new = not self._idle
+        self._leader = SimpleQueue() if new else self._idle.pop()
+        return self._leader, new
+
+    def _start(self, worker: tuple["_Inbox", bool], job: "_Job[Any]") -> None:
+        inbox, new = worker
+        if new:
+            _spawn(lambda: self._serve(inbox, job))
+        else:
+            inbox.put(job)
+
+    def _watch(self, loop: AbstractEventLoop, most: int) -> None:
+        self._watching = loop
+        loop.call_later(self._patience, self._look, loop, self._taken, most)
+
+    def _look(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
+        """Gives up to ``most`` waiting jobs a worker each if the leader has taken none since."""
+        started: list[tuple[tuple[_Inbox, bool], _Job[Any]]] = []
+        with self._lock:
+            slow = self._taken == taken
+            while slow and self._waiting and len(started) < most:
+                job = self._waiting.popleft()
+                started.append((self._lead(), job))
+            waits = bool(self._waiting)
+        for worker, job in started:
+            self._start(worker, job)
+        self._watching = None
+        if waits:
+            self._watch(loop, most * 2 if slow else 1)
+
+    def _serve(self, inbox: "_Inbox", job: "_Job[Any] | None") -> None:
         while job is not None:
             job.work()
-            with self._lock:
-                stay = len(self._idle) < self._keep_idle
-                if stay:
-                    self._idle.append(inbox)
-            job.report()  # after joining the idle ones, so that the waiting caller finds this worker free
+            following, stay = self._after(inbox)
+            self._report(job)  # after joining the idle ones, so that the waiting caller finds this worker free
             job = None  # an idle worker must not keep the last call alive
-            if stay:
-                job = self._next(inbox)
+            job = self._next(inbox) if stay else following
+            del following
 
-    def _next(self, inbox: "SimpleQueue[_Job[Any]]") -> "_Job[Any] | None":
+    def _after(self, inbox: "_Inbox") -> tuple["_Job[Any] | None", bool]:
+        """The job that a leader goes on with; otherwise whether the worker stays as an idle one."""
+        with self._lock:
+            if self._leader is inbox and self._waiting:
+                self._taken += 1
+                return self._waiting.popleft(), False
+            if self._leader is inbox:
+                self._leader = None
+            stay = len(self._idle) < self._keep_idle
+            if stay:
+                self._idle.append(inbox)
+            return None, stay
+
+    def _report(self, job: "_Job[Any]") -> None:
+        """Wakes the loop once for all jobs that end before it looks."""
+        with self._lock:
+            ended = self._ended.setdefault(job.loop, [])
+            ended.append(job)
+            if len(ended) > 1:
+                return
+        try:
+            job.loop.call_soon_threadsafe(self._tell, job.loop)
+        except RuntimeError:  # the loop was closed first, so no caller waits
+            self._ended.pop(job.loop, None)
+
+    def _tell(self, loop: AbstractEventLoop) -> None:
+        with self._lock:
+            ended = self._ended.pop(loop, [])
+        for job in ended:
+            job.end()
+
+    def _next(self, inbox: "_Inbox") -> "_Job[Any] | None":
         try:
             return inbox.get(timeout=self._idle_seconds)
         except Empty:
@@ -93,7 +166,7 @@ class _Job(Generic[T]):
 
     def __init__(self, fn: Callable[[], T], loop: AbstractEventLoop) -> None:
         self._fn: Callable[[], T] | None = fn
-        self._loop = loop
+        self.loop = loop
         self._context = copy_context()
         self._value: T | None = None
         self._error: BaseException | None = None
@@ -102,7 +175,8 @@ class _Job(Generic[T]):
 
     def work(self) -> None:
         fn, self._fn = self._fn, None
-        assert fn is not None
+        if fn is None:  # left before it began
+            return
         try:
             self._value = self._context.run(fn)
         except BaseException as error:
@@ -115,16 +189,17 @@ class _Job(Generic[T]):
     def report(self) -> None:
         # RuntimeError: the loop was closed first, so no caller waits.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._end)
+            self.loop.call_soon_threadsafe(self.end)
 
     async def ended(self, on_cancel: Callable[[], None] | None) -> None:
         cancelled = False
         while not self._over:
-            waiter = self._waiter = self._loop.create_future()
+            waiter = self._waiter = self.loop.create_future()
             try:
                 await waiter
             except CancelledError:
                 if cancelled:
+                    self._fn = None
                     raise
                 cancelled = True
                 if on_cancel is not None and not self._over:
@@ -139,7 +214,7 @@ class _Job(Generic[T]):
                 del error  # its traceback holds this frame
         return cast(T, self._value)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._over = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -149,8 +224,11 @@ class _Job(Generic[T]):
             on_cancel()
         except Exception as error:
             # Ending now would leave the thread alone with its effects: report and go on waiting.
-            self._loop.call_exception_handler({"message": "on_cancel of a thread raised", "exception": error})
+            self.loop.call_exception_handler({"message": "on_cancel of a thread raised", "exception": error})
 
 
 def _spawn(work: Callable[[], None]) -> None:
     Thread(target=work, name="callgate-worker", daemon=True).start()
+
+
+_Inbox = SimpleQueue[_Job[Any]]

@@ -46,19 +46,10 @@ def read() -> FunctionTool[..., Any]:
             pages: of a PDF, such as 3 or 1-5
         """
         files = files_of(run.host)
-        status = files.status(file_path)
-        if status.kind == "missing":
-            raise ToolFailure(_missing(files, file_path, status))
-        if status.kind == "folder":
-            from callgate.tools.files.file_kinds import folder_text
-
-            return Result((Text(folder_text(files.entries(file_path), file_path)),))
-        if status.kind != "file":
-            raise ToolFailure(f"{file_path} is a device, a pipe or a socket, and no file that could be read.")
-        if status.size > MOST_BYTES:
-            told = f"{file_path} has {status.size:,} bytes, more than the {MOST_BYTES:,} that are read at once"
-            raise ToolFailure(f"{told}: find the place with Grep, or cut out a part with a command such as sed -n.")
-        data = files.read(file_path, MOST_BYTES)
+        try:
+            data = files.read(file_path, MOST_BYTES)
+        except ToolFailure as failure:
+            return _instead(files, file_path, failure)
         return _shown(run, file_path, data, offset, limit, pages)
 
     return tool(
@@ -75,9 +66,27 @@ def read() -> FunctionTool[..., Any]:
     )
 
 
+def _instead(files: Files, path: str, failure: ToolFailure) -> Result:
+    """The names in a folder, for a path that is one; otherwise a ToolFailure that says why there is no file to read."""
+    status = files.status(path)
+    if status.kind == "missing":
+        raise ToolFailure(_missing(files, path, status)) from failure
+    if status.kind == "folder":
+        from callgate.tools.files.file_kinds import folder_text
+
+        return Result((Text(folder_text(files.entries(path), path)),))
+    if status.kind != "file":
+        raise ToolFailure(f"{path} is a device, a pipe or a socket, and no file that could be read.") from failure
+    if status.size > MOST_BYTES:
+        told = f"{path} has {status.size:,} bytes, more than the {MOST_BYTES:,} that are read at once"
+        advice = "find the place with Grep, or cut out a part with a command such as sed -n"
+        raise ToolFailure(f"{told}: {advice}.") from failure
+    raise failure
+
+
 def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str | None) -> Result:
     if not data:
-        return Result((Text(f"[{path} is empty.]"),), context_update=_noted(run, path, data, 0, ()))
+        return Result((Text(f"[{path} is empty.]"),), context_update=_Before(run, path, data).noted(0, ()))
     from callgate.tools.files import file_kinds
 
     special = file_kinds.special(path, data, pages)
@@ -95,15 +104,16 @@ def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str
 def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> Result:
     from callgate.tools.files.file_kinds import shown_cells
 
+    before = _Before(run, path, data)
     if not cells:
-        return Result((Text(f"[{path} is a notebook without cells.]"),), context_update=_noted(run, path, data, 0, ()))
+        return Result((Text(f"[{path} is a notebook without cells.]"),), context_update=before.noted(0, ()))
     wanted = _span(path, offset, limit, len(cells), "cells")
-    repeated = _repeated(run, path, data, wanted, "cells")
+    repeated = before.repeated(wanted, "cells")
     if repeated is not None:
         return repeated
     made = shown_cells(cells, offset, limit)
     known = ((offset, made.last),) if made.last >= offset else ()
-    update = _noted(run, path, data, len(cells), known)
+    update = before.noted(len(cells), known)
     return Result(made.parts, details={"cells": [offset, made.last], "of": len(cells)}, context_update=update)
 
 
@@ -113,12 +123,13 @@ def _text(run: Run, path: str, data: bytes, found: tuple[str, TextForm], offset:
     text, form = found
     lines = lines_of(text, form)
     wanted = _span(path, offset, limit, len(lines), "lines")
-    repeated = _repeated(run, path, data, wanted, "lines")
+    before = _Before(run, path, data)
+    repeated = before.repeated(wanted, "lines")
     if repeated is not None:
         return repeated
     made = numbered(lines, offset, limit)
     note = encoding_note(form, text)
-    update = _noted(run, path, data, made.total, made.known)
+    update = before.noted(made.total, made.known)
     details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(form)}
     return Result((Text(f"{made.text}\n{note}" if note else made.text),), details=details, context_update=update)
 
@@ -129,27 +140,36 @@ def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:
     return offset, min(offset + limit - 1, total)
 
 
-def _repeated(run: Run, path: str, data: bytes, wanted: Span, what: str) -> Result | None:
-    """The short answer for what was shown already; None where it must be shown. Only once: after a compaction the
-    model may really need it again, and then asks a second time."""
-    marks, name = marks_of(run.host), run.host.normal(path)
-    mark = marks.of(run, name)
-    if mark is None or mark.hash != digest(data) or not holds(mark.shown, wanted):
-        return None
-    update = marks.note(run, name, replace(mark, shown=()))
-    told = f"[{path} is unchanged since you read it: {what} {wanted[0]}-{wanted[1]} are above."
-    return Result((Text(f"{told} If you cannot see that any more, call Read again.]"),), context_update=update)
+class _Before:
+    """Compares a file with what the session has read of it, and keeps what it reads now."""
 
+    def __init__(self, run: Run, path: str, data: bytes) -> None:
+        self._run = run
+        self._path = path
+        self._marks, self._name = marks_of(run.host), run.host.normal(path)
+        self._hash = digest(data) or ""
+        mark = self._marks.of(run, self._name)
+        self._same = mark if mark is not None and mark.hash == self._hash else None
 
-def _noted(run: Run, path: str, data: bytes, total: int, shown: Sequence[Span]) -> Mapping[str, str]:
-    """Lines that are shown whole are known from now on, with those known before while the file was the same."""
-    marks, name = marks_of(run.host), run.host.normal(path)
-    mark, current = marks.of(run, name), digest(data) or ""
-    known: Sequence[Span] = ()
-    seen: Sequence[Span] = ()
-    if mark is not None and mark.hash == current:
-        known, seen = ((1, total),) if mark.complete and total else mark.known, mark.shown
-    return marks.note(run, name, ReadMark(current, total, joined([*known, *shown]), joined([*seen, *shown])))
+    def repeated(self, wanted: Span, what: str) -> Result | None:
+        """The short answer for what was shown already; None where it must be shown. Only once: after a compaction the
+        model may really need it again, and then asks a second time."""
+        mark, path = self._same, self._path
+        if mark is None or not holds(mark.shown, wanted):
+            return None
+        update = self._marks.note(self._run, self._name, replace(mark, shown=()))
+        told = f"[{path} is unchanged since you read it: {what} {wanted[0]}-{wanted[1]} are above."
+        return Result((Text(f"{told} If you cannot see that any more, call Read again.]"),), context_update=update)
+
+    def noted(self, total: int, shown: Sequence[Span]) -> Mapping[str, str]:
+        """Lines that are shown whole are known from now on, with those known before while the file was the same."""
+        mark = self._same
+        known: Sequence[Span] = ()
+        seen: Sequence[Span] = ()
+        if mark is not None:
+            known, seen = ((1, total),) if mark.complete and total else mark.known, mark.shown
+        made = ReadMark(self._hash, total, joined([*known, *shown]), joined([*seen, *shown]))
+        return self._marks.note(self._run, self._name, made)
 
 
 def _missing(files: Files, path: str, status: FileStatus) -> str:
