@@ -1,6 +1,7 @@
 """Promises that every family of APIs keeps."""
 
 import json
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,11 @@ from callgate.providers.anthropic import Anthropic
 from callgate.providers.family import Family
 from callgate.providers.gemini import Gemini
 from callgate.providers.http_model import HttpModel
+from callgate.providers.openai_chat import OpenAIChat
+from callgate.providers.openai_responses import OpenAIResponses
+from callgate.providers.writing import RequestMemo
 from callgate.testing import ManualClock, check_model
-from callgate.words.messages import Usage
+from callgate.words.messages import Message, Text, Usage
 from callgate.words.model import ModelEvent, Request
 from tests.profiles import fewer
 from tests.providers.clients import REQUEST, model_on, streamed
@@ -24,6 +28,12 @@ from tests.providers.servers import Answer, Call, FakeServer, Reply, Say, Think,
 
 WRITERS = writers()
 OURS: dict[str, Family] = {"anthropic": Anthropic(), "gemini": Gemini()}
+KINDS: dict[str, Callable[[], Family]] = {
+    "anthropic": Anthropic,
+    "gemini": Gemini,
+    "openai-chat": OpenAIChat,
+    "openai-responses": OpenAIResponses,
+}
 ANSWER = Answer(
     (Think("Hm, so.", "c2lnbmVk"), Say("I look at both."), Call("c1", "look", '{"at": "Grüße"}'), Call("c2", "look")),
     usage=Usage(input=100, cache_read=40, output=30, reasoning=10),
@@ -91,6 +101,40 @@ def test_a_longer_conversation_begins_with_the_same_bytes(family: str, data: st.
         parts = "content" if family == "anthropic" else "parts"
         assert short[:-1] == long[: len(short) - 1]
         assert short[-1][parts] == long[len(short) - 1][parts][: len(short[-1][parts])]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.spec("PRV-6")
+@pytest.mark.parametrize("family", KINDS)
+@given(data=st.data())
+@fewer(15)
+def test_what_was_written_for_the_last_request_is_the_same_as_written_anew(family: str, data: st.DataObject) -> None:
+    """The JSON of messages and tools is kept; whichever request came before, the bytes are those of a new family."""
+    own = "gemini" if family == "gemini" else "anthropic"
+    request, other = data.draw(requests(own)), data.draw(requests(own))
+    kept = KINDS[family]()
+    for count in (*range(1, len(request.messages) + 1), 0):
+        prefix = replace(request, messages=request.messages[:count])
+        for each in (prefix, replace(prefix, options=other.options), replace(other, messages=prefix.messages), other):
+            assert kept.post(each, FACTS[own], None) == KINDS[family]().post(each, FACTS[own], None)
+
+
+def test_each_message_is_written_once() -> None:
+    made: list[str] = []
+    memo = RequestMemo[Message, str]()
+
+    def make(message: Message) -> str:
+        made.append(message.id)
+        return message.id.upper()
+
+    talk = [Message(f"m{number}", "user", (Text("Hello"),)) for number in range(3)]
+    assert memo.of(talk[:2], make) == ["M0", "M1"]
+    assert memo.of(talk, make) == ["M0", "M1", "M2"]
+    assert made == ["m0", "m1", "m2"]
+    assert memo.of([replace(talk[0]), talk[1]], make) == ["M0", "M1"]
+    assert made == ["m0", "m1", "m2", "m0"], "another object may say something else"
+    assert memo.of(talk[:2], make, under="another model") == ["M0", "M1"]
+    assert made[4:] == ["m0", "m1"]
 
 
 def _dangles(message: Any) -> bool:

@@ -28,7 +28,7 @@ from callgate.words.events import (
     StrayFound,
 )
 from callgate.words.noun import maker
-from callgate.words.plain import plain_json
+from callgate.words.plain import NotPlain, plain_copy, plain_json
 
 _make_started, _make_settled = maker(CallStarted), maker(CallSettled)
 
@@ -279,7 +279,10 @@ class Runs(Part):
     def _evaluated(self, update: ContextUpdate) -> Mapping[str, Any]:
         context = self._ledger.context
         data: Mapping[str, Any] = update(MappingProxyType(deepcopy(dict(context)))) if callable(update) else update
-        return loads(dumps(dict(data), allow_nan=False))
+        try:
+            return plain_copy(dict(data))
+        except (NotPlain, RecursionError):
+            return loads(dumps(dict(data), allow_nan=False))
 
 
 def _discarded(call: Call, result: Result) -> Result:

@@ -4,8 +4,9 @@ Messages may be damaged: by a crash, lost lines, a log of another program. They 
 and nowhere else. Messages that need no repair are sent as the very objects they are, so that prompt caches hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from operator import is_
 from typing import overload
 
@@ -26,6 +27,9 @@ class History(Sequence[Message]):
 
     def __len__(self) -> int:
         return self._length
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(self._messages, self._length)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...

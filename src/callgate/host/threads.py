@@ -41,8 +41,9 @@ class Threads:
     """Workers for short jobs, used from one event loop and dropped with its owner.
 
     One worker, the leader, takes the jobs one after the other: twenty threads that read twenty small files would spend
-    most of their time on handing the interpreter's lock to each other. A leader that takes no other job for ``patience``
-    seconds is slow or stuck: it loses its place, and the jobs that wait get workers of their own, more each time.
+    most of their time on handing the interpreter's lock to each other. A leader that takes no other job for
+    ``patience`` seconds is slow or stuck: it loses its place, and the jobs that wait get workers of their own, more
+    each time.
     """
 
     def __init__(self, *, keep_idle: int = 16, idle_seconds: float = 30.0, patience: float = 0.005) -> None:

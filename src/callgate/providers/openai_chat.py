@@ -25,10 +25,10 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import MessageMemo, compact, effort_value, safe_name
+from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
-from callgate.words.model import Request, ToolChoice
+from callgate.words.model import Request, ToolChoice, ToolSpec
 
 QUIRKS: Mapping[str, str] = {
     "no_sampling": "temperature and stop sequences are refused",
@@ -57,14 +57,14 @@ class OpenAIChat:
 
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
-        self._facts: ModelFacts | None = None
-        self._memo = MessageMemo()
+        self._messages = RequestMemo[Message, _Said]()
+        self._tools = RequestMemo[ToolSpec, Written]()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
-        if facts is not self._facts:
-            self._facts, self._memo = facts, MessageMemo()
-        body = _body(request, facts, notes, self._memo)
+        messages = _messages(request, facts, self._messages.of(request.messages, partial(_said, facts), facts))
+        tools = self._tools.of(request.tools, _tool)
+        body = _body(request, facts, notes, messages, tools)
         return HttpPost("/chat/completions", make_headers(request, key), compact(body)), notes
 
     def parser(self) -> StreamParser:
@@ -76,16 +76,17 @@ class OpenAIChat:
         return read_fault(status, headers, body, self._provider)
 
 
-def _body(request: Request, facts: ModelFacts, notes: list[str], memo: MessageMemo) -> Json:
-    body: Json = {"model": facts.name, "messages": _messages(request, facts, memo)}
-    if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-            }
-            for tool in request.tools
-        ]
+def _tool(tool: ToolSpec) -> Written:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return Written(encoded({"type": "function", "function": function}))
+
+
+def _body(
+    request: Request, facts: ModelFacts, notes: list[str], messages: Sequence[Json | Written], tools: list[Written]
+) -> Json:
+    body: Json = {"model": facts.name, "messages": messages}
+    if tools:
+        body["tools"] = tools
         choice = _choice(request.tool_choice, facts, notes)
         if choice != "auto":
             body["tool_choice"] = choice
@@ -154,42 +155,44 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
 # ---- the conversation -----------------------------------------------------------------------------------------------
 
 
-def _messages(request: Request, facts: ModelFacts, memo: MessageMemo) -> list[Json]:
+def _messages(request: Request, facts: ModelFacts, found: list["_Said"]) -> list[Json | Written]:
     """A message of a tool has text alone: its images follow as a message of the user, after all results of a turn."""
     role = "developer" if "developer_role" in facts.quirks else "system"
-    messages: list[Json] = [{"role": role, "content": request.system}] if request.system else []
+    messages: list[Json | Written] = [{"role": role, "content": request.system}] if request.system else []
     images: list[Json] = []
-    for message, (said, shown) in zip(request.messages, memo.of(request.messages, partial(_said, facts)), strict=True):
+    for message, (said, shown) in zip(request.messages, found, strict=True):
         if message.role == "tool":
             messages += said
             images += shown
-        elif message.role == "assistant":
-            _put_images(messages, images)
-            messages += said
-        else:
-            content = images + shown
+        elif message.role == "user" and images and shown:
+            messages.append({"role": "user", "content": images + shown})
             images = []
-            if content:
-                messages.append({"role": "user", "content": _simple(content)})
-    _put_images(messages, images)
+        else:
+            if images:
+                messages.append({"role": "user", "content": images})
+                images = []
+            messages += said
+    if images:
+        messages.append({"role": "user", "content": images})
     return messages
 
 
-def _said(facts: ModelFacts, message: Message) -> tuple[list[Json], list[Json]]:
-    """The messages of the API for one of ours, and contents that a message of the user has."""
+_Said = tuple[list[Written], list[Json]]
+
+
+def _said(facts: ModelFacts, message: Message) -> _Said:
+    """The messages of the API for one of ours, and contents that may share a message of the user with others."""
+    contents: list[Json] = []
+    said: list[Json] = []
     if message.role == "tool":
-        images: list[Json] = []
-        return [_result(part, facts, images) for part in message.parts if isinstance(part, ResultPart)], images
-    if message.role == "assistant":
+        said = [_result(part, facts, contents) for part in message.parts if isinstance(part, ResultPart)]
+    elif message.role == "assistant":
         answer = _answer(message, facts)
-        return [] if answer is None else [answer], []
-    return [], [_content(*piece) for piece in pieces(message.parts, facts)]
-
-
-def _put_images(messages: list[Json], images: list[Json]) -> None:
-    if images:
-        messages.append({"role": "user", "content": [*images]})
-        images.clear()
+        said = [] if answer is None else [answer]
+    else:
+        contents = [_content(*piece) for piece in pieces(message.parts, facts)]
+        said = [{"role": "user", "content": _simple(contents)}] if contents else []
+    return [Written(encoded(each)) for each in said], contents
 
 
 def _simple(content: list[Json]) -> str | list[Json]:

@@ -2,7 +2,8 @@
 encrypted, to be sent back in its place."""
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
 from typing import Any
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
@@ -21,10 +22,10 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import compact, effort_value, safe_name
+from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
-from callgate.words.model import Request, ToolChoice
+from callgate.words.model import Request, ToolChoice, ToolSpec
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64
@@ -42,10 +43,14 @@ class OpenAIResponses:
 
     def __init__(self, provider: str = FAMILY) -> None:
         self._provider = provider
+        self._messages = RequestMemo[Message, list[Written]]()
+        self._tools = RequestMemo[ToolSpec, Written]()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
-        body = _body(request, facts, notes)
+        items = self._messages.of(request.messages, partial(_written, facts), facts)
+        tools = self._tools.of(request.tools, _tool)
+        body = _body(request, facts, notes, list(chain.from_iterable(items)), tools)
         return HttpPost("/responses", make_headers(request, key), compact(body)), notes
 
     def parser(self) -> StreamParser:
@@ -57,22 +62,22 @@ class OpenAIResponses:
         return read_fault(status, headers, body, self._provider)
 
 
-def _body(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
+def _tool(tool: ToolSpec) -> Written:
+    named = {"type": "function", "name": tool.name, "description": tool.description}
+    return Written(encoded({**named, "parameters": tool.parameters, "strict": False}))
+
+
+def _written(facts: ModelFacts, message: Message) -> list[Written]:
+    return [Written(encoded(item)) for item in _items(message, facts)]
+
+
+def _body(request: Request, facts: ModelFacts, notes: list[str], items: list[Written], tools: list[Written]) -> Json:
     body: Json = {"model": facts.name}
     if request.system:
         body["instructions"] = request.system
-    body["input"] = [item for message in request.messages for item in _items(message, facts)]
-    if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "strict": False,
-            }
-            for tool in request.tools
-        ]
+    body["input"] = items
+    if tools:
+        body["tools"] = tools
         body["tool_choice"] = _choice(request.tool_choice, facts, notes)
         body["parallel_tool_calls"] = True
     body["store"] = False
@@ -162,7 +167,7 @@ def _answer(message: Message) -> list[Json]:
     out: the API refuses it."""
     items: list[Json] = []
     said: _Said | None = None
-    for part, following in zip(message.parts, (*message.parts[1:], None), strict=True):
+    for part, following in zip(message.parts, (*message.parts[1:], None), strict=False):  # no parts: none follows
         match part:
             case Text(text):
                 if said is None:

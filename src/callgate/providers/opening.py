@@ -19,8 +19,9 @@ from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
 from callgate.providers.family import Family, ModelFacts
 from callgate.providers.images import ImageFitter, has_image
 from callgate.providers.keys import FoundKey, KeyStore, find_key
-from callgate.providers.writing import MessageMemo
+from callgate.providers.writing import RequestMemo
 from callgate.words.errors import ModelError, UsageError
+from callgate.words.messages import Message
 from callgate.words.model import (
     Abilities,
     CacheHints,
@@ -75,7 +76,7 @@ class OpenedModel:
         self._caching = caching
         self._notes = list(notes)
         self._images = ImageFitter(facts)
-        self._with_images = MessageMemo()
+        self._with_images = RequestMemo[Message, bool]()
 
     @property
     def name(self) -> str:

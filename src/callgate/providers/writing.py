@@ -4,27 +4,48 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast, get_args
 from zlib import crc32
 
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
-from callgate.words.messages import CallPart, Image, Message, Resource
+from callgate.words.messages import CallPart, Image, Resource
 from callgate.words.model import Effort, WantedEffort
+from callgate.words.noun import noun
 
+G = TypeVar("G")
 T = TypeVar("T")
 
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
+@noun
+class Written:
+    """A value that is JSON already: an item of a list in a body, such as a message that was sent before."""
+
+    data: bytes
+
+
 def compact(body: Mapping[str, Any]) -> bytes:
-    """The body as JSON without spaces. The same body gives the same bytes: keys keep their order. Halves of a
-    character, which UTF-8 cannot say, are joined or replaced; numbers that JSON does not have become null."""
+    """The body as JSON without spaces. The same body gives the same bytes: keys keep their order."""
+    return b"{%b}" % b",".join(b"%b:%b" % (encoded(name), _field(value)) for name, value in body.items())
+
+
+def _field(value: Any) -> bytes:
+    if not isinstance(value, list):
+        return encoded(value)
+    items = cast("list[Any]", value)
+    return b"[%b]" % b",".join(each.data if isinstance(each, Written) else encoded(each) for each in items)
+
+
+def encoded(value: Any) -> bytes:
+    """A value as JSON without spaces. Halves of a character, which UTF-8 cannot say, are joined or replaced; numbers
+    that JSON does not have become null."""
     try:
         try:
-            text = _encode(body)
+            text = _encode(value)
         except ValueError:
-            plain = loads(dumps(body, default=_plain), parse_constant=lambda _: None)
+            plain = loads(dumps(value, default=_plain), parse_constant=lambda _: None)
             text = dumps(plain, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelError(f"the request cannot be written as JSON: {error}", kind="bad_request") from error
@@ -46,21 +67,28 @@ def _plain(value: object) -> object:
 _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain).encode
 
 
-class MessageMemo:
-    """Keeps what was made of each message of the last request. Messages never change, and a session sends the very
-    same objects again, so a long conversation costs what is new in it."""
+class RequestMemo(Generic[G, T]):
+    """Keeps what was made of each message, or each tool, of the last request. They never change, and a session sends
+    the very same objects again, so a long conversation costs what is new in it. ``under`` are the circumstances that
+    count for all of them: where another one is given, all is made anew."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Message, Any]] = {}
+        self._under: object = None
+        self._kept: dict[int, tuple[G, T]] = {}
 
-    def of(self, messages: Sequence[Message], make: Callable[[Message], T]) -> list[T]:
-        """The values that ``make`` gives for the messages. They are kept, so they must not be changed."""
-        before, now = self._kept, dict[int, tuple[Message, Any]]()
-        for message in messages:
-            found = before.get(id(message))
-            now[id(message)] = (message, make(message)) if found is None or found[0] is not message else found
-        self._kept = now
-        return [now[id(message)][1] for message in messages]
+    def of(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
+        """The values that ``make`` gives. They are kept, so they must not be changed."""
+        before = self._kept if self._under is under or self._under == under else {}
+        now: dict[int, tuple[G, T]] = {}
+        values: list[T] = []
+        for each in given:
+            found = before.get(id(each))
+            if found is None or found[0] is not each:
+                found = (each, make(each))
+            now[id(each)] = found
+            values.append(found[1])
+        self._kept, self._under = now, under
+        return values
 
 
 def base64(data: bytes) -> str:

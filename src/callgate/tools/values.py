@@ -12,6 +12,7 @@ from callgate.words.calls import Display, Result, Status
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Image, Resource, Text
+from callgate.words.plain import NotPlain, plain_copy
 
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -108,7 +109,10 @@ def _shown(item: Display, tool: str) -> Display:
 
 def plain(value: object, tool: str) -> Any:
     """The same value made of nothing but JSON types, sharing nothing with the original."""
-    return json.loads(_json(value, tool))
+    try:
+        return plain_copy(value)
+    except (NotPlain, RecursionError):
+        return json.loads(_json(value, tool))
 
 
 def _json(value: object, tool: str) -> str:

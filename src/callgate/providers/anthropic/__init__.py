@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from callgate.providers.anthropic.body import written
+from callgate.providers.anthropic.body import AnthropicMemo, written
 from callgate.providers.anthropic.faults import NAME, answered
 from callgate.providers.anthropic.stream import AnthropicParser
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
@@ -18,8 +18,11 @@ class Anthropic:
     base_url = "https://api.anthropic.com"
     base_variable = "ANTHROPIC_BASE_URL"
 
+    def __init__(self) -> None:
+        self._memo = AnthropicMemo()
+
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        return written(request, facts, key)
+        return written(request, facts, key, self._memo)
 
     def parser(self) -> StreamParser:
         return AnthropicParser()

@@ -7,11 +7,11 @@ the request before ended: four, which is all the API allows.
 from collections.abc import Sequence
 from typing import Any, cast
 
-from callgate.providers.anthropic.messages import MessageBlocks, container
+from callgate.providers.anthropic.messages import BlockMemo, MessageBlocks, container
 from callgate.providers.anthropic.schema import accepted
 from callgate.providers.family import HttpPost, ModelFacts
-from callgate.providers.writing import compact, effort_value, output_limit
-from callgate.words.model import CacheHints, Request, ToolChoice
+from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, output_limit
+from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
 
 VERSION = "2023-06-01"
 LEAST_BUDGET = 1_024
@@ -19,7 +19,17 @@ USUAL_BUDGET = 8_192
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
-def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+class AnthropicMemo:
+    """The JSON of the messages and tools of the last request of a model."""
+
+    def __init__(self) -> None:
+        self.blocks = BlockMemo()
+        self.tools = RequestMemo[ToolSpec, Written]()
+
+
+def written(
+    request: Request, facts: ModelFacts, key: str | None, memo: AnthropicMemo
+) -> tuple[HttpPost, Sequence[str]]:
     """The POST of a request, and notes on what was left out."""
     notes: list[str] = []
     betas: list[str] = []
@@ -31,7 +41,7 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
     if off and effort in ("xhigh", "max"):
         notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
         effort = "high"
-    talk = MessageBlocks(request.messages, facts, thinks=not off)
+    talk = MessageBlocks(request.messages, facts, thinks=not off, memo=memo.blocks)
     if thinking.get("type") == "enabled" and not talk.thought_first:
         notes.append(f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them.")
         thinking = {}
@@ -40,7 +50,7 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
     if thinking.get("type") == "enabled" and request.tools:
         betas.append("interleaved-thinking-2025-05-14")
     body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
-    _add_prompt(body, request, facts, talk)
+    _add_prompt(body, request, facts, talk, memo.tools.of(request.tools, _written_tool))
     thinks = thinking.get("type") in ("adaptive", "enabled")
     choice = _choice(request, facts, thinks, notes)
     if "tools" in body and choice is not None:
@@ -80,16 +90,18 @@ def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, s
     return {**headers, **own}
 
 
-def _add_prompt(body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks) -> None:
+def _add_prompt(
+    body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks, tools: list[Any]
+) -> None:
     """Adds system text, tools and messages, with their cache breakpoints."""
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
-    tools = [_tool(each.name, each.description, each.parameters) for each in request.tools]
-    tools = tools or [_tool(name, "", {}) for name in talk.tool_names]  # the API wants those of calls in the messages
-    if tools:
-        if hints.tools:
-            tools[-1]["cache_control"] = control
-        body["tools"] = tools
+    last = _tool_of(request.tools[-1]) if request.tools else None
+    if last is None:
+        tools = [_tool(name, "", {}) for name in talk.tool_names]  # the API wants those of calls in the messages
+        last = tools[-1] if tools else None
+    if last is not None:
+        body["tools"] = [*tools[:-1], {**last, "cache_control": control}] if hints.tools else tools
     if request.system.strip():
         system: dict[str, Any] = {"type": "text", "text": request.system}
         if hints.system:
@@ -97,6 +109,14 @@ def _add_prompt(body: dict[str, Any], request: Request, facts: ModelFacts, talk:
         body["system"] = [system]
     talk.mark(hints, control)
     body["messages"] = talk.contents
+
+
+def _written_tool(tool: ToolSpec) -> Written:
+    return Written(encoded(_tool_of(tool)))
+
+
+def _tool_of(tool: ToolSpec) -> dict[str, Any]:
+    return _tool(tool.name, tool.description, tool.parameters)
 
 
 def _tool(name: str, description: str, parameters: Any) -> dict[str, Any]:

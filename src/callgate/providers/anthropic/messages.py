@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from callgate.providers.anthropic.faults import NAME
 from callgate.providers.family import ModelFacts
-from callgate.providers.writing import asked, base64, in_text, not_shown, safe_name
+from callgate.providers.writing import RequestMemo, Written, asked, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
 from callgate.words.model import CacheHints
 
@@ -16,35 +16,70 @@ _MARKED = ("text", "image", "document", "tool_use", "tool_result")
 _DATED = re.compile(r"[-@]\d{8}$")
 
 
+_Piece = tuple[Block, bytes]
+"""A block, which is not changed any more, and its JSON."""
+BlockMemo = RequestMemo[Message, list[_Piece]]
+
+
+def _piece(block: Block) -> _Piece:
+    return block, encoded(block)
+
+
+class _Content:
+    """A message of a body."""
+
+    def __init__(self, role: str, pieces: list[_Piece]) -> None:
+        self.role = role
+        self.pieces = pieces
+
+    @property
+    def first(self) -> Block:
+        return self.pieces[0][0]
+
+    def mark(self, size: int, control: Block) -> None:
+        """Puts a breakpoint on the last of the first ``size`` blocks that takes one."""
+        at = next((at for at in reversed(range(size)) if self.pieces[at][0]["type"] in _MARKED), None)
+        if at is not None:
+            self.pieces[at] = _piece({**self.pieces[at][0], "cache_control": control})
+
+    def written(self) -> Written:
+        return Written(b'{"role":"%b","content":[%b]}' % (self.role.encode(), b",".join(b for _, b in self.pieces)))
+
+
 class MessageBlocks:
     """The ``messages`` of a body. Neighbours of one role are one message, as the API wants them; texts of white space,
     which it refuses, are left out. ``thinks``: the model thinks in this request, so that it reads earlier thinking."""
 
-    def __init__(self, messages: Sequence[Message], facts: ModelFacts, *, thinks: bool) -> None:
+    def __init__(self, messages: Sequence[Message], facts: ModelFacts, *, thinks: bool, memo: BlockMemo) -> None:
         self._facts = facts
         self._thinks = thinks
         self._dangling = _dangling(messages)
-        self.contents: list[Block] = []
+        self._contents: list[_Content] = []
         self._ends: list[tuple[int, int]] = []
-        for message in messages:
-            self._add("assistant" if message.role == "assistant" else "user", self._blocks(message))
-            self._ends.append((len(self.contents), len(self.contents[-1]["content"]) if self.contents else 0))
-        if self.contents and self.contents[0]["role"] == "assistant":
-            self.contents.insert(0, {"role": "user", "content": [{"type": "text", "text": "Go on."}]})
+        found = memo.of(messages, self._pieces, (facts, thinks, self._dangling))
+        for message, pieces in zip(messages, found, strict=True):
+            self._add("assistant" if message.role == "assistant" else "user", pieces)
+            self._ends.append((len(self._contents), len(self._contents[-1].pieces) if self._contents else 0))
+        if self._contents and self._contents[0].role == "assistant":
+            self._contents.insert(0, _Content("user", [_piece({"type": "text", "text": "Go on."})]))
             self._ends = [(at + 1, size) for at, size in self._ends]
+
+    @property
+    def contents(self) -> list[Written]:
+        return [content.written() for content in self._contents]
 
     @property
     def tool_names(self) -> list[str]:
         """The names of the tools that were called, each once."""
-        blocks = (block for content in self.contents for block in content["content"])
+        blocks = (block for content in self._contents for block, _ in content.pieces)
         return list(dict.fromkeys(block["name"] for block in blocks if block["type"] == "tool_use"))
 
     @property
     def thought_first(self) -> bool:
         """True unless the calls under way began without thinking, which the API refuses beside a budget."""
-        answers: list[list[Block]] = [each["content"] for each in self.contents if each["role"] == "assistant"]
-        pending = bool(self.contents) and self.contents[-1]["content"][0]["type"] == "tool_result"
-        return not pending or not answers or answers[-1][0]["type"] in ("thinking", "redacted_thinking")
+        answer = next((each for each in reversed(self._contents) if each.role == "assistant"), None)
+        pending = bool(self._contents) and self._contents[-1].first["type"] == "tool_result"
+        return not pending or answer is None or answer.first["type"] in ("thinking", "redacted_thinking")
 
     def mark(self, hints: CacheHints, control: Block) -> None:
         """Puts a breakpoint after the messages that the hints say, and one where the request before this ended: the
@@ -53,24 +88,21 @@ class MessageBlocks:
         at, size = self._ends[count - 1] if count > 0 and not hints.off else (0, 0)
         if not at:
             return
-        self._mark(self.contents[at - 1]["content"][:size], control)
-        before = next((content for content in reversed(self.contents[: at - 1]) if content["role"] == "user"), None)
+        self._contents[at - 1].mark(size, control)
+        before = next((content for content in reversed(self._contents[: at - 1]) if content.role == "user"), None)
         if before is not None:
-            self._mark(before["content"], control)
+            before.mark(len(before.pieces), control)
 
-    @staticmethod
-    def _mark(blocks: list[Block], control: Block) -> None:
-        block = next((block for block in reversed(blocks) if block["type"] in _MARKED), None)
-        if block is not None:
-            block["cache_control"] = control
-
-    def _add(self, role: str, blocks: list[Block]) -> None:
-        if not blocks:
+    def _add(self, role: str, pieces: Sequence[_Piece]) -> None:
+        if not pieces:
             return
-        if self.contents and self.contents[-1]["role"] == role:
-            self.contents[-1]["content"] += blocks
+        if self._contents and self._contents[-1].role == role:
+            self._contents[-1].pieces += pieces
         else:
-            self.contents.append({"role": role, "content": blocks})
+            self._contents.append(_Content(role, [*pieces]))
+
+    def _pieces(self, message: Message) -> list[_Piece]:
+        return [_piece(block) for block in self._blocks(message)]
 
     def _blocks(self, message: Message) -> list[Block]:
         own = message.role == "assistant"

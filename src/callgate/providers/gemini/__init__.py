@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.gemini.body import written
+from callgate.providers.gemini.contents import ContentsMemo
 from callgate.providers.gemini.faults import NAME, answered
 from callgate.providers.gemini.stream import GeminiParser
 from callgate.words.errors import ModelError
@@ -18,8 +19,11 @@ class Gemini:
     base_url = "https://generativelanguage.googleapis.com"
     base_variable = "GOOGLE_GEMINI_BASE_URL"
 
+    def __init__(self) -> None:
+        self._memo = ContentsMemo()
+
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
-        return written(request, facts, key)
+        return written(request, facts, key, self._memo)
 
     def parser(self) -> StreamParser:
         return GeminiParser()

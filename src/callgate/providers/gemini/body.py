@@ -9,9 +9,9 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from callgate.providers.family import HttpPost, ModelFacts
-from callgate.providers.gemini.contents import Contents, is_old
-from callgate.providers.writing import compact, effort_value, output_limit
-from callgate.words.model import Request
+from callgate.providers.gemini.contents import Contents, ContentsMemo, is_old
+from callgate.providers.writing import Written, compact, effort_value, encoded, output_limit
+from callgate.words.model import Request, ToolSpec
 
 Given = dict[str, Any]
 MOST_STOPS = 5
@@ -22,17 +22,18 @@ _MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions")
 
 
-def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
+def written(request: Request, facts: ModelFacts, key: str | None, memo: ContentsMemo) -> tuple[HttpPost, Sequence[str]]:
     """The POST of a request, and notes on what was left out."""
     notes: list[str] = []
     body: Given = {}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_declared(*each) for each in _tools(request)]}]
+        declared = b",".join(memo.tools.of(request.tools, _declared))
+        body["tools"] = [Written(b'{"functionDeclarations":[%b]}' % declared)]
         if (choice := _choice(request, facts, notes)) is not None:
             body["toolConfig"] = {"functionCallingConfig": choice}
-    body["contents"] = Contents(request.messages, facts).contents
+    body["contents"] = Contents(request.messages, facts, memo).contents
     body["generationConfig"] = _generation(request, facts, notes)
     if request.options.service_tier is not None:
         body["serviceTier"] = request.options.service_tier
@@ -46,13 +47,11 @@ def written(request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpP
     return HttpPost(path, headers, compact(body)), notes
 
 
-def _tools(request: Request) -> list[tuple[str, str, Mapping[str, Any]]]:
-    return [(each.name, each.description, each.parameters) for each in request.tools]
-
-
-def _declared(name: str, description: str, parameters: Mapping[str, Any]) -> Given:
-    declared: Given = {"name": name, **({"description": description} if description else {})}
-    return {**declared, "parametersJsonSchema": accepted(parameters)} if parameters.get("properties") else declared
+def _declared(tool: ToolSpec) -> bytes:
+    declared: Given = {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+    if tool.parameters.get("properties"):
+        declared["parametersJsonSchema"] = accepted(tool.parameters)
+    return encoded(declared)
 
 
 def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:

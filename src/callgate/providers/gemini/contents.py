@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from callgate.providers.family import ModelFacts
 from callgate.providers.gemini.faults import NAME
-from callgate.providers.writing import asked, base64, in_text, not_shown, safe_name
+from callgate.providers.writing import RequestMemo, Written, asked, base64, encoded, in_text, not_shown, safe_name
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.words.model import ToolSpec
 
 Given = dict[str, Any]
 IMAGES = ("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")
@@ -21,36 +22,81 @@ def is_old(facts: ModelFacts) -> bool:
     return _OLD.match(facts.name) is not None
 
 
+_Piece = tuple[Given, bytes]
+"""A part, which is not changed any more, and its JSON."""
+_Pieces = tuple[list[_Piece], list[tuple[str, CallPart | None]]]
+"""The parts of a message, and the calls whose results are among them."""
+
+
+class ContentsMemo:
+    """The JSON of the messages and tools of the last request of a model."""
+
+    def __init__(self) -> None:
+        self.parts = RequestMemo[Message, _Pieces]()
+        self.calls = RequestMemo[Message, Sequence[CallPart]]()
+        self.tools = RequestMemo[ToolSpec, bytes]()
+
+
+def _calls(message: Message) -> Sequence[CallPart]:
+    return message.calls
+
+
+def _signed(pieces: list[_Piece], at: int) -> list[_Piece]:
+    """The first call of each answer must have a signature: those of other models get a word in its place."""
+    part, _ = pieces[at]
+    if "thoughtSignature" in part:
+        return pieces
+    part = {**part, "thoughtSignature": NO_SIGNATURE}
+    return [*pieces[:at], (part, encoded(part)), *pieces[at + 1 :]]
+
+
 class Contents:
     """The ``contents`` of a body. Neighbours of one role are one content; results stand apart from a person's words,
     because the API counts them against the calls before."""
 
-    def __init__(self, messages: Sequence[Message], facts: ModelFacts) -> None:
+    def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
         self._facts = facts
         self._old = is_old(facts)
-        self._calls = {call.id: call for message in messages for call in message.calls}
-        self.contents: list[Given] = []
-        before = ""
-        for message in messages:
-            parts = self._parts(message)
-            if not parts:
+        calls = memo.calls.of(messages, _calls)
+        self._calls = {call.id: call for each in calls for call in each}
+        signs = not self._old and facts.thinking != "none"
+        self.contents: list[Written] = []
+        before, signed = "", False
+        pieces: list[bytes] = []
+        for message, found in zip(messages, self._kept_or_made(messages, facts, memo), strict=True):
+            if not found:
                 continue
-            if message.role == before:
-                self.contents[-1]["parts"] += parts
-            else:
-                self.contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
-            before = message.role
-        if self.contents and self.contents[0]["role"] == "model":
-            self.contents.insert(0, {"role": "user", "parts": [{"text": "Go on."}]})
-        if not self._old and facts.thinking != "none":
-            self._sign()
+            if message.role != before:
+                self._add(before, pieces)
+                before, signed, pieces = message.role, not signs, []
+            call = None if signed else next((at for at, (part, _) in enumerate(found) if "functionCall" in part), None)
+            if call is not None:
+                signed, found = True, _signed(found, call)
+            pieces += [data for _, data in found]
+        self._add(before, pieces)
 
-    def _sign(self) -> None:
-        """The first call of each answer must have a signature: those of other models get a word in its place."""
-        for content in self.contents:
-            first: Given | None = next((part for part in content["parts"] if "functionCall" in part), None)
-            if first is not None and "thoughtSignature" not in first:
-                first["thoughtSignature"] = NO_SIGNATURE
+    def _kept_or_made(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
+        """The parts of each message. Those of results are made anew if their calls are not the same any more."""
+        made = memo.parts.of(messages, self._pieces, facts)
+        found: list[list[_Piece]] = []
+        for message, (parts, calls) in zip(messages, made, strict=True):
+            same = all(self._calls.get(name) is call for name, call in calls)
+            found.append(parts if same else self._pieces(message)[0])
+        return found
+
+    def _add(self, role: str, pieces: list[bytes]) -> None:
+        """Adds the content that is complete."""
+        if not pieces:
+            return
+        if role == "assistant" and not self.contents:
+            self.contents.append(Written(encoded({"role": "user", "parts": [{"text": "Go on."}]})))
+        name = b"model" if role == "assistant" else b"user"
+        self.contents.append(Written(b'{"role":"%b","parts":[%b]}' % (name, b",".join(pieces))))
+
+    def _pieces(self, message: Message) -> _Pieces:
+        answered = [part.call_id for part in message.parts if isinstance(part, ResultPart)]
+        parts = [(part, encoded(part)) for part in self._parts(message)]
+        return parts, [(name, self._calls.get(name)) for name in answered]
 
     def _parts(self, message: Message) -> list[Given]:
         parts: list[Given] = []
