@@ -166,6 +166,85 @@ def test_stuck_workers_starve_nobody_and_only_few_idle_ones_are_kept() -> None:
     asyncio.run(main())
 
 
+def test_jobs_that_wait_are_taken_by_one_worker_in_their_order() -> None:
+    async def main() -> None:
+        threads, first, order = Threads(patience=30), Stuck(), list[int]()
+        seen: set[int] = set()
+
+        def job(number: int) -> None:
+            order.append(number)
+            seen.add(threading.get_ident())
+
+        leader = asyncio.create_task(in_thread(first, threads=threads))
+        await first.entered()
+        jobs = [asyncio.create_task(in_thread(lambda n=number: job(n), threads=threads)) for number in range(20)]
+        await settle()
+        assert order == []
+        first.let_go.set()
+        await asyncio.gather(leader, *jobs)
+        assert order == list(range(20))
+        assert len(seen) == 1
+        assert threads.idle == 1
+
+    asyncio.run(main())
+
+
+def test_a_leader_that_is_stuck_holds_up_nobody_after_it_was_found_out() -> None:
+    async def main() -> None:
+        threads, stuck = Threads(patience=0.001), Stuck()
+        held = asyncio.create_task(in_thread(stuck, threads=threads))
+        await stuck.entered()
+        assert await in_thread(lambda: "later", threads=threads) == "later"
+        threads._patience = 30  # pyright: ignore[reportPrivateUsage]
+        assert await in_thread(lambda: "at once", threads=threads) == "at once"
+        stuck.let_go.set()
+        assert await held == "done"
+
+    asyncio.run(main())
+
+
+def test_a_job_that_was_left_before_it_began_never_runs() -> None:
+    async def main() -> None:
+        threads, stuck, ran = Threads(patience=30), Stuck(), list[str]()
+        held = asyncio.create_task(in_thread(stuck, threads=threads))
+        await stuck.entered()
+        left = asyncio.create_task(in_thread(lambda: ran.append("left"), threads=threads))
+        await settle()
+        left.cancel()
+        await settle()
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        after = asyncio.create_task(in_thread(lambda: ran.append("after"), threads=threads))
+        stuck.let_go.set()
+        await asyncio.gather(held, after)
+        assert ran == ["after"]
+
+    asyncio.run(main())
+
+
+def test_threads_serve_a_loop_after_another_one_was_closed_in_the_middle() -> None:
+    threads, stuck = Threads(patience=30), Stuck()
+
+    async def leave() -> None:
+        task = asyncio.create_task(in_thread(stuck, threads=threads))
+        await stuck.entered()
+        waiting = asyncio.create_task(in_thread(lambda: None, threads=threads))
+        await settle()
+        for each in (task, waiting):
+            each.cancel()
+        await settle()
+
+    async def go_on() -> None:
+        jobs = [in_thread(lambda n=number: n, threads=threads) for number in range(3)]
+        work = asyncio.gather(*jobs)
+        stuck.let_go.set()
+        assert await work == [0, 1, 2]
+
+    asyncio.run(leave())
+    asyncio.run(go_on())
+
+
 def test_an_idle_worker_leaves_after_a_while() -> None:
     async def main() -> None:
         threads = Threads(idle_seconds=0.001)
