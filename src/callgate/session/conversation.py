@@ -29,7 +29,7 @@ from callgate.words.errors import JournalError, StateError, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Spent
-from callgate.words.model import EFFORTS, WantedEffort
+from callgate.words.model import EFFORTS, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ class Conversation(SessionView):
     @property
     def tool_names(self) -> tuple[str, ...]:
         return tuple(each.spec.name for each in self._toolbox.tools())
+
+    @property
+    def tool_specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model is told about them."""
+        return tuple(each.spec for each in self._toolbox.tools())
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -7,7 +7,7 @@ drawn.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +30,7 @@ from callgate.words.modes import Mode
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
+    from callgate.tui.commands.table import SlashCommand
 
 T = TypeVar("T")
 FRAME = 1 / 30
@@ -61,11 +62,13 @@ class TerminalApp:
         self.theme = theme
         self.session: Session | None = None
         self.config: Config | None = None
+        self.custom: Sequence[SlashCommand] = ()
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
         self.application = build_application(self, terminal_output(theme.colours))
         self._opening = opening
+        self._when_open: list[Callable[[], None]] = []
         self._leave = asyncio.Event()
         self._frame: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
@@ -98,6 +101,9 @@ class TerminalApp:
                 for sent in self.unsent:
                     self.post(sent)
                 self.unsent.clear()
+                for action in self._when_open:
+                    action()
+                self._when_open.clear()
                 self.redraw()
                 await self._leave.wait()
                 await session.aclose()
@@ -113,6 +119,12 @@ class TerminalApp:
         else:
             self.session.post(sent)
             self.session.deliver()
+
+    def once_open(self, action: Callable[[], None]) -> None:
+        if self.session is None:
+            self._when_open.append(action)
+        else:
+            action()
 
     def show(self, *blocks: Block) -> None:
         self.fold.blocks.extend(blocks)
@@ -157,7 +169,7 @@ class TerminalApp:
         if self.application.is_running and self.application.future is not None and not self.application.future.done():
             self.application.exit(result=code)
 
-    def start(self, work: Any) -> asyncio.Task[Any]:
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Runs a coroutine beside the application."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)

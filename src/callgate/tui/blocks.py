@@ -116,4 +116,31 @@ class EndBlock:
         return True
 
 
-Block = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock
+@noun
+class TableBlock:
+    """Rows in columns, as commands show them. ``note`` stands below."""
+
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    heads: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+@noun
+class LinesBlock:
+    """Lines of pieces, each a text and its style. Lines that are wider than the terminal are cut off."""
+
+    lines: tuple[tuple[tuple[str, str], ...], ...]
+
+    @property
+    def done(self) -> bool:
+        return True
+
+
+Block = (
+    PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock | TableBlock | LinesBlock
+)

@@ -1,7 +1,8 @@
 """The terminal as panels and commands see it."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from asyncio import Task
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from callgate.tui.blocks import Block
 from callgate.tui.fold import ConversationFold
@@ -12,6 +13,7 @@ from callgate.words.inputs import Input
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
+    from callgate.tui.commands.table import SlashCommand
 
 
 class Panel(Protocol):
@@ -42,6 +44,8 @@ class Terminal(Protocol):
     theme: Theme
     session: "Session | None"
     config: "Config | None"
+    custom: "Sequence[SlashCommand]"
+    """Commands of the person and of the folder, read when the session was opened."""
 
     def post(self, sent: Input) -> None:
         """Sends an input to the session."""
@@ -69,6 +73,14 @@ class Terminal(Protocol):
 
     def set_input(self, text: str) -> None:
         """Puts a text into the input line."""
+        ...
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
+        """Runs a coroutine beside the terminal; it ends with it."""
+        ...
+
+    def once_open(self, action: Callable[[], None]) -> None:
+        """Calls the action when there is a session: at once, if there is one."""
         ...
 
     def redraw(self) -> None:

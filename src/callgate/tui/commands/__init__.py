@@ -1,55 +1,93 @@
-"""Slash commands: one table, from which help, completion and the reference are made."""
+"""Slash commands: one table, from which help, completion and the reference are made.
+
+table      every command that ships
+custom     commands of the person and of a trusted folder, from Markdown files
+the others the functions of the commands, imported when one is called
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Coroutine, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.words.noun import noun
+from callgate.tui.commands.table import COMMANDS, MISSING, SlashCommand
+from callgate.words.errors import CallgateError, in_words
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
-
-@noun
-class SlashCommand:
-    """``run`` gets the terminal and the text behind the name. ``arguments`` shows the form of that text."""
-
-    name: str
-    help: str
-    run: Callable[[Terminal, str], None]
-    arguments: str = ""
-    aliases: tuple[str, ...] = ()
+__all__ = ["COMMANDS", "SlashCommand", "all_commands", "argument_words", "run_command"]
 
 
-def _help(terminal: Terminal, _text: str) -> None:
-    for each in COMMANDS:
-        terminal.show(NoticeBlock(f"/{each.name} {each.arguments}".rstrip().ljust(24) + each.help))
+def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
+    """Those that ship, then the person's own and skills."""
+    return (*COMMANDS, *terminal.custom)
 
 
-def _quit(terminal: Terminal, _text: str) -> None:
-    terminal.quit()
+def find_command(terminal: Terminal, name: str) -> SlashCommand | None:
+    return next((each for each in all_commands(terminal) if name in (each.name, *each.aliases)), None)
 
 
-COMMANDS: tuple[SlashCommand, ...] = (
-    SlashCommand("help", "the commands and keys", _help),
-    SlashCommand("quit", "leave; the session can be resumed", _quit, aliases=("exit",)),
-)
+def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
+    """The words that may stand behind a command, each with a line about it, for completion. Must be quick."""
+    found = find_command(terminal, name)
+    if found is None or not found.words:
+        return ()
+    return _function(found.words)(terminal)
 
 
 def run_command(terminal: Terminal, text: str) -> bool:
     """Runs a command, or says that there is none of this name. False if the text is not meant as one: a path."""
-    word, _, rest = text[1:].partition(" ")
-    if "/" in word:
+    words = text[1:].split(None, 1)
+    if not text[1:2].strip() or "/" in words[0]:
         return False
-    by_name = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
-    found = by_name.get(word)
+    name, rest = words[0], words[1].strip() if words[1:] else ""
+    found = find_command(terminal, name)
     if found is None:
-        close = get_close_matches(word, by_name, n=1)
-        hint = f"did you mean /{close[0]}?" if close else "/help lists them"
-        terminal.show(NoticeBlock(f"There is no command /{word}; {hint}", "warning"))
+        terminal.show(NoticeBlock(_unknown(terminal, name), "warning"))
+    elif not found.at_once:
+        terminal.once_open(lambda: _run(terminal, found, rest))
     else:
-        found.run(terminal, rest.strip())
+        _run(terminal, found, rest)
     return True
+
+
+def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
+    if command.at_rest and terminal.fold.status in ("working", "waiting_confirmation"):
+        terminal.show(NoticeBlock(f"/{command.name} needs the agent at rest: Esc interrupts it.", "warning"))
+        return
+    run = _function(command.run) if isinstance(command.run, str) else command.run
+    try:
+        work = run(terminal, text)
+    except (CallgateError, OSError) as error:
+        terminal.show(NoticeBlock(in_words(error), "error"))
+        return
+    if work is not None:
+        terminal.start(_shown(terminal, work))
+
+
+async def _shown(terminal: Terminal, work: Coroutine[Any, Any, None]) -> None:
+    """Waits for a command that takes time; its error is shown, so that none is lost."""
+    try:
+        await work
+    except (CallgateError, OSError) as error:
+        terminal.show(NoticeBlock(in_words(error), "error"))
+
+
+def _function(name: str) -> Any:
+    module, _, function = name.partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), function)
+
+
+def _unknown(terminal: Terminal, name: str) -> str:
+    """A line about a name that is no command: its missing needs, or the nearest name."""
+    missing = MISSING.get(name)
+    if missing is not None:
+        return f"/{name} is not there: {missing}"
+    names = [word for each in all_commands(terminal) for word in (each.name, *each.aliases)]
+    begun = [each for each in names if each.startswith(name)]
+    close = begun if len(begun) == 1 else get_close_matches(name, names, n=1)
+    return f"There is no command /{name}; {f'did you mean /{close[0]}?' if close else '/help lists them'}"

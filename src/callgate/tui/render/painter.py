@@ -10,11 +10,14 @@ from callgate.tui.blocks import (
     Block,
     CallBlock,
     EndBlock,
+    LinesBlock,
     NoticeBlock,
     PromptBlock,
+    TableBlock,
     TextBlock,
     ThinkingBlock,
 )
+from callgate.tui.render.tables import piece_lines, table_lines
 from callgate.tui.theme import STATUSES, Theme
 
 Named = Callable[[str, Mapping[str, Any]], str]
@@ -48,6 +51,10 @@ class Painter:
                 if block.ended.reason == "done":
                     return []
                 return self._words(block.ended.sentence, "yellow")
+            case TableBlock():
+                return table_lines(block, self.theme, self.width)
+            case LinesBlock():
+                return piece_lines(block, self.theme, self.width)
 
     def _call(self, call: CallBlock, now: float) -> list[str]:
         face = STATUSES[call.status]

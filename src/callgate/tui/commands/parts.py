@@ -1,0 +1,66 @@
+"""Small parts that several commands use."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from callgate.tui.blocks import NoticeBlock
+from callgate.words.errors import StateError, UsageError
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.config import Config
+    from callgate.tui.port import Terminal
+
+
+def session_of(terminal: Terminal) -> Session:
+    """StateError while there is none: a switch from one to another is under way."""
+    if terminal.session is None:
+        raise StateError("The session is being opened; try again in a moment.")
+    return terminal.session
+
+
+def config_of(terminal: Terminal) -> Config:
+    if terminal.config is None:
+        raise StateError("The session is being opened; try again in a moment.")
+    return terminal.config
+
+
+def said(terminal: Terminal, text: str) -> None:
+    terminal.show(NoticeBlock(text))
+
+
+def count_of(text: str, default: int, what: str) -> int:
+    """The number that was typed. UsageError for what is none."""
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 100_000:
+        raise UsageError(f"{what} is a number from 1 on, not {text!r:.40}")
+    return int(text)
+
+
+def clock_time(at: float) -> str:
+    return datetime.fromtimestamp(at).strftime("%H:%M:%S")
+
+
+def seconds(value: float) -> str:
+    """A time as people read it: 340 ms, 2.1 s, 3 min 5 s."""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def dollars(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"${value:.2f}" if value >= 1 else f"${value:.4f}"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, on one line."""
+    line = " ".join(text.strip().partition("\n\n")[0].split())
+    end = line.find(". ")
+    return line if end < 0 else line[: end + 1]

@@ -1,0 +1,82 @@
+"""The table of slash commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+Run = Callable[["Terminal", str], Coroutine[Any, Any, None] | None]
+Group = Literal["conversation", "session", "changes", "model", "looking", "permissions", "program", "own"]
+
+
+@noun
+class SlashCommand:
+    """``run`` is a function, or names one as ``module:function`` of this package: it gets the terminal and the text
+    behind the name, and may give a coroutine. ``arguments`` shows the form of that text, ``words`` names a function
+    that gives candidates for it. ``at_rest``: not while the agent works. ``at_once``: needs no session."""
+
+    name: str
+    help: str
+    run: str | Run
+    group: Group = "own"
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    words: str = ""
+    at_rest: bool = False
+    at_once: bool = False
+
+
+COMMANDS: tuple[SlashCommand, ...] = (
+    SlashCommand(
+        "help",
+        "the commands and keys",
+        "helping:help_",
+        "program",
+        arguments="[COMMAND]",
+        words="helping:names",
+        at_once=True,
+    ),
+    SlashCommand("keys", "the keys of the terminal", "helping:keys", "program", at_once=True),
+    SlashCommand(
+        "mode", "what needs a question", "steering:mode", "permissions", arguments="[MODE]", words="steering:modes"
+    ),
+    SlashCommand(
+        "compact",
+        "put a summary in place of the older history",
+        "steering:compact",
+        "conversation",
+        arguments="[FOCUS]",
+        at_rest=True,
+    ),
+    SlashCommand("title", "name the session", "steering:title", "session", arguments="[NAME]", aliases=("rename",)),
+    SlashCommand("tags", "mark the session with words", "steering:tags", "session", arguments="[WORD…|none]"),
+    SlashCommand("cost", "tokens and dollars of the session", "looking:cost", "looking", aliases=("usage",)),
+    SlashCommand("tools", "the tools that the model has", "looking:tools", "looking"),
+    SlashCommand(
+        "calls", "the last calls: arguments, decision, times, result", "calls:calls", "looking", arguments="[COUNT]"
+    ),
+    SlashCommand("version", "the versions of the program and Python", "machine:version", "program", at_once=True),
+    SlashCommand("env", "program, platform, terminal, folders, variables; secrets masked", "machine:env", "program"),
+    SlashCommand(
+        "quit", "leave; the session can be resumed", "helping:quit_", "program", aliases=("exit", "q"), at_once=True
+    ),
+)
+"""Every command that ships, in the order of its group."""
+
+MISSING: Mapping[str, str] = {
+    "mcp": "servers of the Model Context Protocol cannot be connected yet; /tools shows the tools that there are,"
+    " and a Python file in .callgate/tools adds one.",
+    "agents": "there are no sub-agents yet; /tasks shows commands that run in the background.",
+    "workflows": "there are no workflows yet; a custom command in .callgate/commands holds a prompt to repeat.",
+    "memory": "there is no memory of the model's own yet; write what it should know into AGENTS.md (/init makes one).",
+    "plugins": "there are no plugins; tools, skills and custom commands are files in .callgate or your settings.",
+    "login": "keys are stored outside of a session: callgate auth set PROVIDER.",
+    "logout": "keys are removed outside of a session: callgate auth remove PROVIDER.",
+}
+"""Commands that people look for and whose needs are missing: they are not listed, and typed they say what is missing
+and how to get it or what to do instead."""

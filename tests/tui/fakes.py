@@ -1,0 +1,108 @@
+"""A terminal for tests of commands and panels: the port, with a real session and no screen."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from callgate import Session
+from callgate.config import Config
+from callgate.tui.blocks import Block, NoticeBlock, TableBlock
+from callgate.tui.commands import SlashCommand, run_command
+from callgate.tui.fold import ConversationFold
+from callgate.tui.port import Panel
+from callgate.tui.render import Painter
+from callgate.tui.theme import Theme
+from callgate.words.inputs import Input
+
+
+class FakeTerminal:
+    """Implements ``Terminal``. ``run`` types a command and waits until everything that it began has ended."""
+
+    def __init__(self, session: Session | None = None, config: Config | None = None) -> None:
+        self.fold = ConversationFold()
+        self.theme = Theme()
+        self.session = session
+        self.config = config
+        self.custom: Sequence[SlashCommand] = ()
+        self.sent: list[Input] = []
+        self.panels: list[Panel] = []
+        self.asked: list[tuple[str, str]] = []
+        self.input = ""
+        self.code: int | None = None
+        self.later: list[Callable[[], None]] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+        if session is not None:
+            self.fold.status = session.status
+            session.listen(self.fold.apply)
+
+    async def run(self, text: str) -> str:
+        """The text that the command shows."""
+        before = len(self.fold.blocks)
+        assert run_command(self, text)
+        while self._tasks:
+            await self._tasks.pop()
+        if self.session is not None:
+            self.session.deliver()
+        return self.text(before)
+
+    def text(self, since: int = 0, width: int = 60) -> str:
+        """The lines of the blocks as a terminal of this width shows them, without colours."""
+        painter = Painter(Theme("mono", colours=False), width, lambda name, arguments: name)
+        lines = [line for block in self.fold.blocks[since:] for line in painter.lines(block)]
+        assert all(len(line) <= width for line in lines)
+        return "\n".join(lines)
+
+    @property
+    def tables(self) -> list[TableBlock]:
+        return [each for each in self.fold.blocks if isinstance(each, TableBlock)]
+
+    @property
+    def notices(self) -> list[str]:
+        return [each.text for each in self.fold.blocks if isinstance(each, NoticeBlock)]
+
+    # ---- the port -----------------------------------------------------------------------------------------------
+
+    def post(self, sent: Input) -> None:
+        self.sent.append(sent)
+        if self.session is not None:
+            self.session.post(sent)
+            self.session.deliver()
+
+    def show(self, *blocks: Block) -> None:
+        self.fold.blocks.extend(blocks)
+
+    def print_lines(self, lines: Sequence[str]) -> None:
+        self.fold.blocks.append(NoticeBlock("\n".join(lines)))
+
+    def open_panel(self, panel: Panel) -> None:
+        self.panels.append(panel)
+
+    def close_panel(self, panel: Panel) -> None:
+        self.panels.remove(panel)
+
+    def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
+        self.asked.append((label, initial))
+        done(initial)
+
+    async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
+        return text
+
+    def set_input(self, text: str) -> None:
+        self.input = text
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.append(task)
+        return task
+
+    def once_open(self, action: Callable[[], None]) -> None:
+        if self.session is None:
+            self.later.append(action)
+        else:
+            action()
+
+    def redraw(self) -> None:
+        pass
+
+    def quit(self, code: int = 0) -> None:
+        self.code = code
