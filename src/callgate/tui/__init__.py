@@ -12,6 +12,8 @@ panels     questions and lists, which take the keys while they are open
 commands   slash commands
 keys       the table of keys
 port       the terminal as panels and commands see it
+transcript a whole conversation: scrolled and searched
+attention  the title of the terminal and its bell
 editor     a text in the editor of the person
 statusline the person's status line: its payload, cleaning and runs
 """

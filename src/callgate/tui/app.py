@@ -7,24 +7,30 @@ drawn.
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from time import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from callgate._version import __version__
+from callgate.tui.attention import rings, title_of
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
+from callgate.tui.panels.pager import PagerPanel
 from callgate.tui.panels.questions import QuestionPanel
 from callgate.tui.port import Panel
 from callgate.tui.render import Painter
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme
+from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event
-from callgate.words.inputs import Continue, Input, Interrupt, Prompt, SetMode
+from callgate.words.inputs import Input, Interrupt, Prompt, SetMode
 from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
@@ -48,10 +54,14 @@ Opening = Callable[[], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
     """Shows the terminal until the person leaves it; gives the exit code."""
 
-    async def main() -> int:
-        return await TerminalApp(opening, theme, prompt).run()
+    async def main() -> tuple[int, str]:
+        app = TerminalApp(opening, theme, prompt)
+        return await app.run(), app.resumable
 
-    return asyncio.run(main())
+    code, session = asyncio.run(main())
+    if session and sys.stdout.isatty():
+        sys.stdout.write(theme.paint(f"callgate --resume {session} goes on here", "grey") + "\n")
+    return code
 
 
 class TerminalApp:
@@ -59,6 +69,8 @@ class TerminalApp:
 
     def __init__(self, opening: Opening, theme: Theme, prompt: str = "") -> None:
         self.fold = ConversationFold()
+        self.whole = ConversationFold()
+        """The whole conversation: its blocks are never taken."""
         self.theme = theme
         self.session: Session | None = None
         self.config: Config | None = None
@@ -66,6 +78,8 @@ class TerminalApp:
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
+        self.refocus: Callable[[], None] = lambda: None
+        """Gives the keys to the panel or to the input line, whichever is open; the layout sets it."""
         self.application = build_application(self, terminal_output(theme.colours))
         self._opening = opening
         self._when_open: list[Callable[[], None]] = []
@@ -75,20 +89,34 @@ class TerminalApp:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pressed: dict[str, float] = {}
         self._card: QuestionPanel | None = None
+        self._title = ""
         self._code = 0
+        self.full: Transcript | None = None
+        """The conversation in the full view; None in the inline one."""
 
     async def run(self) -> int:
         """Shows the terminal until the person leaves; gives the exit code."""
         opened = self.start(self._open())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.quit, 128 + number)
         try:
             await self.application.run_async(set_exception_handler=False, handle_sigint=False)
+        except EOFError:  # the terminal is gone
+            self._code = 128 + signal.SIGHUP
         finally:
+            self.application.output.clear_title()
             self._leave.set()
             for handle in (self._frame, self._tick):
                 if handle is not None:
                     handle.cancel()
             await opened
         return self._code
+
+    @property
+    def resumable(self) -> str:
+        """The id by which the session can be resumed; empty if nothing was said, or nothing is kept."""
+        return "" if self.session is None or not self.session.messages else self.session.id
 
     async def _open(self) -> None:
         """Opens the session, sends what was typed meanwhile, and closes it at the end."""
@@ -97,6 +125,8 @@ class TerminalApp:
                 self.session, self.config = session, config
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
+                self.show(*greeting(session, config))
+                self.whole.apply_all(event for _number, event in await session.told_after(0))
                 session.listen(self._hear)
                 for sent in self.unsent:
                     self.post(sent)
@@ -159,6 +189,15 @@ class TerminalApp:
         self.composer.set_text(text)
         self.redraw()
 
+    def view(self, name: Literal["inline", "full"]) -> None:
+        """Shows the conversation inline, or on a screen of its own."""
+        if (self.full is not None) is not (name == "full"):
+            self.full = None if self.full is not None else self._transcript(expanded=False)
+            self.redraw()
+
+    def _transcript(self, *, expanded: bool) -> Transcript:
+        return Transcript(self.whole, lambda: self.painter, expanded=expanded)
+
     def redraw(self) -> None:
         if self._frame is None:
             self._frame = asyncio.get_running_loop().call_later(FRAME, self._draw)
@@ -180,10 +219,16 @@ class TerminalApp:
 
     @property
     def panel(self) -> Panel | None:
-        """The panel that gets the keys: the newest one that was opened, else the first open question."""
-        if self.panels:
-            return self.panels[-1]
-        return None if self.composer.asks else self._card
+        """The panel that gets the keys: the newest one that was opened, else the first open question. While a text is
+        asked for, the input line does."""
+        if self.composer.asks:
+            return None
+        return self.panels[-1] if self.panels else self._card
+
+    @property
+    def covers(self) -> bool:
+        """True if the newest panel takes the whole screen."""
+        return bool(self.panels) and getattr(self.panels[-1], "full_screen", False)
 
     @property
     def context(self) -> Context:
@@ -195,7 +240,10 @@ class TerminalApp:
         return Painter(self.theme, self.application.output.get_size().columns, self._named)
 
     def live_lines(self, height: int) -> list[str]:
-        """The blocks that are not finished; the newest lines of them, if there is no room for all."""
+        """The blocks that are not finished; the newest lines of them, if there is no room for all. In the full view,
+        the whole conversation."""
+        if self.full is not None:
+            return self.full.lines(self.application.output.get_size().columns, height)
         painter, now = self.painter, time()
         lines = [line for block in self.fold.blocks for line in painter.lines(block, now)]
         if len(lines) > height:
@@ -204,7 +252,11 @@ class TerminalApp:
         return lines
 
     def _hear(self, event: Event) -> None:
+        output, began = self.application.output, self.fold.run_began
         self.fold.apply(event)
+        self.whole.apply(event)
+        if rings(event, began):
+            output.bell()
         question = self.fold.question
         if question is None:
             self._card = None
@@ -214,6 +266,12 @@ class TerminalApp:
 
     def _draw(self) -> None:
         self._frame = None
+        folder = "" if self.config is None else self.config.root.name
+        title = title_of(self.fold, folder)
+        if title != self._title:
+            self._title = title
+            self.application.output.set_title(title)
+        self.application.show_full_screen(self.covers or self.full is not None)
         if not self._flush():
             self.application.draw()
         busy = bool(self.fold.running) or self.fold.status == "working"
@@ -245,6 +303,7 @@ class TerminalApp:
             panel.act(action)
         else:
             getattr(self, f"_do_{action}")()
+        self.refocus()
         self.redraw()
 
     def typed(self, text: str) -> None:
@@ -301,5 +360,17 @@ class TerminalApp:
         self.application.suspend_to_background()
 
     def _do_transcript(self) -> None:
-        if self.fold.status == "paused":
-            self.post(Continue())
+        self.open_panel(PagerPanel(self, self._transcript(expanded=True)))
+
+    def _do_page_up(self) -> None:
+        if self.full is not None:
+            self.full.pane.page(-1)
+
+    def _do_page_down(self) -> None:
+        if self.full is not None:
+            self.full.pane.page(1)
+
+
+def greeting(session: Session, config: Config) -> list[Block]:
+    """The lines above the first prompt."""
+    return [NoticeBlock(f"callgate {__version__}  {session.model}  {config.root}  /help lists commands, ? keys")]

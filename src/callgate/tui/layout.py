@@ -29,10 +29,11 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         return ANSI("\n".join(lines))
 
     def height() -> int:
-        return max(output.get_size().rows - _BELOW, 3)
+        rows = output.get_size().rows
+        return max(rows - (int(app.composer.asks) if app.covers else _BELOW), 3)
 
     def panel_lines() -> ANSI:
-        panel = app.panel
+        panel = app.panels[-1] if app.covers else app.panel
         return lines_of([] if panel is None else [*panel.lines(output.get_size().columns, height())])
 
     live = Window(
@@ -48,21 +49,22 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
     root = HSplit(
         [
-            ConditionalContainer(live, Condition(lambda: bool(app.fold.blocks))),
-            ConditionalContainer(panel_window, ~typing),
+            ConditionalContainer(live, Condition(lambda: bool(app.fold.blocks or app.full) and not app.covers)),
+            ConditionalContainer(panel_window, Condition(lambda: app.covers) | ~typing),
             ConditionalContainer(entry, typing),
-            footer,
+            ConditionalContainer(footer, Condition(lambda: not app.covers)),
         ],
         align=VerticalAlign.TOP,
     )
     layout = Layout(root, focused_element=entry)
 
-    def focus(_sender: object) -> None:
+    def focus(_sender: object = None) -> None:
         """Keys go to the input line only while no panel is open."""
         wanted = entry if app.panel is None else panel_window
         if not layout.has_focus(wanted):
             layout.focus(wanted)
 
+    app.refocus = focus
     return InlineApplication(
         layout=layout,
         key_bindings=_bindings(app),

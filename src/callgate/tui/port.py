@@ -2,7 +2,7 @@
 
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from callgate.tui.blocks import Block
 from callgate.tui.fold import ConversationFold
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Panel(Protocol):
     """Something that takes the keys while it is open: a question, a list to choose from, a view of the transcript.
 
-    A panel does no input or output of its own: it gives lines and reacts to actions of its context.
+    A panel does no input or output of its own: it gives lines and reacts to actions of its context. One with an
+    attribute ``full_screen`` that is true takes the whole screen; the terminal's own screen comes back when it closes.
     """
 
     context: Context
@@ -81,6 +82,10 @@ class Terminal(Protocol):
 
     def once_open(self, action: Callable[[], None]) -> None:
         """Calls the action when there is a session: at once, if there is one."""
+        ...
+
+    def view(self, name: Literal["inline", "full"]) -> None:
+        """Shows the conversation inline, or on a screen of its own."""
         ...
 
     def redraw(self) -> None:

@@ -45,7 +45,12 @@ class FrameOutput(Vt100_Output):
             return
         self._buffer = [_BEGIN, *self._buffer, _END]
         self.written += sum(map(len, self._buffer))
-        super().flush()
+        try:
+            super().flush()
+        except OSError:  # the terminal is gone; the signal or the end of input that comes with it ends the program
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.stdout.fileno())
+            os.close(null)
 
 
 class InlineApplication(Application[int]):
@@ -77,6 +82,16 @@ class InlineApplication(Application[int]):
             self.renderer.erase(leave_alternate_screen=False)
             output.write_raw("".join(f"{line}\x1b[K\r\n" for line in lines))
             self._redraw()
+
+    def show_full_screen(self, full: bool) -> None:
+        """Changes to a screen of its own, or back to the place below the finished output."""
+        if full is self.full_screen or not self.is_running:
+            return
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            self.renderer.erase(leave_alternate_screen=True)
+            self.full_screen = self.renderer.full_screen = full
 
     def draw(self) -> None:
         """Draws the live part again. One that became smaller is erased first, so that no empty rows stay below it."""

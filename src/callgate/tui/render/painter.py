@@ -32,8 +32,8 @@ class Painter:
         self.width = max(width, 10)
         self._named = named
 
-    def lines(self, block: Block, now: float = 0.0) -> list[str]:
-        """The lines of a block; ``now`` is for the times of calls that run."""
+    def lines(self, block: Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
+        """The lines of a block; ``now`` is for the times of calls that run. ``expanded``: all of it is shown."""
         match block:
             case PromptBlock():
                 return ["", *self._words(block.text, "bold", first=self.theme.sign("❯ ", "> "), rest="  "), ""]
@@ -42,7 +42,8 @@ class Painter:
             case ThinkingBlock():
                 return self._words("thinking …" if not block.done else "thought", "grey")
             case CallBlock():
-                return self._call(block, now)
+                output = "" if block.result is None or not expanded else block.result.text
+                return [*self._call(block, now), *(self._words(output, first="  ", rest="  ") if output else ())]
             case ActionBlock():
                 return self._words(f"{block.label}: {block.ended}. {block.reason}", "grey")
             case NoticeBlock():

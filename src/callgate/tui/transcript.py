@@ -1,0 +1,144 @@
+"""A whole conversation on the screen: scrolled, searched, and painted only as far as it is looked at."""
+
+from collections.abc import Callable, Sequence
+
+from callgate.tui.blocks import (
+    ActionBlock,
+    Block,
+    CallBlock,
+    EndBlock,
+    NoticeBlock,
+    PromptBlock,
+    TextBlock,
+    ThinkingBlock,
+)
+from callgate.tui.fold import ConversationFold
+from callgate.tui.render import Painter
+
+Paint = Callable[[Block], Sequence[str]]
+
+
+class Transcript:
+    """Shows the blocks of a fold in a pane, also while it goes on. ``painter`` gives the painter for the width of the
+    terminal now."""
+
+    def __init__(self, fold: ConversationFold, painter: Callable[[], Painter], *, expanded: bool) -> None:
+        self._fold = fold
+        self._painter = painter
+        self._expanded = expanded
+        self._width = 0
+        self.pane = TranscriptPane(fold.blocks, lambda _block: ())
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """Exactly ``height`` lines."""
+        self.pane.blocks = self._fold.blocks
+        if width != self._width:
+            self._width, painter = width, self._painter()
+            self.pane.repaint(lambda block: painter.lines(block, expanded=self._expanded))
+        shown = self.pane.lines(height)
+        return [*shown, *[""] * (height - len(shown))]
+
+
+class TranscriptPane:
+    """Shows ``height`` lines of blocks that may be many: a block is painted when it comes into view, and its lines are
+    kept. The position is a block and a line in it, so that nothing above has to be painted. At the end the pane follows
+    what is added."""
+
+    def __init__(self, blocks: list[Block], paint: Paint) -> None:
+        self.blocks = blocks
+        self._paint = paint
+        self._lines: dict[int, tuple[Block, Sequence[str]]] = {}
+        self._top: tuple[int, int] | None = None  # None follows the end
+        self._height = 1
+        self.sought = ""
+
+    @property
+    def at_end(self) -> bool:
+        return self._top is None
+
+    def repaint(self, paint: Paint) -> None:
+        """Takes other lines for every block: the terminal has another width."""
+        self._paint = paint
+        self._lines.clear()
+        if self._top is not None:
+            self._top = (self._top[0], 0)
+
+    def lines(self, height: int) -> list[str]:
+        """The lines in view, at most ``height`` of them."""
+        self._height = max(height, 1)
+        at, line = self._top or self._last_page()
+        found: list[str] = []
+        while at < len(self.blocks) and len(found) < height:
+            found += self._of(at)[line : line + height - len(found)]
+            at, line = at + 1, 0
+        return found
+
+    def scroll(self, by: int) -> None:
+        """Moves the view by so many lines, up if the number is negative."""
+        self._top = self._moved(self._top or self._last_page(), by)
+        if self._top >= self._last_page():
+            self._top = None
+
+    def page(self, by: int) -> None:
+        self.scroll(by * max(self._height - 2, 1))
+
+    def to_start(self) -> None:
+        self._top = (0, 0)
+
+    def to_end(self) -> None:
+        self._top = None
+
+    def seek(self, text: str, step: int = 1) -> bool:
+        """Moves to the next block with this text, in the direction of ``step``; False if there is none. A text without
+        capitals is found in capitals too."""
+        self.sought = text
+        begin = (self._top or self._last_page())[0]
+        fold: Callable[[str], str] = str if text != text.lower() else str.casefold
+        wanted = fold(text)
+        count = len(self.blocks)
+        for offset in range(1, count + 1):
+            at = (begin + step * offset) % count
+            if wanted and wanted in fold(text_of(self.blocks[at])):
+                matching = (number for number, line in enumerate(self._of(at)) if wanted in fold(line))
+                self._top = (at, next(matching, 0))
+                return True
+        return False
+
+    def _of(self, at: int) -> Sequence[str]:
+        kept = self._lines.get(at)
+        if kept is None or kept[0] is not self.blocks[at]:
+            kept = self._lines[at] = (self.blocks[at], self._paint(self.blocks[at]))
+        return kept[1]
+
+    def _last_page(self) -> tuple[int, int]:
+        """The position whose view ends with the last line."""
+        at, left = len(self.blocks), self._height
+        while at > 0 and left > 0:
+            at -= 1
+            left -= len(self._of(at))
+        return (at, max(-left, 0)) if at < len(self.blocks) else (0, 0)
+
+    def _moved(self, top: tuple[int, int], by: int) -> tuple[int, int]:
+        at, line = top
+        line += by
+        while line < 0 and at > 0:
+            at -= 1
+            line += len(self._of(at))
+        while at < len(self.blocks) - 1 and line >= len(self._of(at)):
+            line -= len(self._of(at))
+            at += 1
+        return at, max(line, 0)
+
+
+def text_of(block: Block) -> str:
+    """The words of a block, for a search."""
+    match block:
+        case PromptBlock() | TextBlock() | ThinkingBlock() | NoticeBlock():
+            return block.text
+        case CallBlock():
+            result = "" if block.result is None else block.result.text
+            return "\n".join((block.name, *map(str, block.arguments.values()), block.output, result))
+        case ActionBlock():
+            return f"{block.label} {block.reason}"
+        case EndBlock():
+            return block.ended.sentence

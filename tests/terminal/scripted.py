@@ -1,0 +1,70 @@
+"""A program for terminal tests: ``callgate`` with a scripted model in place of a real one.
+
+    python -m tests.terminal.scripted PLAY
+
+PLAY names a function below that makes the model. Settings, tools, gate, record and terminal are the real ones.
+"""
+
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from callgate import Model, Session, Store
+from callgate.assembly.agent import agent_session
+from callgate.config import Config, load_config
+from callgate.testing import ScriptedModel, call, pause, say, turn
+from callgate.tui.app import run_terminal
+from callgate.tui.theme import theme_for
+
+FOREVER = 3600.0
+
+
+def talks() -> Model:
+    """Answers everything with one sentence."""
+    return ScriptedModel(otherwise=turn(say("All **done** here.\n")))
+
+
+def asks() -> Model:
+    """Wants to create a file, which has to be asked about."""
+    return ScriptedModel(
+        turn(say("I make a file.\n\nIt is called x.\n"), call("Bash", command="echo hi; touch x.txt")),
+        otherwise=turn(say("The file is there.\n")),
+    )
+
+
+def streams() -> Model:
+    """Says a long text and does not come to its end."""
+    words = [say(f"Line {number} of a long text.\n\n") for number in range(60)]
+    return ScriptedModel(turn(*words, say("The last line"), pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
+def runs() -> Model:
+    """Runs a command that takes long; reading the clock needs no question."""
+    return ScriptedModel(turn(call("Sleep", seconds=3600)), otherwise=turn(say("Afterwards.\n")))
+
+
+def thinks() -> Model:
+    """Is asked, and sends nothing."""
+    return ScriptedModel(turn(pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
+PLAYS = {each.__name__: each for each in (talks, asks, streams, runs, thinks)}
+
+
+@asynccontextmanager
+async def _opened(play: str, resume: str) -> AsyncGenerator[tuple[Session, Config]]:
+    config = load_config()
+    store = Store(config.root, config.data)
+    journal = await (store.open(resume) if resume else store.create())
+    session = await agent_session(config, PLAYS[play](), journal=journal)
+    yield session, config
+
+
+def main(play: str, resume: str = "") -> int:
+    theme = theme_for(os.environ, sys.stdout.encoding)
+    return run_terminal(lambda: _opened(play, resume), theme)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

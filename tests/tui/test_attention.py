@@ -1,0 +1,35 @@
+"""The title of the terminal and its bell."""
+
+import pytest
+
+from callgate.tui.attention import rings, title_of
+from callgate.tui.fold import ConversationFold
+from callgate.words.events import MetadataSet, Noted, RunEnded, StatusChanged
+
+
+@pytest.mark.spec("TUI-9")
+@pytest.mark.parametrize(
+    ("status", "title"),
+    [
+        ("idle", "Mend the shop"),
+        ("working", "Mend the shop: working"),
+        ("waiting_confirmation", "Mend the shop: waits for you"),
+    ],
+)
+def test_the_title_says_session_and_state(status: str, title: str) -> None:
+    fold = ConversationFold()
+    fold.apply(MetadataSet(1.0, "title", "Mend the shop"))
+    fold.apply(StatusChanged(2.0, status))  # pyright: ignore[reportArgumentType]
+    assert title_of(fold, "folder") == title
+
+
+def test_a_title_of_a_model_cannot_write_to_the_terminal() -> None:
+    fold = ConversationFold()
+    fold.apply(MetadataSet(1.0, "title", "x\x1b]0;y\x07"))
+    assert "\x1b" not in title_of(fold, "")
+
+
+def test_the_bell_rings_after_a_long_run_and_not_after_a_short_one() -> None:
+    assert rings(RunEnded(20.0, "done"), 1.0)
+    assert not rings(RunEnded(5.0, "done"), 1.0)
+    assert not rings(Noted(20.0, "x"), 1.0)
