@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.commands.table import SlashCommand
+    from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
 FRAME = 1 / 30
@@ -75,6 +76,7 @@ class TerminalApp:
         self.session: Session | None = None
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
+        self.statusline: SessionStatusLine | None = None
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -128,6 +130,7 @@ class TerminalApp:
                 self.show(*greeting(session, config))
                 self.whole.apply_all(event for _number, event in await session.told_after(0))
                 session.listen(self._hear)
+                self._start_status_line(session, config)
                 for sent in self.unsent:
                     self.post(sent)
                 self.unsent.clear()
@@ -136,10 +139,22 @@ class TerminalApp:
                 self._when_open.clear()
                 self.redraw()
                 await self._leave.wait()
+                if self.statusline is not None:
+                    await self.statusline.close()
                 await session.aclose()
         except CallgateError as error:
             self.show(NoticeBlock(str(error), "error"))
             self.quit(1)
+
+    def _start_status_line(self, session: Session, config: Config) -> None:
+        """Starts the command of the person's status line, where the settings have one."""
+        if config.statusline.command is None:
+            return
+        from callgate.tui.statusline.shown import SessionStatusLine
+
+        self.statusline = SessionStatusLine(
+            session, config, redraw=self.redraw, tell=lambda text: self.show(NoticeBlock(text, "warning"))
+        )
 
     # ---- what commands and panels can do ------------------------------------------------------------------------
 
