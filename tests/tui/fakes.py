@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from callgate import Session
 from callgate.config import Config
@@ -100,6 +100,9 @@ class FakeTerminal:
             self.later.append(action)
         else:
             action()
+
+    def view(self, name: Literal["inline", "full"]) -> None:
+        self.viewed = name
 
     def redraw(self) -> None:
         pass
