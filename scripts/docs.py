@@ -69,6 +69,23 @@ def endings() -> str:
     return "\n".join(lines)
 
 
+def slash_commands() -> str:
+    """Every slash command of the terminal, by group, and those that say what is missing."""
+    from callgate.tui.commands.table import COMMANDS, MISSING
+
+    lines = ["| command | |", "|---|---|"]
+    for group in dict.fromkeys(each.group for each in COMMANDS):
+        lines.append(f"| **{group}** | |")
+        for each in COMMANDS:
+            if each.group == group:
+                form = f"/{each.name} {each.arguments}".strip().replace("|", "\\|")
+                also = f"; also {', '.join(f'`/{name}`' for name in each.aliases)}" if each.aliases else ""
+                rest = " (while the agent is at rest)" if each.at_rest else ""
+                lines.append(f"| `{form}` | {each.help}{rest}{also} |")
+    names = ", ".join(f"`/{name}`" for name in MISSING)
+    return "\n".join((*lines, "", f"Not there yet, and typed they say what to do instead: {names}."))
+
+
 def modes() -> str:
     """Every mode with its meaning."""
     from callgate.words.modes import MODES
@@ -196,6 +213,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
+    "slash-commands": (Path("docs/reference/commands.md"), slash_commands),
     "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),
 }
