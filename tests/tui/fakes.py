@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from callgate import Session
 from callgate.config import Config
@@ -100,9 +100,6 @@ class FakeTerminal:
             self.later.append(action)
         else:
             action()
-
-    def view(self, name: Literal["inline", "full"]) -> None:
-        self.viewed = name
 
     def redraw(self) -> None:
         pass

@@ -19,7 +19,6 @@ from callgate.cli.record import add_record, check_record
 from callgate.cli.sandbox_arguments import add_sandbox
 from callgate.cli.session.arguments import add_audit, add_session
 from callgate.cli.statusline_arguments import add_statusline
-from callgate.words.endings import EXIT_CODES_LINE
 
 FASTEST = 1000.0
 Form = Literal["color", "plain", "json"]
@@ -39,7 +38,8 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     parser = CommandParser(
         "callgate",
         description="The gate between a model and its tools.",
-        epilog="callgate -p PROMPT runs the agent once, without a terminal: see callgate -p --help. " + EXIT_CODES_LINE,
+        epilog="callgate -p PROMPT runs the agent once, without a terminal: see callgate -p --help. "
+        "exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted",
         allow_abbrev=False,
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")

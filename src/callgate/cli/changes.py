@@ -18,7 +18,8 @@ from callgate.admin.sessions import moment
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.listing import ago
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
-from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for, width
+from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
+from callgate.formats.columns import pieces
 
 _FILES = 5
 """Named of one change in a list."""
@@ -152,19 +153,5 @@ def difference_lines(patch: str, room: int) -> Iterator[Line]:
             inside = True
         style = _SIGNS.get(line[:1], "cyan" if line[:1] == "@" else "") if inside else "bold"
         text = safe(line[:1] + line[1:].expandtabs(4))
-        for piece in _pieces(text, max(room, 20)):
-            yield (Span(piece, style),)
-
-
-def _pieces(text: Safe, room: int) -> Iterator[Safe]:
-    if width(text) <= room:
-        yield text
-        return
-    piece, used = "", 0
-    for sign in text:
-        wide = width(sign)
-        if used + wide > room:
-            yield Safe(piece)
-            piece, used = "", 0
-        piece, used = piece + sign, used + wide
-    yield Safe(piece)
+        for piece in pieces(text, max(room, 20)):
+            yield (Span(Safe(piece), style),)

@@ -10,6 +10,7 @@ from callgate.admin.answers import OpenQuestion
 from callgate.admin.sessions import moment
 from callgate.cli.session.output import counted
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
+from callgate.formats.columns import pieces
 from callgate.formats.display import excerpt
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
 from callgate.words.decisions import AskedField, Question
@@ -126,20 +127,8 @@ class QuestionPage:
         """Theirs: every sign of it, in lines that are broken where the room ends."""
         margin, room = " " * indent + before, self._room - indent - len(before)
         for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
-            for piece in _pieces(line, room):
+            for piece in pieces(line, room):
                 yield Span(Safe(margin), "dim"), Span(Safe(piece), style)
-
-
-def _pieces(line: str, room: int) -> Iterator[str]:
-    """Of so many columns; one at least."""
-    piece, used = "", 0
-    for sign in line:
-        wide = width(sign)
-        if used + wide > room:
-            yield piece
-            piece, used = "", 0
-        piece, used = piece + sign, used + wide
-    yield piece
 
 
 def _difference(change: FileChange, most: int) -> tuple[Sequence[str], int]:

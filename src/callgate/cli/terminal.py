@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TextIO
-from unicodedata import combining, east_asian_width
 
+from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 
 _SGR: Mapping[str, str] = {
@@ -34,25 +34,9 @@ def safe(text: str) -> Safe:
     return text if isinstance(text, Safe) else Safe(visible(text))
 
 
-def width(text: str) -> int:
-    """Columns that safe text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if east_asian_width(sign) in "WF" else 0 if combining(sign) else 1 for sign in text)
-
-
 def clip(text: str, columns: int, mark: str = "…") -> Safe:
     """The text made safe, at most so many columns of it, ending in a mark where something is left out."""
-    shown = safe(text)
-    if width(shown) <= columns:
-        return shown
-    kept, used = "", 0
-    for sign in shown:
-        used += width(sign)
-        if used > columns - len(mark):
-            break
-        kept += sign
-    return Safe((kept + mark)[: max(columns, 0)])
+    return Safe(clipped(safe(text), columns, mark))
 
 
 def fit(text: str, columns: int, mark: str = "…") -> Safe:

@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from callgate._version import __version__
@@ -22,14 +22,14 @@ from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
 from callgate.tui.panels.pager import PagerPanel
-from callgate.tui.panels.questions import QuestionPanel
+from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel
 from callgate.tui.render import Painter
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event, StatusChanged
+from callgate.words.events import Event
 from callgate.words.inputs import Input, Interrupt, Prompt, SetMode
 from callgate.words.modes import Mode
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.commands.table import SlashCommand
-    from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
 FRAME = 1 / 30
@@ -76,7 +75,6 @@ class TerminalApp:
         self.session: Session | None = None
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
-        self.statusline: SessionStatusLine | None = None
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -90,7 +88,9 @@ class TerminalApp:
         self._tick: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pressed: dict[str, float] = {}
-        self._card: QuestionPanel | None = None
+        self._arms: asyncio.TimerHandle | None = None
+        self.questions = QuestionQueue(self, monotonic)
+        self.application.key_processor.after_key_press += self._key_pressed
         self._title = ""
         self._code = 0
         self.full: Transcript | None = None
@@ -109,7 +109,7 @@ class TerminalApp:
         finally:
             self.application.output.clear_title()
             self._leave.set()
-            for handle in (self._frame, self._tick):
+            for handle in (self._frame, self._tick, self._arms):
                 if handle is not None:
                     handle.cancel()
             await opened
@@ -124,13 +124,12 @@ class TerminalApp:
         """Opens the session, sends what was typed meanwhile, and closes it at the end."""
         try:
             async with self._opening() as (session, config):
-                self.whole.apply_all(event for _number, event in await session.told_after(0))
-                session.listen(self._hear)  # before anything can be sent
                 self.session, self.config = session, config
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
                 self.show(*greeting(session, config))
-                self._start_status_line(session, config)
+                self.whole.apply_all(event for _number, event in await session.told_after(0))
+                session.listen(self._hear)
                 for sent in self.unsent:
                     self.post(sent)
                 self.unsent.clear()
@@ -139,27 +138,10 @@ class TerminalApp:
                 self._when_open.clear()
                 self.redraw()
                 await self._leave.wait()
-                if self.statusline is not None:
-                    await self.statusline.close()
                 await session.aclose()
         except CallgateError as error:
-            if self._leave.is_set():
-                raise  # nothing is shown any more: the command line says it
             self.show(NoticeBlock(str(error), "error"))
             self.quit(1)
-        except Exception:  # a fault of ours, which the command line tells
-            self.quit(1)
-            raise
-
-    def _start_status_line(self, session: Session, config: Config) -> None:
-        """Starts the command of the person's status line, where the settings have one."""
-        if config.statusline.command is None:
-            return
-        from callgate.tui.statusline.shown import SessionStatusLine
-
-        self.statusline = SessionStatusLine(
-            session, config, redraw=self.redraw, tell=lambda text: self.show(NoticeBlock(text, "warning"))
-        )
 
     # ---- what commands and panels can do ------------------------------------------------------------------------
 
@@ -191,6 +173,7 @@ class TerminalApp:
     def close_panel(self, panel: Panel) -> None:
         if panel in self.panels:
             self.panels.remove(panel)
+            self.questions.uncovered(panel)
         self.redraw()
 
     def ask_text(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
@@ -239,11 +222,19 @@ class TerminalApp:
 
     @property
     def panel(self) -> Panel | None:
-        """The panel that gets the keys: the newest one that was opened, else the first open question. While a text is
-        asked for, the input line does."""
+        """The panel that gets the keys: the newest one that was opened, else the card of a question, as soon as it is
+        armed. While a text is asked for, the input line does."""
         if self.composer.asks:
             return None
-        return self.panels[-1] if self.panels else self._card
+        if self.panels:
+            return self.panels[-1]
+        writing = bool(self.composer.text)
+        return None if self.questions.receiver(writing=writing) == "input" else self.questions.card
+
+    @property
+    def shown_panel(self) -> Panel | None:
+        """The panel on the screen, which may wait while keys go to the input line."""
+        return self.panels[-1] if self.panels else self.questions.card
 
     @property
     def covers(self) -> bool:
@@ -277,15 +268,7 @@ class TerminalApp:
         self.whole.apply(event)
         if rings(event, began):
             output.bell()
-        if isinstance(event, StatusChanged) and self.session is not None:
-            failure = self.session.take_failure()
-            if failure is not None:
-                self.fold.blocks.append(NoticeBlock(str(failure) or type(failure).__name__, "error"))
-        question = self.fold.question
-        if question is None:
-            self._card = None
-        elif self._card is None or self._card.question != question:
-            self._card = QuestionPanel(self, question)
+        self.questions.follow(self.fold.questions, event)
         self.redraw()
 
     def _draw(self) -> None:
@@ -298,9 +281,20 @@ class TerminalApp:
         self.application.show_full_screen(self.covers or self.full is not None)
         if not self._flush():
             self.application.draw()
-        busy = bool(self.fold.running) or self.fold.status == "working"
+        self._await_arming()
+        busy = bool(self.fold.running) or self.fold.status == "working" or self.questions.expires
         if busy and self._tick is None:
             self._tick = asyncio.get_running_loop().call_later(TICK, self._ticked)
+
+    def _await_arming(self) -> None:
+        """Draws again when the card may take keys."""
+        wait = self.questions.wait
+        if wait and self._arms is None:
+            self._arms = asyncio.get_running_loop().call_later(wait + 0.01, self._armed)
+
+    def _armed(self) -> None:
+        self._arms = None
+        self.redraw()
 
     def _ticked(self) -> None:
         self._tick = None
@@ -324,16 +318,41 @@ class TerminalApp:
         """Acts on an action of the table of keys, in the context of this moment."""
         panel = self.panel
         if panel is not None:
-            panel.act(action)
+            if not self._ignores(panel):
+                panel.act(action)
         else:
             getattr(self, f"_do_{action}")()
         self.refocus()
         self.redraw()
 
     def typed(self, text: str) -> None:
-        if self.panel is not None:
-            self.panel.typed(text)
+        panel = self.panel
+        if panel is not None and not self._ignores(panel):
+            panel.typed(text)
+        self.redraw()
+
+    def pasted(self, text: str) -> None:
+        """A paste while a panel is open. It never answers a question: it is kept in the input line."""
+        card = self.questions.card
+        if self.panel is card and card is not None and not card.takes_text:
+            self.questions.arming.leave()
+            self.composer.insert(text)
             self.redraw()
+        else:
+            self.typed(text)
+
+    def applies(self, action: str) -> bool:
+        """False for an action that has nothing to act on now, so that its key is free for another one."""
+        return action != "answer" or (self.questions.card is not None and not self.composer.asks)
+
+    def _ignores(self, panel: Panel) -> bool:
+        """True for a key right after an answer, which must not answer the next question."""
+        card = self.questions.card
+        return panel is card and self.questions.receiver(writing=bool(self.composer.text)) == "nothing"
+
+    def _key_pressed(self, _sender: object) -> None:
+        self.questions.pressed()
+        self._await_arming()
 
     def submitted(self, text: str) -> None:
         """Sends what was typed: a command, or a prompt."""
@@ -352,6 +371,9 @@ class TerminalApp:
 
     def _do_submit(self) -> None:
         self.composer.submit()
+
+    def _do_answer(self) -> None:
+        self.questions.enter()
 
     def _do_newline(self) -> None:
         self.composer.insert("\n")

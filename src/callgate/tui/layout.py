@@ -32,13 +32,18 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         rows = output.get_size().rows
         return max(rows - (int(app.composer.asks) if app.covers else _BELOW), 3)
 
-    def panel_lines() -> ANSI:
-        panel = app.panels[-1] if app.covers else app.panel
-        return lines_of([] if panel is None else [*panel.lines(output.get_size().columns, height())])
+    def shown_panel() -> list[str]:
+        panel = app.shown_panel
+        return [] if panel is None else [*panel.lines(output.get_size().columns, height())]
 
-    live = Window(
-        FormattedTextControl(lambda: lines_of(app.live_lines(height()))), dont_extend_height=True, wrap_lines=False
-    )
+    def panel_lines() -> ANSI:
+        return lines_of(shown_panel())
+
+    def live_lines() -> ANSI:
+        """The live blocks have the rows that the panel leaves."""
+        return lines_of(app.live_lines(max(height() - len(shown_panel()), 3)))
+
+    live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
     entry = Window(
         BufferControl(app.composer.buffer),
@@ -50,7 +55,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     root = HSplit(
         [
             ConditionalContainer(live, Condition(lambda: bool(app.fold.blocks or app.full) and not app.covers)),
-            ConditionalContainer(panel_window, Condition(lambda: app.covers) | ~typing),
+            ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
             ConditionalContainer(entry, typing),
             ConditionalContainer(footer, Condition(lambda: not app.covers)),
         ],
@@ -86,22 +91,24 @@ def _bindings(app: TerminalApp) -> KeyBindings:
     def _typed(event: KeyPressEvent) -> None:
         app.typed(event.data)
 
+    @bindings.add(Keys.BracketedPaste, filter=Condition(lambda: app.panel is not None))
+    def _pasted(event: KeyPressEvent) -> None:
+        app.pasted(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
     return bindings
 
 
 def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) -> None:
     here: Context = row.context
 
-    @bindings.add(*keys.split(), filter=Condition(lambda: app.context == here))
+    @bindings.add(*keys.split(), filter=Condition(lambda: app.context == here and app.applies(row.action)))
     def _pressed(_event: KeyPressEvent) -> None:
         app.act(row.action)
 
 
 def footer_lines(app: TerminalApp) -> list[str]:
-    """The lines below the input: the person's status line; then state, mode, model."""
+    """The line below the input: state, mode, model."""
     fold = app.fold
     state = "starting" if app.session is None else fold.status.replace("_", " ")
     parts = [state, fold.mode.replace("_", " "), fold.model]
-    own = app.statusline
-    lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)
-    return [*lines, app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]
+    return [app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from callgate.admin.changes.others import LoggedCalls, OtherCall, other_calls, workspace_of
 from callgate.admin.sessions import Archive
-from callgate.changes.diff import unified
+from callgate.changes.diff import section, unified
 from callgate.changes.history import ChangeHistory, Kept
 from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import FileDiff, Shown, diffs
@@ -28,12 +28,14 @@ __all__ = [
     "Kept",
     "OtherCall",
     "SessionChanges",
+    "ShownFile",
     "PlannedUndo",
     "Recovered",
     "plan_undo",
     "read_all_changes",
     "read_changes",
     "read_diff",
+    "shown_files",
     "take_back",
 ]
 
@@ -96,6 +98,28 @@ class PlannedUndo:
     @property
     def patch(self) -> str:
         return "" if self.found is None else unified(self.found.changes, root=str(self.root))
+
+
+@noun
+class ShownFile:
+    """One file of a change set for people. ``hunks`` are the lines of its diff from the first ``@@`` on; none where it
+    is not shown as lines."""
+
+    file: ChangedFile
+    hunks: tuple[str, ...] = ()
+
+
+def shown_files(changes: ChangeSet) -> tuple[ShownFile, ...]:
+    """The files of a change set with their diffs. Not made safe to show."""
+    return tuple(ShownFile(_row(found), _hunks(found)) for found in diffs(changes))
+
+
+def _hunks(found: FileDiff) -> tuple[str, ...]:
+    if not found.hunks:
+        return ()
+    lines = section(found).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
+    first = next(at for at, line in enumerate(lines) if line.startswith("@@ "))
+    return tuple(lines[first:])
 
 
 # ---- listed -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,9 @@
 """Panels: what takes the keys instead of the input line. See ``tui.port.Panel``.
 
-questions  the card of an open question
+queue      the open questions: one card is shown, the others are counted
+questions  the card of a question; ``always``: the rules it offers, ``fields``: questions with options
+arming     when a card takes keys
+lists      a list to choose from
+scroll     a long text or a diff
+page       lines of a panel
 """

@@ -1,0 +1,157 @@
+"""Questions with options: the answers of a person to their fields, before they are sent. Pure state."""
+
+from dataclasses import dataclass, field
+
+from callgate.tui.panels.page import PanelPage
+from callgate.words.decisions import AskedField, FieldAnswer, Question, answers_fault
+
+
+@dataclass
+class _Given:
+    """The answer to one field as far as it is given; ``at`` is the row of the cursor, the last one is for own words."""
+
+    chosen: list[str] = field(default_factory=list)
+    text: str = ""
+    at: int = 0
+
+
+class FieldsForm:
+    """One field is shown at a time; with more than one, all answers are shown before they are sent. ``ready``: the
+    person has sent them."""
+
+    def __init__(self, question: Question) -> None:
+        self._fields = question.asks
+        self._given = [_Given() for _ in question.asks]
+        self.number = 0
+        self.fault = ""
+        self.ready = False
+
+    @property
+    def reviewing(self) -> bool:
+        return self.number == len(self._fields)
+
+    @property
+    def own_words(self) -> bool:
+        """True if the cursor is in the row for own words."""
+        return not self.reviewing and self._here.at == len(self._field.options)
+
+    @property
+    def answers(self) -> tuple[FieldAnswer, ...]:
+        return tuple(FieldAnswer(tuple(each.chosen), each.text.strip()) for each in self._given)
+
+    @property
+    def _field(self) -> AskedField:
+        return self._fields[self.number]
+
+    @property
+    def _here(self) -> _Given:
+        return self._given[self.number]
+
+    # ---- keys ---------------------------------------------------------------------------------------------------
+
+    def move(self, by: int) -> None:
+        if not self.reviewing:
+            self._here.at = (self._here.at + by) % (len(self._field.options) + 1)
+
+    def typed(self, text: str) -> None:
+        """A digit names an option and a blank toggles it, unless the cursor is in the own words; all other text goes
+        there."""
+        if self.reviewing:
+            return
+        self.fault = ""
+        here, options = self._here, len(self._field.options)
+        if not self.own_words and text == " ":
+            self._toggle(here.at)
+        elif not self.own_words and text.isascii() and text.isdecimal() and 1 <= int(text) <= options:
+            here.at = int(text) - 1
+            if self._field.several:
+                self._toggle(here.at)
+        else:
+            here.at = options
+            here.text += text
+
+    def erase(self) -> None:
+        if self.own_words:
+            self._here.text = self._here.text[:-1]
+
+    def _toggle(self, row: int) -> None:
+        label, chosen = self._field.options[row].label, self._here.chosen
+        if label in chosen:
+            chosen.remove(label)
+        elif self._field.several:
+            chosen.append(label)
+        else:
+            chosen[:] = [label]
+
+    def enter(self) -> None:
+        """Takes the option under the cursor where one is wanted and none is marked, and goes on."""
+        if self.reviewing:
+            self.ready = True
+            return
+        here = self._here
+        if not self.own_words and (not self._field.several or not here.chosen):
+            here.chosen = [self._field.options[here.at].label]
+        self.on()
+
+    def on(self) -> None:
+        """The next field, without a new choice; after the last one the review, or the end."""
+        if self.reviewing:
+            return
+        fault = answers_fault([self._field], [self.answers[self.number]])
+        self.fault = fault or ""
+        if fault is None:
+            self.number += 1
+            self.ready = self.reviewing and len(self._fields) == 1
+
+    def back(self) -> bool:
+        """The field before; False at the first one."""
+        if self.number == 0:
+            return False
+        self.number -= 1
+        self.ready = False
+        return True
+
+    # ---- lines --------------------------------------------------------------------------------------------------
+
+    def write(self, page: PanelPage) -> None:
+        if self.reviewing:
+            self._write_review(page)
+        else:
+            self._write_field(page)
+        if self.fault:
+            page.words(self.fault, "red")
+        self._write_keys(page)
+
+    def _write_field(self, page: PanelPage) -> None:
+        asked, here, theme = self._field, self._here, page.theme
+        of = f"  ({self.number + 1} of {len(self._fields)})" if len(self._fields) > 1 else ""
+        page.words(f"{asked.header}: {asked.question}{of}", "bold")
+        for number, option in enumerate(asked.options):
+            cursor = theme.sign("❯", ">") if number == here.at else " "
+            mark = ("[x] " if option.label in here.chosen else "[ ] ") if asked.several else ""
+            taken = "*" if not asked.several and option.label in here.chosen else ""
+            page.block(f"{cursor} {number + 1}. {mark}{option.label}{taken}", "bold" if number == here.at else "")
+            if option.description:
+                page.words(option.description, "grey", 7)
+        cursor = theme.sign("❯", ">") if self.own_words else " "
+        end = theme.sign("▏", "_") if self.own_words else ""
+        page.block(f"{cursor} own words: {here.text}{end}", "bold" if self.own_words else "grey")
+        preview = "" if self.own_words else asked.options[here.at].preview
+        if preview:
+            page.block(preview, indent=4, before=theme.sign("│ ", "| "))
+
+    def _write_review(self, page: PanelPage) -> None:
+        page.words("Your answers:", "bold")
+        for asked, answer in zip(self._fields, self.answers, strict=True):
+            said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ()))) or "no answer"
+            page.words(f"{asked.header}: {said}")
+
+    def _write_keys(self, page: PanelPage) -> None:
+        arrows = page.theme.sign("↑ ↓", "up/down")
+        if self.reviewing:
+            page.keys([("Enter", "send"), ("Esc", "back")])
+            return
+        several = [("Space", "mark")] if self._field.several else []
+        skip = [] if self._field.required else [("Tab", "no answer")]
+        back = "back" if self.number else "no answer, and stop"
+        page.keys([(arrows, "choose"), *several, ("Enter", "next"), *skip, ("Esc", back)])

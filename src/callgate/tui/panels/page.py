@@ -1,0 +1,106 @@
+"""Lines of a panel: text made safe, broken at the width, in a style."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from callgate.formats.columns import clipped, pieces, width, words
+from callgate.formats.display import visible
+from callgate.tui.theme import Theme
+from callgate.words.changes import ChangeSet
+
+CODES = re.compile(r"\x1b\[[0-9;]*m")
+"""The colours in a line."""
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class PanelPage:
+    """``lines`` grow with each call; none is wider than ``width``."""
+
+    def __init__(self, theme: Theme, width: int) -> None:
+        self.theme = theme
+        self.width = max(width - 1, 12)  # a terminal may break a line that fills its last column
+        self.lines: list[str] = []
+
+    def words(self, text: str, style: str = "", indent: int = 2) -> None:
+        """A sentence, broken between words."""
+        for line in words(visible(text), self.width - indent):
+            self.lines.append(" " * indent + self.theme.paint(line, style))
+
+    def block(self, text: str, style: str = "", indent: int = 2, before: str = "") -> None:
+        """Text of which every blank counts, broken where the room ends."""
+        margin = " " * indent + before
+        for line in text.split("\n"):
+            for piece in pieces(visible(line.expandtabs(4)), self.width - width(margin)):
+                self.lines.append(margin + self.theme.paint(piece, style))
+
+    def line(self, text: str, style: str = "", right: str = "") -> None:
+        """One line, cut off where the room ends, with a text at its right end."""
+        room = self.width - (width(right) + 2 if right else 0)
+        shown = clipped(visible(text), max(room, 8), self.mark)
+        gap = " " * max(self.width - width(shown) - width(right), 2) if right else ""
+        self.lines.append(self.theme.paint(shown, style) + gap + self.theme.paint(right, "grey"))
+
+    def rule(self, title: str = "") -> None:
+        """A line across, with a title in it."""
+        dash = self.theme.sign("─", "-")
+        head = f"{dash * 2} {title} " if title else ""
+        self.lines.append(self.theme.paint(head + dash * max(self.width - width(head), 0), "grey"))
+
+    @property
+    def mark(self) -> str:
+        return self.theme.sign("…", "...")
+
+    def keys(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Keys and what they do, in as many lines as it takes."""
+        line, used = "", 0
+        for key, what in pairs:
+            size = width(f"{key} {what}") + 3
+            if used and used + size > self.width:
+                self.lines.append(f"  {line}")
+                line, used = "", 0
+            line += ("   " if line else "") + f"{self.theme.paint(key, 'bold')} {self.theme.paint(what, 'grey')}"
+            used += size
+        if line:
+            self.lines.append(f"  {line}")
+
+
+def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list[str]:
+    """At most so many lines; the last one counts those that are left out: ``more`` says how to see them."""
+    if len(lines) <= room:
+        return [*lines]
+    kept = max(room - 1, 0)
+    left = theme.paint(f"  {theme.sign('…', '...')} {len(lines) - kept} more lines{more}", "yellow")
+    return [*lines[:kept], left]
+
+
+def write_change(page: PanelPage, change: ChangeSet) -> None:
+    """The diff of a change set, file by file."""
+    from callgate.admin.changes import shown_files  # loaded with the first change that is shown
+
+    for each in shown_files(change):
+        file = each.file
+        name = f"{file.source} -> {file.path}" if file.source else file.path
+        minus = page.theme.sign("−", "-")
+        counted = f"+{file.added} {minus}{file.removed}" if file.shown == "lines" else file.shown
+        kind = "edit" if file.kind == "replace" else file.kind
+        page.words(f"{kind} {name} ({counted if kind != 'mode' else 'permissions'})", "bold")
+        for line in each.hunks:
+            page.block(line, _STYLES.get(line[:1], ""), 2)
+
+
+def write_arguments(page: PanelPage, arguments: Any) -> None:
+    """The arguments of a call, each with its name; the command of a shell as one types it."""
+    from json import dumps
+
+    if not arguments:
+        page.words("no arguments", "grey")
+    for name, value in arguments.items():
+        if name == "command" and isinstance(value, str):
+            page.block(value, "bold", before="$ ")
+        elif isinstance(value, str) and ("\n" in value or len(value) > page.width):
+            page.words(f"{name}:", "grey")
+            page.block(value, indent=4)
+        else:
+            shown = value if isinstance(value, str) else dumps(value, ensure_ascii=False, default=repr)
+            page.block(f"{name}: {shown}")

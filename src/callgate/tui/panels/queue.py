@@ -1,0 +1,84 @@
+"""The queue of cards: one is shown, the others are counted, and the next appears when one is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from callgate.tui.panels.arming import Arming, Receiver
+from callgate.tui.panels.questions import QuestionPanel
+from callgate.words.decisions import Question
+from callgate.words.events import Event, InputRefused
+
+if TYPE_CHECKING:
+    from callgate.tui.port import Terminal
+
+Key = tuple[str, ...]
+"""The path of a question and its call."""
+
+
+class QuestionQueue:
+    """``card`` is the one on the screen. ``number`` of ``total`` counts since the queue was empty."""
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float]) -> None:
+        self._terminal = terminal
+        self._clock = clock
+        self._key: Key = ()
+        self._gone = 0
+        self.arming = Arming()
+        self.card: QuestionPanel | None = None
+        self.total = 0
+        self.waits = False
+        """The card waits until the person asks for it, because the input line has the keys."""
+
+    @property
+    def number(self) -> int:
+        return self._gone + 1
+
+    def follow(self, questions: Mapping[Key, Question], event: Event | None = None) -> None:
+        """Takes the open questions as they are after an event. A card whose question is not open any more goes."""
+        if isinstance(event, InputRefused) and event.input == "Answer" and self.card is not None:
+            self.card.refused(event.reason)
+        current = questions.get(self._key)
+        by_key = False
+        if self.card is not None and current != self.card.question:
+            by_key = self.card.sent
+            self.card.withdraw()
+            self.card = None
+            self._gone += 1
+        if not questions:
+            self._gone = self.total = 0
+            return
+        self.total = self._gone + len(questions)
+        if self.card is None:
+            self._key, question = next(iter(questions.items()))
+            self.card = QuestionPanel(self._terminal, question, self)
+            self.arming.appeared(self._clock(), after_answer=by_key)
+
+    def receiver(self, *, writing: bool) -> Receiver:
+        """The part that gets a key that is pressed now."""
+        found: Receiver = "input" if self.card is None else self.arming.receiver(self._clock(), writing=writing)
+        self.waits = found == "input" and (writing or self.arming.was_left)
+        return found
+
+    def uncovered(self, panel: object) -> None:
+        """A panel above the card was closed. Unless it was a view of the card, the card is on the screen only now."""
+        if self.card is not None and self.card.view is not panel:
+            self.arming.appeared(self._clock())
+
+    @property
+    def expires(self) -> bool:
+        """True if the time that is left for an answer is shown."""
+        return self.card is not None and self.card.question.deadline is not None
+
+    def pressed(self) -> None:
+        self.arming.pressed(self._clock())
+
+    @property
+    def wait(self) -> float:
+        """Seconds until the card may be armed; 0 if there is none, or it is."""
+        return 0.0 if self.card is None else max(self.arming.wait(self._clock()), 0.0)
+
+    def enter(self) -> bool:
+        """Gives the keys to the card, if it has been on the screen long enough."""
+        return self.card is not None and self.arming.enter(self._clock())

@@ -1,0 +1,221 @@
+"""Cards of questions and their queue, without a terminal."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate.config import load_config
+from callgate.tui.panels.arming import SETTLE
+from callgate.tui.panels.questions import QuestionPanel
+from callgate.tui.panels.queue import QuestionQueue
+from callgate.tui.theme import Theme
+from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.decisions import (
+    AskedField,
+    AskedOption,
+    Choice,
+    FieldAnswer,
+    Origin,
+    Pattern,
+    Question,
+    arguments_hash,
+)
+from callgate.words.events import InputRefused
+from tests.tui.panel_terminal import PanelTerminal, shown
+
+CHOICES = (
+    Choice("exactly this command", Pattern("exact", "h"), "Bash(exactly this command)"),
+    Choice("commands that start with git", Pattern("prefix", "git", "command"), "Bash(git:*)"),
+)
+
+
+def asked(call: str = "c1", tool: str = "Bash", **more: Any) -> Question:
+    arguments = more.pop("arguments", {"command": "git push"})
+    given = {"by": "default", "reason": "no rule covers git push", "asked_at": 0.0, "choices": CHOICES, **more}
+    return Question(call, tool, arguments, arguments_hash(tool, arguments), **given)
+
+
+class Cards:
+    """A queue with a clock that the test moves."""
+
+    def __init__(self, *questions: Question, theme: Theme | None = None) -> None:
+        self.terminal = PanelTerminal(theme)
+        self.now = 0.0
+        self.queue = QuestionQueue(self.terminal, lambda: self.now)
+        self.open = {(*each.path, each.call_id): each for each in questions}
+        self.queue.follow(self.open)
+
+    @property
+    def card(self) -> QuestionPanel:
+        assert self.queue.card is not None
+        return self.queue.card
+
+    def settle(self, call: str) -> None:
+        """The question of the call is not open any more."""
+        self.open = {key: each for key, each in self.open.items() if key[-1] != call}
+        self.queue.follow(self.open)
+
+    def press(self, *actions: str) -> None:
+        for action in actions:
+            self.card.act(action)
+
+
+@pytest.mark.spec("TUI-4")
+def test_questions_are_counted_and_the_next_appears_when_one_is_answered() -> None:
+    cards = Cards(asked("c1"), asked("c2", path=("scout",)), asked("c3", tool="Write"))
+    assert "1 of 3" in shown(cards.card)
+    cards.press("yes", "yes")
+    assert [each.call_id for each in cards.terminal.answers] == ["c1"]  # a second key does not answer twice
+    cards.settle("c1")
+    assert "2 of 3" in shown(cards.card)
+    assert "asked by the agent scout" in shown(cards.card)
+    assert cards.queue.receiver(writing=False) == "nothing"
+    cards.now += SETTLE
+    assert cards.queue.receiver(writing=False) == "card"
+    cards.settle("c2")  # answered at another door
+    assert cards.card.question.call_id == "c3"
+    assert cards.queue.receiver(writing=False) == "input"
+    cards.settle("c3")
+    assert cards.queue.card is None
+
+
+def test_a_card_shows_who_asks_why_how_long_and_what_exactly() -> None:
+    question = asked(
+        origin=Origin("project", ".callgate/settings.toml", 3),
+        risk="it leaves this machine",
+        deadline=time.time() + 3600,
+        arguments={"command": "git push\x1b[2J", "note": "x" * 100},
+    )
+    text = shown(Cards(question, theme=Theme("mono", colours=False, unicode=False)).card)
+    assert "? Allow Bash" in text
+    assert "project, .callgate/settings.toml:3" in " ".join(text.split())
+    assert "risk: it leaves this machine" in text
+    assert "counts as no in 60 min" in text
+    assert "$ git push<U+001B>[2J" in text
+    assert "y yes   a always   n no   e edit   d details" in text
+    assert text.isascii()
+
+
+def test_what_has_no_room_is_counted_and_d_shows_all_of_it() -> None:
+    cards = Cards(asked(arguments={"command": "\n".join(f"echo {n}" for n in range(100))}))
+    text = shown(cards.card, height=12)
+    assert "more lines (d shows all)" in text
+    cards.press("view")
+    view = cards.terminal.panels[-1]
+    shown(view, height=20)
+    view.act("end")
+    assert "echo 99" in shown(view, height=20)
+    view.act("search")
+    cards.terminal.give("ECHO 42")
+    assert "echo 42" in shown(view, height=20).splitlines()[1]
+    view.act("close")
+    assert not cards.terminal.panels
+
+
+def test_an_edit_shows_its_diff() -> None:
+    change = ChangeSet("edit a.py", (FileChange("a.py", b"one\ntwo\n", b"one\n2\n"),))
+    text = shown(Cards(asked(tool="Edit", preview=change, arguments={"file_path": "a.py"})).card)
+    assert "edit a.py (+1 −1)" in text
+    assert "-two" in text
+    assert "+2" in text
+
+
+@pytest.mark.spec("TUI-4")
+def test_always_shows_the_rule_and_remembers_nothing_before_enter(tmp_path: Path) -> None:
+    cards = Cards(asked())
+    cards.terminal.config = load_config(tmp_path, environ={"CALLGATE_DATA_DIR": str(tmp_path / "data")}, home=tmp_path)
+    cards.press("always")
+    assert "Bash(git:*)  (commands that start with git)" in shown(cards.card)
+    cards.press("down", "other")
+    assert "[this project]" in shown(cards.card)
+    cards.press("cancel")
+    assert not cards.terminal.answers
+    cards.press("always", "down", "other", "other", "choose")
+    (answer,) = cards.terminal.answers
+    assert answer.always is not None
+    assert (answer.always.pattern, answer.always.scope) == (CHOICES[1].pattern, "user")
+
+
+def test_a_question_that_is_asked_every_time_has_no_always() -> None:
+    cards = Cards(asked(choices=()))
+    assert "always" not in shown(cards.card)
+    cards.press("always")
+    assert "asked every time" in shown(cards.card)
+
+
+def test_no_takes_a_reason_and_escape_stops_the_turn() -> None:
+    cards = Cards(asked())
+    cards.press("no")
+    cards.terminal.give(None)
+    assert not cards.terminal.answers
+    cards.press("no")
+    cards.terminal.give(" push later ")
+    cards.queue.follow(cards.open, InputRefused(0.0, "Answer", "no question is open"))
+    cards.press("cancel")
+    first, second = cards.terminal.answers
+    assert (first.outcome, first.note, first.stop) == ("no", "push later", False)
+    assert (second.outcome, second.note, second.stop) == ("no", None, True)
+
+
+def test_a_text_for_a_question_that_was_answered_meanwhile_is_kept_in_the_input_line() -> None:
+    cards = Cards(asked())
+    cards.press("no")
+    cards.settle("c1")
+    cards.terminal.give("because")
+    assert cards.terminal.input == "because"
+    assert not cards.terminal.answers
+
+
+@pytest.mark.spec("TUI-4")
+def test_changed_arguments_are_shown_before_yes_runs_them() -> None:
+    cards = Cards(asked())
+    cards.press("edit")
+    assert cards.terminal.asked is not None
+    assert cards.terminal.asked[:2] == ("command:", "git push")
+    cards.terminal.give("git push --dry-run")
+    assert "$ git push --dry-run" in shown(cards.card)
+    assert "with your changes" in shown(cards.card)
+    cards.press("always")
+    assert not cards.terminal.answers
+    cards.press("yes")
+    assert cards.terminal.answers[0].arguments == {"command": "git push --dry-run"}
+    cards.queue.follow(cards.open, InputRefused(0.0, "Answer", "the changed arguments are not valid: command"))
+    assert "are not valid" in shown(cards.card)
+    cards.press("cancel", "yes")
+    assert cards.terminal.answers[-1].arguments is None
+
+
+def test_several_arguments_are_changed_as_json_in_the_editor() -> None:
+    async def main() -> None:
+        cards = Cards(asked(tool="Edit", arguments={"old": "a\nb", "new": "c", "count": 1}))
+        cards.terminal.edits = ["{", "[]", None, '{"old": "a", "new": "d", "count": 2}\n']
+        for told in ("This is not JSON", "one JSON object", "The editor failed"):
+            cards.press("edit")
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert told in shown(cards.card)
+            assert cards.card.edited is None
+        cards.press("edit")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert cards.card.edited == {"old": "a", "new": "d", "count": 2}
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("TUI-4")
+def test_questions_with_options_are_cards_of_the_same_queue() -> None:
+    field = AskedField("Colour", "Which colour?", (AskedOption("red"), AskedOption("blue")))
+    cards = Cards(asked("c1", "AskUserQuestion", arguments={"questions": []}, asks=(field,)), asked("c2"))
+    assert "1 of 2" in shown(cards.card)
+    assert "Colour: Which colour?" in shown(cards.card)
+    cards.card.typed("y")  # own words, no yes
+    cards.press("erase", "up", "choose")
+    assert cards.terminal.answers[0].answers == (FieldAnswer(("blue",)),)
+    cards.settle("c1")
+    assert "Allow Bash" in shown(cards.card)
+    cards.press("yes")
+    assert len(cards.terminal.answers) == 2

@@ -1,0 +1,85 @@
+"""Answers to questions with options, before they are sent."""
+
+import pytest
+
+from callgate.tui.panels.fields import FieldsForm
+from callgate.tui.panels.page import PanelPage
+from callgate.tui.theme import Theme
+from callgate.words.decisions import AskedField, AskedOption, FieldAnswer, Question
+
+COLOUR = AskedField("Colour", "Which colour?", (AskedOption("red", "like fire", "**red**"), AskedOption("blue")))
+SIZES = AskedField("Size", "Which sizes?", (AskedOption("S"), AskedOption("L")), several=True)
+NOTE = AskedField("Note", "Anything else?", required=False)
+
+
+def _form(*fields: AskedField) -> FieldsForm:
+    question = Question("c1", "AskUserQuestion", {}, "", by="tool", reason="", asked_at=0.0, asks=fields)
+    return FieldsForm(question)
+
+
+def _shown(form: FieldsForm) -> str:
+    page = PanelPage(Theme("mono", colours=False, unicode=False), 60)
+    form.write(page)
+    assert all(len(line) < 60 for line in page.lines)
+    return "\n".join(page.lines)
+
+
+@pytest.mark.spec("TUI-4")
+def test_one_question_is_answered_with_arrows_and_enter() -> None:
+    form = _form(COLOUR)
+    assert "| **red**" in _shown(form)
+    form.move(1)
+    form.enter()
+    assert form.ready
+    assert form.answers == (FieldAnswer(("blue",)),)
+
+
+def test_a_number_moves_to_an_option_and_does_not_send_it() -> None:
+    form = _form(COLOUR)
+    form.typed("2")
+    assert not form.ready
+    assert "> 2. blue" in _shown(form)
+    form.typed("9")  # there is no such option: these are own words
+    assert form.own_words
+    assert form.answers == (FieldAnswer((), "9"),)
+
+
+def test_typing_gives_own_words_in_which_blanks_and_digits_are_text() -> None:
+    form = _form(COLOUR)
+    for sign in "as 2 is":
+        form.typed(sign)
+    form.erase()
+    assert "own words: as 2 i_" in _shown(form)
+    form.enter()
+    assert form.answers == (FieldAnswer((), "as 2 i"),)
+
+
+@pytest.mark.spec("TUI-4")
+def test_several_questions_are_reviewed_before_they_are_sent() -> None:
+    form = _form(COLOUR, SIZES, NOTE)
+    form.enter()
+    form.typed(" ")
+    form.typed("2")
+    assert "[x] L" in _shown(form)
+    form.enter()
+    form.on()
+    assert form.reviewing
+    assert not form.ready
+    assert "Size: S, L" in _shown(form)
+    assert "Note: no answer" in _shown(form)
+    assert form.back()
+    assert form.back()
+    form.typed("1")
+    form.enter()
+    form.on()
+    form.enter()
+    assert form.ready
+    assert form.answers == (FieldAnswer(("red",)), FieldAnswer(("L",)), FieldAnswer())
+
+
+def test_a_required_question_without_an_answer_says_so() -> None:
+    form = _form(SIZES)
+    form.on()
+    assert not form.ready
+    assert "Size: choose an option" in _shown(form)
+    assert not form.back()

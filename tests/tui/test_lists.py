@@ -1,0 +1,73 @@
+"""Lists to choose from."""
+
+from callgate.tui.panels.lists import ListItem, ListPanel
+from callgate.tui.theme import Theme
+from tests.tui.panel_terminal import PanelTerminal, shown
+
+
+def _list(count: int = 3, **more: object) -> tuple[PanelTerminal, ListPanel, list[str]]:
+    taken: list[str] = []
+    terminal = PanelTerminal(Theme("mono", colours=False, unicode=False))
+    items = [ListItem(f"k{n}", f"Title {n}", f"{n} messages", words="odd" if n % 2 else "even") for n in range(count)]
+    panel = ListPanel(terminal, "Choose", items, lambda item: taken.append(item.key), **more)  # pyright: ignore[reportArgumentType]
+    terminal.open_panel(panel)
+    return terminal, panel, taken
+
+
+def test_a_list_is_moved_through_and_one_item_taken() -> None:
+    terminal, panel, taken = _list()
+    panel.act("down")
+    assert "> Title 1" in shown(panel)
+    assert "2 of 3" in shown(panel)
+    panel.act("choose")
+    assert taken == ["k1"]
+    assert not terminal.panels
+
+
+def test_typing_filters_by_every_word_and_escape_first_drops_the_filter() -> None:
+    terminal, panel, taken = _list(10_000)
+    for sign in "ODD 77":
+        panel.typed(sign)
+    assert all("77" in each.title for each in panel.shown)
+    assert panel.current is not None
+    assert panel.current.key == "k77"
+    panel.act("erase")
+    assert panel.filter == "ODD 7"
+    panel.act("cancel")
+    assert terminal.panels
+    assert len(panel.shown) == 10_000
+    panel.act("cancel")
+    assert not terminal.panels
+    assert not taken
+
+
+def test_long_lists_scroll_with_the_cursor() -> None:
+    _, panel, _ = _list(100)
+    shown(panel, height=14)
+    for _ in range(3):
+        panel.act("page_down")
+    assert "> Title 30" in shown(panel, height=14)
+    panel.act("up")
+    assert "> Title 29" in shown(panel, height=14)
+    assert panel.lines(40, 8)
+
+
+def test_a_preview_stands_beside_the_list_where_there_is_room() -> None:
+    _, panel, _ = _list(preview=lambda item: f"about {item.key}\nmore of it")
+    assert "about" not in shown(panel, width=80)
+    wide = shown(panel, width=120).splitlines()
+    assert "Title 0" in wide[2]
+    assert "about k0" in wide[2]
+    assert "more of it" in wide[3]
+
+
+def test_another_list_keeps_the_cursor_at_its_item_and_an_empty_one_says_so() -> None:
+    _, panel, taken = _list()
+    panel.act("down")
+    panel.items = [ListItem("new", "New"), *panel.items]
+    assert panel.current is not None
+    assert panel.current.key == "k1"
+    panel.typed("zzz")
+    assert "nothing is like that" in shown(panel)
+    panel.act("choose")
+    assert not taken
