@@ -86,6 +86,45 @@ def modes() -> str:
     return "\n".join(("| mode | |", "|---|---|", *rows))
 
 
+def settings() -> str:
+    """Every key of a settings file, by section, with its type, its default and its variable."""
+    from callgate.policy.keys import DEFAULTS, SETTINGS
+    from callgate.policy.toml_edits import toml_value
+    from callgate.policy.variables import variable_of
+
+    lines: list[str] = []
+    section = None
+    for key in SETTINGS:
+        top = key.name.partition(".")[0] if "." in key.name else ""
+        if top != section:
+            section = top
+            lines += [
+                "",
+                f"### `[{top}]`" if top else "### At the top",
+                "",
+                "| key | type | default | |",
+                "|---|---|---|---|",
+            ]
+        default = DEFAULTS.get(key.name)
+        shown = "" if default is None else f"`{toml_value(default)}`"
+        variable = variable_of(key.name)
+        more = f" Variable: `{variable.name}`." if variable else ""
+        lines.append(f"| `{key.name}` | {_cell(key.type)} | {shown} | {_cell(key.meaning)}{more} |")
+    return "\n".join(lines).strip()
+
+
+def variables() -> str:
+    """Every environment variable that is read."""
+    from callgate.policy.variables import VARIABLES
+
+    rows = (f"| `{each.name}` | {f'`{each.key}`' if each.key else ''} | {_cell(each.meaning)} |" for each in VARIABLES)
+    return "\n".join(("| variable | setting | |", "|---|---|---|", *rows))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def models() -> str:
     """Every model that has a row."""
     from datetime import date
@@ -207,6 +246,8 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "slash-commands": (Path("docs/reference/commands.md"), slash_commands),
     "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),
+    "settings": (Path("docs/reference/settings.md"), settings),
+    "variables": (Path("docs/reference/settings.md"), variables),
 }
 
 

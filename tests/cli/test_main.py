@@ -10,24 +10,13 @@ from pathlib import Path
 import pytest
 
 import callgate
+from callgate.cli import COMMANDS as FUNCTIONS
+from callgate.cli.arguments import grammar
+from callgate.cli.overview import TOPICS
+from callgate.cli.parsing import Group
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
-COMMANDS = [
-    "demo",
-    "session",
-    "audit",
-    "answer",
-    "auth",
-    "changes",
-    "undo",
-    "policy",
-    "sandbox",
-    "prompt",
-    "record",
-    "statusline",
-    "trust",
-    "tools",
-]
+COMMANDS = [name for names in TOPICS.values() for name in names]
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
 
 
@@ -75,13 +64,35 @@ def test_a_module_in_the_workspace_is_not_loaded_in_place_of_one_of_ours(tmp_pat
     assert (ran.returncode, "loaded from the workspace" in ran.stderr) == (0, False), ran.stderr
 
 
-def test_the_help_is_short_and_lists_the_commands_that_exist() -> None:
+@pytest.mark.spec("CLI-1")
+def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     ran = run("--help")
     assert ran.returncode == 0
-    assert len(ran.stdout.splitlines()) < 40
-    assert re.findall(r"^    (\w+)(?: |$)", ran.stdout, re.MULTILINE) == COMMANDS
+    lines = ran.stdout.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 120
+    assert sorted(COMMANDS) == sorted({name.partition(" ")[0] for name in FUNCTIONS})
+    assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 3 a question waits" in ran.stdout
-    assert "callgate -p --help" in " ".join(ran.stdout.split())
+    assert "callgate -p --help" in ran.stdout
+
+
+@pytest.mark.spec("CLI-1")
+def test_every_command_has_a_function_and_help_of_its_own() -> None:
+    found: list[str] = []
+
+    def walk(group: Group, path: str) -> None:
+        for name, each in group.commands.items():
+            whole = f"{path} {name}".strip()
+            if isinstance(each, Group):
+                walk(each, whole)
+            else:
+                found.append(whole)
+                assert each.description, whole
+                assert all(action.help for action in each._actions if action.dest != "help"), whole
+
+    walk(grammar(), "")
+    assert sorted(found) == sorted(FUNCTIONS)
 
 
 @pytest.mark.parametrize("words", [(), ("--debug",), ("tools",)])

@@ -249,7 +249,8 @@ async def test_with_nothing_set_all_ways_on_are_told_and_a_local_server_is_offer
         found = source(settings, {"OLLAMA_HOST": server.url})
         with pytest.raises(ModelError) as refused:
             await asyncio.to_thread(found.default)
-        assert "use the local server that answers with --model ollama/qwen3:8b" in str(refused.value)
+        assert "use the local server that answers (ollama at 127.0.0.1:" in str(refused.value)
+        assert "`callgate config set models.default ollama/qwen3:8b`" in str(refused.value)
     with pytest.raises(ModelError) as refused:
         await asyncio.to_thread(source(settings, {"OLLAMA_HOST": "127.0.0.1:1"}).default)
     text = str(refused.value)

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from difflib import get_close_matches
 
 from callgate.assembly.models import model_source
-from callgate.config import load_config
+from callgate.config import Config, load_config
 from callgate.host.clock import LoopClock
 from callgate.providers.keys import KeyStore
 from callgate.providers.opening import ModelSource
@@ -85,10 +85,11 @@ def model_to_test(wanted: str | None) -> str:
     return str(source.catalogue.resolve(wanted))
 
 
-async def tried(name: str) -> AsyncGenerator[ProbeResult]:
-    """The outcome of each probe of a model, one after the other."""
+async def tried(name: str, config: Config | None = None) -> AsyncGenerator[ProbeResult]:
+    """The outcome of each probe of a model, one after the other. ``config``: that of the current folder, unless
+    given."""
     clock = LoopClock()
-    model = model_source(load_config(), clock=clock).open(name)
+    model = model_source(config or load_config(), clock=clock).open(name)
     try:
         async with aclosing(Probe(model, clock).results()) as results:
             async for result in results:

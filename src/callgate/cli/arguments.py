@@ -11,6 +11,9 @@ from callgate._version import __version__
 from callgate.cli.answering import add_answer, check_answer
 from callgate.cli.auth_arguments import add_auth, check_auth
 from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
+from callgate.cli.config_arguments import add_config, check_config
+from callgate.cli.doctor_arguments import add_doctor
+from callgate.cli.overview import OverviewParser
 from callgate.cli.parsing import USAGE, CommandParser, Group
 from callgate.cli.policy.arguments import add_policy, check_policy
 from callgate.cli.policy.trust_arguments import add_trust
@@ -35,30 +38,8 @@ class ParsedCommand:
 
 def read_arguments(words: list[str]) -> ParsedCommand | int:
     """The command that was asked for, or the exit code when there is nothing left to do."""
-    parser = CommandParser(
-        "callgate",
-        description="The gate between a model and its tools.",
-        epilog="callgate -p PROMPT runs the agent once, without a terminal: see callgate -p --help. "
-        "exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    parser.add_argument("--version", action="version", version=f"callgate {__version__}")
-    commands = Group(parser, dest="command")
-    _add_demo(commands)
-    add_session(commands)
-    add_audit(commands)
-    add_answer(commands)
-    add_auth(commands)
-    add_changes(commands)
-    add_undo(commands)
-    add_policy(commands)
-    add_sandbox(commands)
-    add_prompt(commands)
-    add_record(commands)
-    add_statusline(commands)
-    add_trust(commands)
-    _add_tools(commands)
+    commands = grammar()
+    parser = commands.parser
     try:
         path, found = commands.find(words)
         options, unknown = parser.parse_known_args(words)
@@ -73,6 +54,32 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
         return ParsedCommand(path, options)
     except SystemExit as end:
         return int(end.code or 0)
+
+
+def grammar() -> Group:
+    """Every command with its options."""
+    parser = OverviewParser("callgate", allow_abbrev=False)
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("--version", action="version", version=f"callgate {__version__}")
+    commands = Group(parser, dest="command")
+    parser.summaries = commands.summaries
+    _add_demo(commands)
+    add_auth(commands)
+    add_doctor(commands)
+    add_config(commands)
+    add_session(commands)
+    add_audit(commands)
+    add_answer(commands)
+    add_changes(commands)
+    add_undo(commands)
+    add_policy(commands)
+    add_trust(commands)
+    add_sandbox(commands)
+    _add_tools(commands)
+    add_prompt(commands)
+    add_statusline(commands)
+    add_record(commands)
+    return commands
 
 
 def _add_demo(commands: Group) -> None:
@@ -118,6 +125,8 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         check_undo(parser, options)
     elif path.startswith("auth "):
         check_auth(path, parser, options)
+    elif path.startswith("config "):
+        check_config(path, parser, options)
     elif path.startswith("policy "):
         check_policy(path, parser, options)
     elif path == "sandbox run":

@@ -9,6 +9,7 @@ from typing import Any
 
 from callgate.admin.answers import AnswerRefused
 from callgate.words.decisions import Question, arguments_hash
+from callgate.words.errors import UsageError
 
 
 def edited(question: Question, name: str) -> dict[str, Any] | None:
@@ -33,6 +34,18 @@ def _only_text(question: Question) -> str:
 
 def _texts(arguments: Mapping[str, Any]) -> str:
     return ", ".join(name for name, value in arguments.items() if isinstance(value, str)) or "none"
+
+
+def editor_command() -> list[str]:
+    """The person's editor as words; UsageError if they are none."""
+    given = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        words = []
+    if not words:
+        raise UsageError(f"the editor {given!r} is no command: set $EDITOR to one")
+    return words
 
 
 def _in_editor(text: str, name: str) -> str:

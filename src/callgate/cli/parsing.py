@@ -30,9 +30,12 @@ class Group:
     def __init__(self, parser: CommandParser, *, dest: str) -> None:
         self.parser = parser
         self.commands: dict[str, CommandParser | Group] = {}
+        self.summaries: dict[str, str] = {}
         self._common = CommandParser(add_help=False)
         self._common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks")
-        self._parsers = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands")
+        self._parsers = parser.add_subparsers(
+            dest=dest, metavar="COMMAND", title="commands", parser_class=CommandParser
+        )
 
     def command(self, name: str, what: str, description: str, *, more: str = "") -> CommandParser:
         """A new command; ``what`` is its line in the help of the group, ``more`` stands below its own."""
@@ -68,6 +71,7 @@ class Group:
         return path, at
 
     def _new(self, name: str, what: str, description: str, more: str) -> CommandParser:
+        self.summaries[name] = what
         return self._parsers.add_parser(
             name,
             help=what,

@@ -1,5 +1,6 @@
 """Entries of settings files as they are written: rules, hooks and faults."""
 
+from pathlib import Path
 from typing import Literal
 
 from callgate.words.decisions import Effect, Origin
@@ -76,6 +77,14 @@ class StatusLineSettings:
     refresh: float = 0.0
     padding: int = 0
     from_repository: bool = False
+
+
+@noun
+class SettingsFile:
+    """The place of a settings file, whether it is there or not."""
+
+    layer: Layer
+    path: Path
 
 
 @noun

@@ -83,7 +83,11 @@ def read_settings(file: Path, layer: Layer) -> Settings:
     found = _read(file, layer)
     if not isinstance(found, tuple):
         return Settings(layer, str(file), faults=() if found is None else (found,))
-    data, changed_at = found
+    return settings_in(found[0], file, layer, found[1])
+
+
+def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Settings:
+    """The settings of a file that holds these bytes, or would hold them."""
     digest = sha256(data).hexdigest()
     try:
         tables, places = _parse(data)

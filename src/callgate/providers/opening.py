@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from callgate.providers.pool import ConnectionPool
     from callgate.providers.recording import WireRecorder
     from callgate.providers.replay import ReplayModel
+    from callgate.providers.ways_on import WayOn
 
 FAMILIES: Mapping[str, str] = {
     "anthropic": "anthropic:Anthropic",
@@ -159,7 +160,7 @@ class ModelSource:
         model = self.catalogue.resolve(name)
         facts = self.catalogue.facts(model)
         key = self.key(model.provider)
-        if key is None and self._needs_key(model.provider):
+        if key is None and self.needs_key(model.provider):
             raise ModelError(self._no_key(model.provider), kind="no_key")
         notes = [] if facts.known else [self.catalogue.unknown(model, facts)]
         return self._opened(model, facts, key, notes)
@@ -192,10 +193,22 @@ class ModelSource:
         ModelError of the kind ``no_key`` if there is none: it names local servers that answer, and all ways on."""
         if self._settings.default is not None:
             return self._settings.default
-        for provider, (name, _) in self.catalogue.defaults.items():
-            if self.key(provider) is not None:
-                return f"{provider}/{name}"
-        raise ModelError(self._nothing_set(), kind="no_key")
+        found = self.first_with_key()
+        if found is None:
+            raise ModelError(self._nothing_set(), kind="no_key")
+        return f"{found}/{self.catalogue.defaults[found][0]}"
+
+    def first_with_key(self) -> str | None:
+        """The first vendor with a default model whose key is there."""
+        return next((provider for provider in self.catalogue.defaults if self.key(provider) is not None), None)
+
+    def ways_on(self) -> "tuple[WayOn, ...]":
+        """The ways to get a model. Asks the local servers, and blocks for a moment."""
+        from callgate.providers.local_servers import find_local  # for this case alone
+        from callgate.providers.ways_on import ways_on
+
+        servers = self.catalogue.servers
+        return ways_on(servers, self.catalogue.defaults, find_local(servers))
 
     def cheap(self, model: str) -> str:
         """The name of the model for titles and summaries: the one of the settings, or the small one of the vendor of
@@ -232,7 +245,7 @@ class ModelSource:
             quirks=(*known.quirks, *own.quirks),
         )
 
-    def _needs_key(self, provider: str) -> bool:
+    def needs_key(self, provider: str) -> bool:
         """True for a vendor's own address; servers elsewhere may take any key, or none."""
         row = self.catalogue.servers[provider]
         known = self.catalogue.vendors.get(provider)
@@ -278,18 +291,9 @@ class ModelSource:
         return f"there is no key for {provider}: {variable}store one with `callgate auth set {provider}`"
 
     def _nothing_set(self) -> str:
-        from callgate.providers.local_servers import find_local  # for this case alone
+        from callgate.providers.ways_on import ways_in_words
 
-        found = find_local(self.catalogue.servers)
-        offers = [f"{each.provider}/{each.models[0]}" for each in found if each.models]
-        variables = [self.catalogue.servers[provider].key_variables[0] for provider in self.catalogue.defaults]
-        local = "start a local server (Ollama, llama.cpp, LM Studio, vLLM) and say --model ollama/NAME"
-        if offers:
-            local = f"use the local server that answers with --model {' or '.join(offers)}"
-        return (
-            f"no model is set and no key was found: set {', '.join(variables)}; or store a key with "
-            f"`callgate auth set anthropic`; or {local}; or look around with `callgate demo`"
-        )
+        return ways_in_words(self.ways_on())
 
 
 def open_replay(place: Path) -> tuple[OpenedModel, OpenedModel]:

@@ -34,9 +34,16 @@ class SearchEngine:
 def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
     """The engine that CALLGATE_RIPGREP forces, or the first there is. The first time that it is not the packaged one
     although none was forced, one line on standard error says so. ToolFailure if the forced one is not there."""
+    if not (os.environ if environ is None else environ).get(VARIABLE, ""):
+        return _usual()
+    return available_engine(environ)
+
+
+def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
+    """The same engine, without a word about it."""
     wanted = (os.environ if environ is None else environ).get(VARIABLE, "")
     if not wanted:
-        return _usual()
+        return next(engine for mode in MODES if (engine := _find(mode)) is not None)
     if wanted not in MODES:
         raise ToolFailure(f"{VARIABLE} is {wanted!r}, and must be one of {', '.join(MODES)}.")
     found = _find(wanted)
@@ -48,7 +55,7 @@ def search_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
 
 @cache  # once per start: looking at packages takes some milliseconds, and the line is written once
 def _usual() -> SearchEngine:
-    found = next(engine for mode in MODES if (engine := _find(mode)) is not None)
+    found = available_engine({})
     if found.mode != "packaged":
         used = f"rg at {found.path}" if found.mode == "system" else "the built-in search, which is slower"
         sys.stderr.write(f"callgate: the packaged ripgrep is not installed, using {used} ({INSTALL})\n")

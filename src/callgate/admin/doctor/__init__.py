@@ -1,0 +1,95 @@
+"""``callgate doctor``: every check of what Callgate needs, with what was seen, what is wrong and what repairs it.
+
+diagnosis  the outcome of a check
+machine    Python, packages, programs, clock, disk
+terminal   the terminal, and the editor
+models     keys, the model that answers, local servers
+workspace  settings, trust, hooks, kept sessions, sandbox
+
+A check runs in a thread of its own, within a time; one that fails is itself a finding. Everything here blocks.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import Thread
+from time import monotonic
+
+from callgate.admin.doctor import machine, models, terminal, workspace
+from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault
+from callgate.config import Config, load_config
+from callgate.words.errors import UsageError
+
+__all__ = ["CHECKS", "Diagnosis", "Patient", "is_healthy", "run_checks"]
+
+PATIENCE, ONLINE_PATIENCE = 5.0, 40.0
+"""Seconds for a check; a model that is really asked may take longer."""
+
+DoctorCheck = Callable[[Patient], Sequence[Diagnosis]]
+CHECKS: Mapping[str, DoctorCheck] = {
+    "python": machine.python,
+    "packages": machine.packages,
+    "settings": workspace.settings,
+    "key": models.key,
+    "model": models.model,
+    "local servers": models.local_servers,
+    "trust": workspace.trust,
+    "hooks": workspace.hooks,
+    "sandbox": workspace.sandbox,
+    "search": machine.search,
+    "git": machine.git,
+    "data folder": workspace.data_folder,
+    "sessions": workspace.sessions,
+    "disk": machine.disk,
+    "clock": machine.clock,
+    "terminal": terminal.terminal,
+    "editor": terminal.editor,
+}
+"""Every check, in the order in which they are told."""
+
+
+def run_checks(
+    config: Config | None = None,
+    *,
+    online: bool = False,
+    environ: Mapping[str, str] | None = None,
+    checks: Mapping[str, DoctorCheck] = CHECKS,
+    patience: float | None = None,
+) -> list[Diagnosis]:
+    """The outcomes of all checks, in the order of the table, whatever each of them does. Without a ``config`` that of
+    the current folder is loaded; if that cannot be, this is a finding, and the checks that need one are left out.
+    ``online`` asks the model for an answer, which costs a few tokens."""
+    given = os.environ if environ is None else environ
+    problem = ""
+    if config is None:
+        try:
+            config = load_config(environ=given)
+        except UsageError as error:
+            problem = str(error)
+    patient = Patient(config, problem, given, online)
+    limit = patience or (ONLINE_PATIENCE if online else PATIENCE)
+    found: dict[str, Sequence[Diagnosis]] = {}
+
+    def examine(name: str, check: DoctorCheck) -> None:
+        try:
+            found[name] = check(patient)
+        except Exception as error:  # one that fails must not hide the others
+            text = f"this check failed: {type(error).__name__}: {error}"
+            found[name] = [fault("nothing", text, "callgate doctor --debug")]
+
+    threads = {
+        name: Thread(target=examine, args=(name, check), name=f"callgate-doctor-{name}", daemon=True)
+        for name, check in checks.items()
+    }
+    for thread in threads.values():
+        thread.start()
+    until = monotonic() + limit
+    for thread in threads.values():
+        thread.join(max(0.0, until - monotonic()))
+    late = [fault("nothing", f"this check did not end within {limit:g} s")]
+    return [replace(each, name=name) for name in checks for each in found.get(name, late)]
+
+
+def is_healthy(found: Sequence[Diagnosis]) -> bool:
+    """True if nothing is wrong; warnings do not count."""
+    return all(each.status != "fault" for each in found)

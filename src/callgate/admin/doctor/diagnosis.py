@@ -1,0 +1,51 @@
+"""The outcome of a check, and what every check is given."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from callgate.config import Config
+from callgate.words.noun import noun
+
+DiagnosisStatus = Literal["ok", "warning", "fault", "skipped"]
+
+
+@noun
+class Diagnosis:
+    """One finding of the check ``name``: what was seen, what is wrong with it, and the commands that repair it.
+    ``warning``: Callgate works, with less; ``fault``: something that was asked for does not work."""
+
+    name: str
+    status: DiagnosisStatus
+    saw: str
+    problem: str = ""
+    repair: tuple[str, ...] = ()
+
+
+@noun
+class Patient:
+    """The subject of the checks. Without a ``config`` its ``problem`` says why; ``online``: a request to the model may
+    be made."""
+
+    config: Config | None
+    problem: str
+    environ: Mapping[str, str]
+    online: bool = False
+
+
+def fine(saw: str) -> Diagnosis:
+    return Diagnosis("", "ok", saw)
+
+
+def warning(saw: str, problem: str, *repair: str) -> Diagnosis:
+    return Diagnosis("", "warning", saw, problem, repair)
+
+
+def fault(saw: str, problem: str, *repair: str) -> Diagnosis:
+    return Diagnosis("", "fault", saw, problem, repair)
+
+
+def skipped(why: str) -> Diagnosis:
+    return Diagnosis("", "skipped", why)
+
+
+NO_SETTINGS = skipped("not looked at, because the settings cannot be read")

@@ -1,0 +1,170 @@
+"""Keys, the models of the settings, and local servers. No key is shown, and a command for a key is not run unless a
+request is made anyway."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+from callgate.admin.auth import tried
+from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, skipped, warning
+from callgate.assembly.models import model_source
+from callgate.config import Config
+from callgate.providers.local_servers import LocalServer, find_local
+from callgate.providers.opening import REPLAY, ModelSource
+from callgate.words.errors import ModelError, UsageError
+
+_FEW = 3
+
+
+def key(patient: Patient) -> Sequence[Diagnosis]:
+    if patient.config is None:
+        return [NO_SETTINGS]
+    source = model_source(patient.config, environ=patient.environ)
+    providers = list(_providers(patient, source))
+    if not providers and _chosen(patient, source):
+        return [skipped("the model of the settings asks no server that is known")]
+    if not providers:
+        ways = source.ways_on()
+        return [
+            fault(
+                "no key, and no model in the settings",
+                f"{ways[0].what}; or another way",
+                *(way.command for way in ways if way.kind != "demo"),
+            )
+        ]
+    return [_key_of(provider, patient, source) for provider in dict.fromkeys(providers)]
+
+
+def model(patient: Patient) -> Sequence[Diagnosis]:
+    if patient.config is None:
+        return [NO_SETTINGS]
+    source = model_source(patient.config, environ=patient.environ)
+    name = _chosen(patient, source)
+    if not name:
+        return [skipped("no model is set and there is no key that would choose one")]
+    found = [_known(which, each, source) for which, each in _named(patient.config, name)]
+    if patient.online and found[0].status != "fault":
+        found.append(asyncio.run(_answers(name, patient.config)))
+    return found
+
+
+def local_servers(patient: Patient) -> Sequence[Diagnosis]:
+    if patient.config is None:
+        return [NO_SETTINGS]
+    source = model_source(patient.config, environ=patient.environ)
+    servers = source.catalogue.servers
+    answering = {each.provider: each for each in find_local(servers)}
+    local = {name: row for name, row in servers.items() if row.local}
+    silent = ", ".join(f"{name} at {_place(row.base_url)}" for name, row in local.items() if name not in answering)
+    seen = [_about(each) for each in answering.values()] + ([f"no answer from {silent}"] if silent else [])
+    saw = "; ".join(seen)
+    chosen = _chosen(patient, source)
+    try:
+        wanted = source.catalogue.resolve(chosen) if chosen and not chosen.startswith(REPLAY) else None
+    except UsageError:
+        wanted = None
+    if wanted is None or wanted.provider not in local:
+        return [fine(saw)]
+    server = answering.get(wanted.provider)
+    if server is None:
+        start = "ollama serve" if wanted.provider == "ollama" else f"start the server of {wanted.provider}"
+        return [fault(saw, f"{wanted} is the model of your settings, and its server does not answer", start)]
+    if wanted.name not in server.models and f"{wanted.name}:latest" not in server.models:
+        get = f"ollama pull {wanted.name}" if wanted.provider == "ollama" else f"load {wanted.name} in that server"
+        return [fault(saw, f"the server of {wanted.provider} has no model {wanted.name}", get)]
+    return [fine(saw)]
+
+
+def _about(server: LocalServer) -> str:
+    names = ", ".join(server.models[:_FEW]) + (", …" if len(server.models) > _FEW else "")
+    return f"{server.provider} at {_place(server.base_url)} answers ({names or 'without models'})"
+
+
+def _place(base_url: str) -> str:
+    return urlsplit(base_url).netloc.rpartition("@")[2]
+
+
+def _named(config: Config, name: str) -> Iterator[tuple[str, str]]:
+    yield "answers", name
+    if config.models.cheap:
+        yield "models.cheap", config.models.cheap
+    if config.models.fallback:
+        yield "models.fallback", config.models.fallback
+
+
+def _chosen(patient: Patient, source: ModelSource) -> str:
+    """The name of the model that answers, empty if there is none. No command for a key is run for it."""
+    config = patient.config
+    if config is None or config.models.default:
+        return "" if config is None else config.models.default or ""
+    for provider, (name, _) in source.catalogue.defaults.items():
+        if _has_command(provider, patient) or source.key(provider) is not None:
+            return f"{provider}/{name}"
+    return ""
+
+
+def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:
+    name = _chosen(patient, source)
+    if not name or patient.config is None:
+        return
+    for _, each in _named(patient.config, name):
+        if not each.startswith(REPLAY):
+            try:
+                yield source.catalogue.resolve(each).provider
+            except UsageError:
+                continue  # told by the check of models
+
+
+def _has_command(provider: str, patient: Patient) -> bool:
+    """True if a command gives the key, which is not run for a look."""
+    own = None if patient.config is None else patient.config.models.servers.get(provider)
+    return own is not None and own.key_command is not None
+
+
+def _key_of(provider: str, patient: Patient, source: ModelSource) -> Diagnosis:
+    if _has_command(provider, patient) and not patient.online:
+        variables = source.catalogue.servers[provider].key_variables
+        found = next(
+            (name for name in variables if patient.environ.get(name)), "its key_command, which is not run here"
+        )
+        return fine(f"{provider}: a key from {found}")
+    try:
+        found = source.key(provider)
+    except UsageError as error:
+        return fault(f"{provider}: a key that cannot be used", str(error), f"callgate auth set {provider}")
+    if found is not None:
+        places = {"file": "your private file", "keyring": "the keyring", "key_command": "its key_command"}
+        return fine(f"{provider}: a key from {places.get(found.origin, found.origin)}")
+    if source.needs_key(provider):
+        return fault(f"{provider}: no key", "its models cannot be asked", f"callgate auth set {provider}")
+    return fine(f"{provider}: no key, and none is needed")
+
+
+def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
+    if name.startswith(REPLAY):
+        return fine(f"{name}: recordings are played back")
+    try:
+        resolved = source.catalogue.resolve(name)
+        facts = source.catalogue.facts(resolved)
+    except UsageError as error:
+        return fault(f"{which}: {name}", str(error), "callgate config set models.default NAME")
+    saw = f"{resolved} ({which}), {facts.context_tokens:,} tokens of context"
+    if source.catalogue.servers[resolved.provider].local:
+        return fine(f"{resolved} ({which})")
+    if not facts.known:
+        return warning(saw, "this model is not in the table, so its limits and price are assumed", "callgate auth test")
+    return fine(saw)
+
+
+async def _answers(name: str, config: Config) -> Diagnosis:
+    """Asks for one short text."""
+    try:
+        async with aclosing(tried(name, config)) as results:
+            async for result in results:
+                if result.verdict == "works":
+                    return fine(f"{name} answers: {result.detail}" if result.detail else f"{name} answers")
+                return fault(f"{name} was asked", f"no answer: {result.detail}", f"callgate auth test {name}")
+    except (ModelError, UsageError, OSError) as error:
+        return fault(f"{name} was asked", str(error), f"callgate auth test {name}")
+    return fault(f"{name} was asked", "no answer", f"callgate auth test {name}")

@@ -1,0 +1,197 @@
+"""Settings, trust and hooks of this folder, the sandbox, and the sessions that are kept."""
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, warning
+from callgate.admin.sessions import Archive
+from callgate.assembly.settings import broken_settings
+from callgate.host.sandbox.sandbox import BACKENDS
+from callgate.policy.entries import HookLine
+from callgate.policy.fingerprint import fingerprint
+from callgate.policy.hooks.runners import target_fault
+from callgate.policy.sandboxing import NO_HOSTS, Proofs
+from callgate.policy.trust import ChangedFolder, Trusted
+from callgate.transcript.lock import holder_of, lock_path
+from callgate.words.errors import CallgateError, JournalError, UsageError
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+# fmt: off
+_SHELL_WORDS = frozenset({
+    "!", "{", "(", "[", "[[", ".", ":", "if", "for", "while", "until", "case", "cd", "test", "eval", "exec", "export",
+    "set", "source", "true", "false",
+})
+# fmt: on
+"""First words of a command line that name no program."""
+_TRUST = ("callgate trust show", "callgate trust add")
+
+
+def settings(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [fault("the environment", patient.problem, "env | grep CALLGATE_")]
+    there = [f"{each.path} ({each.layer})" for each in config.files if each.path.exists()]
+    saw = ", ".join(there) or "no settings file; everything has its default"
+    found = [
+        fault(str(each), "every call is denied until this is put right", _edit(each.origin.layer))
+        for each in broken_settings(config)
+    ]
+    found += [warning(saw, str(each), "callgate policy check") for each in config.notes]
+    return found or [fine(saw)]
+
+
+def trust(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [NO_SETTINGS]
+    if isinstance(config.trust, Trusted):
+        return [fine(f"{config.root} is trusted")]
+    if isinstance(config.trust, ChangedFolder):
+        problem = "it changed since you trusted it, so its hooks, tools and skills do nothing"
+        return [warning(f"{config.root} was trusted", problem, *_TRUST)]
+    if not config.own_data:
+        return [
+            fault(
+                f"the data folder {config.data}",
+                "it lies in the workspace, so trust does not count",
+                "unset CALLGATE_DATA_DIR",
+            )
+        ]
+    found = fingerprint(config.root)
+    if found.problem:
+        return [warning(f"{config.root} is not trusted", found.problem, "callgate trust show")]
+    if not found.files:
+        return [fine(f"{config.root} brings nothing along that needs trust")]
+    saw = f"{config.root} is not trusted; it brings {len(found.files)} files along"
+    return [warning(saw, "its hooks, tools and skills do nothing before it is trusted", *_TRUST)]
+
+
+def hooks(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [NO_SETTINGS]
+    if not config.hooks:
+        return [fine("none")]
+    wrong = [
+        fault(f"{line.event}: {line.target} ({line.origin})", problem, _edit(line.origin.layer))
+        for line in config.hooks
+        if (problem := _hook_problem(line, config.root, patient.environ))
+    ]
+    return wrong or [fine(f"{len(config.hooks)}, and what each of them runs is there")]
+
+
+def sandbox(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [NO_SETTINGS]
+    asks = "commands that do more than read are asked about"
+    if not config.own_data:
+        return [warning("none in force", f"the data folder lies in the workspace; {asks}", "unset CALLGATE_DATA_DIR")]
+    proofs = Proofs(config.data)
+    try:
+        kept, found = proofs.kept(), proofs.sandbox()
+    except UsageError as error:  # a system without sandboxes
+        return [warning("none", f"{error}; {asks}")]
+    if found is None:
+        saw = "not tried since this machine started" if kept is None else "none of the kinds of sandboxes holds"
+        why = asks if kept is None else f"{proofs.why_none()}; {asks}"
+        return [warning(saw, why, "callgate sandbox prove")]
+    held = next((len(proof.outcomes) for proof in kept or () if proof.backend == found.backend), 0)
+    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were tried (again: callgate sandbox prove)"
+    return [warning(saw, NO_HOSTS)] if config.allow_hosts and not found.has_network else [fine(saw)]
+
+
+def data_folder(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [NO_SETTINGS]
+    folder = config.data
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    saw = str(folder) if there == folder else f"{folder}, which is made with the first session"
+    repair = f"chmod u+rwx {shlex.quote(str(there))}, or set CALLGATE_DATA_DIR to a folder of yours"
+    if there == folder:
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            return [fault(saw, f"nothing can be written there: {error.strerror}", repair)]
+        if os.name == "posix" and folder.stat().st_mode & 0o022:
+            return [warning(saw, "others may write there", f"chmod go-w {shlex.quote(str(folder))}")]
+    elif not os.access(there, os.W_OK | os.X_OK):
+        return [fault(saw, f"{there} may not be written", repair)]
+    return [fine(saw)]
+
+
+def sessions(patient: Patient) -> Sequence[Diagnosis]:
+    config = patient.config
+    if config is None:
+        return [NO_SETTINGS]
+    try:
+        found = Archive(config.root, config.data).here()
+    except CallgateError as error:
+        return [fault("the sessions of this folder", str(error), "callgate session verify --all")]
+    held = [f"{each.session} by {holder}" for each in found if (holder := _holder(Path(each.path)))]
+    saw = f"{len(found)} of this folder" + (f"; open now: {', '.join(held)}" if held else "")
+    broken = [each for each in found if each.fault]
+    wrong = [
+        warning(saw, f"{each.session}: {each.fault}", f"callgate session verify {each.session}") for each in broken
+    ]
+    return wrong or [fine(saw)]
+
+
+def _holder(log: Path) -> str:
+    """The holder of a session that a file beside its log names; locks of others are not touched."""
+    if not lock_path(log).exists():
+        return ""
+    try:
+        holder = holder_of(log)
+    except (OSError, JournalError):
+        return ""
+    return "" if holder is None else str(holder)
+
+
+def _edit(layer: str) -> str:
+    return f"callgate config edit --{layer}" if layer in ("user", "project", "local") else "callgate policy check"
+
+
+def _hook_problem(line: HookLine, root: Path, environ: Mapping[str, str]) -> str:
+    """The reason why a hook cannot run; empty where there is none, or the shell alone could say."""
+    problem = target_fault(line, {})
+    if problem:
+        return problem
+    if line.kind == "python":
+        module = line.target.partition(":")[0].partition(".")[0]
+        return "" if find_spec(module) is not None else f"there is no Python module {module}"
+    if line.kind == "http":
+        return ""
+    program = next(_programs(line.target), "")
+    if not program or program in _SHELL_WORDS:
+        return ""
+    program = _expanded(program, {**environ, "CALLGATE_PROJECT_DIR": str(root)})
+    if "$" in program or "`" in program:
+        return ""
+    if "/" not in program:
+        return "" if shutil.which(program, path=environ.get("PATH")) else f"there is no program {program} on PATH"
+    place = root / program
+    if not place.exists():
+        return f"there is no file {place}"
+    return "" if os.access(place, os.X_OK) else f"{place} is not executable: chmod +x it"
+
+
+def _programs(command: str) -> Iterator[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return  # the shell says what is wrong with it
+    yield from (word.rstrip(";") for word in words if not _ASSIGNMENT.match(word))
+
+
+def _expanded(text: str, environ: Mapping[str, str]) -> str:
+    text = re.sub(r"\$(\w+)|\$\{(\w+)\}", lambda found: environ.get(found[1] or found[2], found[0]), text)
+    return text.replace("~", environ.get("HOME", "~"), 1) if text.startswith("~/") else text

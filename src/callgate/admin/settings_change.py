@@ -1,0 +1,136 @@
+"""Changes one setting in a file of settings, which is checked before it is replaced. Everything here blocks."""
+
+import os
+import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from stat import S_IMODE
+from time import time
+from typing import Literal, cast
+
+from callgate.admin.settings import HIDDEN, HIDDEN_KINDS, SettingRow, find_setting, key_of
+from callgate.config import Config, load_config
+from callgate.host.files import make_folders, sync_folder, write_new
+from callgate.policy.entries import SettingsFault
+from callgate.policy.json_store import one_at_a_time
+from callgate.policy.keys import READERS, Key
+from callgate.policy.layers import is_within
+from callgate.policy.rules import Rulebook
+from callgate.policy.settings import settings_in, shown
+from callgate.policy.toml_edits import with_value, without_value
+from callgate.policy.trust import Trusted
+from callgate.words.errors import UsageError
+from callgate.words.noun import noun
+
+__all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "faults_in", "file_of"]
+
+WritableLayer = Literal["user", "project", "local"]
+_LISTS = ("texts", "hosts", "rules")
+
+
+@noun
+class ChangedSetting:
+    """A change: the file, and the setting as it is in force now. ``counts`` is False if another value does;
+    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more."""
+
+    file: Path
+    row: SettingRow
+    counts: bool
+    notes: tuple[str, ...]
+    untrusted: bool
+
+
+def file_of(config: Config, layer: WritableLayer) -> Path:
+    """The settings file of a layer. A link in your own folder is followed; one of a repository may not lead out."""
+    file = next(each.path for each in config.files if each.layer == layer)
+    real = Path(os.path.realpath(file))
+    if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
+        raise UsageError(f"{file} leads outside the repository: put a file in its place")
+    return real
+
+
+def faults_in(config: Config, data: bytes, file: Path, layer: WritableLayer) -> tuple[SettingsFault, ...]:
+    """Everything that is wrong with a settings file that holds these bytes, rules included."""
+    found = settings_in(data, file, layer, time())
+    book = Rulebook.of(found.rules, root=str(config.root), home=str(config.home), now=time(), faults=found.faults)
+    return book.faults
+
+
+def change_setting(config: Config, name: str, words: Sequence[str] | None, layer: WritableLayer) -> ChangedSetting:
+    """Sets a value in the file of a layer, or removes it (``words`` is None), and leaves the rest of the file as it is.
+    The file is replaced as a whole, after the new one was checked; UsageError says why nothing was changed."""
+    key, path = key_of(name)
+    if path[0] == "hooks" or key.name.startswith("permissions.*"):
+        raise UsageError(f"{name} is a field of a list of tables: write it with `callgate config edit --{layer}`")
+    value = None if words is None else _read_words(key, words)
+    file = file_of(config, layer)
+    with one_at_a_time(config.data / "settings"):
+        before = file.read_bytes() if file.exists() else b""
+        text = _decoded(before, file)
+        after = (without_value(text, path) if value is None else with_value(text, path, value)).encode()
+        faults = faults_in(config, after, file, layer)
+        if faults:
+            known = [str(each) for each in faults_in(config, before, file, layer)]
+            why = "it is wrong already" if str(faults[0]) in known else "it would be wrong"
+            raise UsageError(f"{file} was not changed, because {why}: {faults[0]}")
+        if after != before:
+            _replace(file, after)
+    return _outcome(config, name, key, value, file)
+
+
+def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> ChangedSetting:
+    now = load_config(config.root)
+    row = find_setting(now, name)
+    in_force = next((each.value for each in now.set_values if each.name == name), row.value)  # as it is, not masked
+    wanted = None if value is None or key.kind == "rules" else READERS[key.kind](value)
+    return ChangedSetting(
+        file=file,
+        row=row,
+        counts=wanted is None or row.hidden or in_force == wanted,
+        notes=tuple(str(note) for note in now.notes if note.text.startswith(f"{name} = ")),
+        untrusted=isinstance(config.trust, Trusted) and not isinstance(now.trust, Trusted),
+    )
+
+
+def _read_words(key: Key, words: Sequence[str]) -> object:
+    """The value that was meant: TOML if it fits the kind, else the words as text, or as a list of texts."""
+    joined = " ".join(words)
+    candidates: list[object] = []
+    with suppress(ValueError, RecursionError):
+        candidates.append(tomllib.loads(f"x = {joined}")["x"])
+    candidates.append([*words] if key.kind in _LISTS else joined)
+    for value in candidates:
+        if key.kind == "rules" and isinstance(value, list):
+            return cast(object, value)
+        try:
+            READERS[key.kind](value)
+            return value
+        except (ValueError, KeyError):
+            continue
+    given = HIDDEN if key.kind in HIDDEN_KINDS else shown(joined)
+    raise UsageError(f"{key.name} must be {key.type}, not {given}")
+
+
+def _decoded(data: bytes, file: Path) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8: save it as UTF-8 first") from None
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Writes the whole file or nothing; its mode stays."""
+    draft = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
+    try:
+        make_folders(file.parent)
+        mode = S_IMODE(file.stat().st_mode) if file.exists() else None
+        write_new(draft, data, 0o644, prepare=None if mode is None else lambda number: os.fchmod(number, mode))
+        try:
+            os.replace(draft, file)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+        sync_folder(file.parent)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,40 @@
+"""``callgate --help``: how to start the agent, and every command under a topic."""
+
+from callgate.cli.parsing import CommandParser
+
+TOPICS: dict[str, tuple[str, ...]] = {
+    "begin": ("demo", "auth", "doctor", "config"),
+    "what a session did": ("session", "audit", "answer", "changes", "undo"),
+    "what may run": ("policy", "trust", "sandbox"),
+    "make it yours": ("tools", "prompt", "statusline", "record"),
+}
+"""Every command, under the topic in which the help lists it."""
+
+_START = """\
+usage: callgate [PROMPT] [options]     the agent in this terminal
+       callgate -p PROMPT [options]    the agent without a terminal, for scripts
+       callgate COMMAND …
+
+An agent in a terminal: it shows what it is about to do, asks once and remembers, and takes back exactly what it did."""
+
+_END = """\
+options of the agent (all of them: callgate -p --help):
+  -c, --continue     go on with the newest session of this folder; -r ID: with another
+  --model NAME       such as anthropic/claude-… or ollama/…
+  --mode MODE        how calls are judged: default, plan, accept_edits, …
+
+  --version, --help (also of every command), --debug (tracebacks)
+exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted
+"""
+
+
+class OverviewParser(CommandParser):
+    """The parser of the program itself. ``summaries`` are the lines of its commands by their names."""
+
+    summaries: dict[str, str]
+
+    def format_help(self) -> str:
+        blocks = [_START]
+        for topic, names in TOPICS.items():
+            blocks.append("\n".join((f"{topic}:", *(f"  {name:<12}{self.summaries[name]}" for name in names))))
+        return "\n\n".join((*blocks, _END))
