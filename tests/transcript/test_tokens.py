@@ -3,7 +3,7 @@
 import pytest
 
 from callgate.core.view import View
-from callgate.transcript.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, TokenCount, TokenMeter, part_chars
+from callgate.transcript.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, TokenCount, TokenMeter, part_chars, spec_chars
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking, Usage
 from callgate.words.model import ToolSpec
 
@@ -113,7 +113,7 @@ def test_the_shares_of_a_window_add_up() -> None:
     )
     view.compact(said(Text("before" * 20), id="s"), "u1")
     specs = [ToolSpec("Read", "Reads." * 50, {"type": "object", "properties": {"path": {"type": "string"}}})]
-    shares = TokenMeter().shares(view, "Be good. " * 20, specs, 10_000)
+    shares = TokenMeter().shares(view, {"system": 180, "tools": spec_chars(specs)}, 10_000)
     assert [share.kind for share in shares] == [
         *(
             "system",
@@ -128,4 +128,4 @@ def test_the_shares_of_a_window_add_up() -> None:
             "results",
         )
     ]
-    assert sum(share.tokens for share in shares) == pytest.approx(10_000, abs=10)
+    assert sum(share.tokens for share in shares) == 10_000

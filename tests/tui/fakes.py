@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from callgate import Session
 from callgate.config import Config
@@ -28,6 +28,7 @@ class FakeTerminal:
         self.panels: list[Panel] = []
         self.asked: list[tuple[str, str]] = []
         self.input = ""
+        self.viewed: Literal["inline", "full"] = "inline"
         self.code: int | None = None
         self.later: list[Callable[[], None]] = []
         self._tasks: list[asyncio.Task[Any]] = []
@@ -100,6 +101,9 @@ class FakeTerminal:
             self.later.append(action)
         else:
             action()
+
+    def view(self, name: Literal["inline", "full"]) -> None:
+        self.viewed = name
 
     def redraw(self) -> None:
         pass

@@ -30,7 +30,7 @@ from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
-from callgate.tools.skills import SkillFolder, described, find_skills, skill_folders
+from callgate.tools.skills import SKILL, SkillFolder, described, find_skills, skill_folders
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
-_SKILL = "Skill"
 _AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
 
 
@@ -135,7 +134,7 @@ async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[T
     folders = skill_folders(config.root, home=config.home, own=config.folder, project=isinstance(config.trust, Trusted))
     shipped = shipped_tools(names, Skill=partial(_skill_tool, folders))
     for each in shipped:
-        if each.spec.name == _SKILL:
+        if each.spec.name == SKILL:
             each.spec = replace(each.spec, description=described(each.spec.description, find_skills(folders)))
     return [*shipped, *(each for name, each in own.items() if wanted is None or name in wanted)], notes
 

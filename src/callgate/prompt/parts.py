@@ -1,5 +1,7 @@
 """The parts of a system prompt, each with its origin."""
 
+import re
+
 from callgate.words.noun import noun
 
 
@@ -29,3 +31,9 @@ def enclosed(tag: str, text: str, **attributes: str) -> str:
     """The text between two tags. A tag of the same name inside it cannot end it early."""
     said = "".join(f' {name}="{value.replace(chr(34), "’")}"' for name, value in attributes.items())
     return f"<{tag}{said}>\n{text.replace(f'</{tag}', f'‹/{tag}')}\n</{tag}>"
+
+
+def enclosed_length(tag: str, text: str) -> int:
+    """The characters of a prompt that ``enclosed`` put between tags of this name, tags included."""
+    found = re.finditer(rf"<{tag}(?: [^>\n]*)?>\n.*?\n</{tag}>", text, re.DOTALL)
+    return sum(match.end() - match.start() for match in found)

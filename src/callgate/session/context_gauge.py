@@ -7,7 +7,7 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Model
 from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from
-from callgate.transcript.tokens import ContextUse, TokenCount, TokenMeter, chars_of, spec_chars
+from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter, chars_of, spec_chars
 from callgate.words.messages import Message
 from callgate.words.model import ToolSpec
 from callgate.words.window import ContextLimits, context_limits
@@ -60,8 +60,23 @@ class ContextGauge:
     def use(self, model: Model) -> ContextUse:
         """The use of the window, kind by kind, for people."""
         count = self.count()
-        shares = self.meter.shares(self._ledger.view, self._kit.system, self._specs(), count.total)
+        shares = self.meter.shares(self._ledger.view, self._fixed_kinds(), count.total)
         return ContextUse(count, shares, self.limits(model))
+
+    def _fixed_kinds(self) -> dict[ShareKind, int]:
+        """The characters of the system prompt and of the tools, those from files and those about skills apart."""
+        from callgate.prompt.parts import enclosed_length  # both for people who ask alone
+        from callgate.tools.skills import SKILL
+
+        system, specs = self._kit.system, self._specs()
+        instructions = enclosed_length("instructions", system)
+        skills = [each for each in specs if each.name == SKILL]
+        return {
+            "system": len(system) - instructions,
+            "instructions": instructions,
+            "tools": spec_chars(each for each in specs if each.name != SKILL),
+            "skills": spec_chars(skills),
+        }
 
     def _specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self._kit.toolbox.tools()]

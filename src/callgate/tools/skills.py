@@ -18,6 +18,8 @@ from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_mar
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
+SKILL = "Skill"
+"""The tool by which a model uses them."""
 FILE = "SKILL.md"
 LARGEST = 100_000
 MOST_SKILLS = 500

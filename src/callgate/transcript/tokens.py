@@ -19,7 +19,18 @@ _ENVELOPE = 16
 """Characters for the frame of a message or a part: role, ids, quotes."""
 
 ShareKind = Literal[
-    "system", "tools", "summary", "prompts", "answers", "thinking", "calls", "results", "images", "provider's own"
+    "system",
+    "instructions",
+    "tools",
+    "skills",
+    "summary",
+    "prompts",
+    "answers",
+    "thinking",
+    "calls",
+    "results",
+    "images",
+    "provider's own",
 ]
 
 
@@ -92,15 +103,22 @@ class TokenMeter:
         self._seen = len(messages)
         return self._sum
 
-    def shares(self, view: View, system: str, tools: Iterable[ToolSpec], total: int) -> tuple[ContextShare, ...]:
-        """The parts of a request of ``total`` tokens, in the order in which they are sent."""
-        found: dict[ShareKind, int] = {"system": len(system), "tools": spec_chars(tools), "summary": 0}
+    def shares(self, view: View, fixed: Mapping[ShareKind, int], total: int) -> tuple[ContextShare, ...]:
+        """The parts of a request of ``total`` tokens, in the order in which they are sent; their sum is the total.
+        ``fixed`` are the characters of what is no history."""
+        found: dict[ShareKind, int] = {**fixed, "summary": 0}
         for message in view.history():
             for part in message.parts:
                 kind = "summary" if view.summary is message else _kind(part, message)
                 found[kind] = found.get(kind, 0) + part_chars(part)
         whole = sum(found.values()) or 1
-        return tuple(ContextShare(kind, round(chars * total / whole)) for kind, chars in found.items() if chars)
+        shares: list[ContextShare] = []
+        chars = upto = 0
+        for kind, own in found.items():
+            if own:  # the ends are rounded, not the lengths, so that these add up
+                chars, before, upto = chars + own, upto, round((chars + own) * total / whole)
+                shares.append(ContextShare(kind, upto - before))
+        return tuple(shares)
 
 
 def chars_of(messages: Iterable[Message]) -> int:

@@ -55,6 +55,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand("title", "name the session", "steering:title", "session", arguments="[NAME]", aliases=("rename",)),
     SlashCommand("tags", "mark the session with words", "steering:tags", "session", arguments="[WORD…|none]"),
+    SlashCommand("context", "the use of the model's window by the next request", "context:context", "looking"),
     SlashCommand("cost", "tokens and dollars of the session", "looking:cost", "looking", aliases=("usage",)),
     SlashCommand("tools", "the tools that the model has", "looking:tools", "looking"),
     SlashCommand(
