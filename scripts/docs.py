@@ -49,6 +49,14 @@ def events() -> str:
     return "\n".join(lines).strip()
 
 
+def exit_codes() -> str:
+    """Every exit code with its meaning."""
+    from callgate.words.endings import EXIT_CODES
+
+    rows = (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    return "\n".join(("| exit code | |", "|---|---|", *rows))
+
+
 def endings() -> str:
     """Every cause that ends a run, with its exit code and its sentence."""
     from callgate.words.endings import ENDINGS
@@ -240,6 +248,7 @@ def _type(hint: Any) -> str:
 BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "statuses": (Path("docs/reference/statuses.md"), statuses),
     "codes": (Path("docs/reference/statuses.md"), codes),
+    "exit-codes": (Path("docs/reference/endings.md"), exit_codes),
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),

@@ -50,3 +50,36 @@ def test_the_first_turn_loads_few_modules_and_no_room_that_it_does_not_use(
     assert not early, f"the first turn loads {', '.join(early)}"
     record_property("report", f"the first turn: {len(loaded)} modules beyond pydantic's, of at most {TURN_BUDGET}")
     assert len(loaded) <= TURN_BUDGET, "\n".join(loaded)
+
+
+# What the terminal has loaded when its first prompt is on the screen: modules beyond those of prompt_toolkit.
+PROMPT_BUDGET = 80
+PROMPT = """
+import sys
+import prompt_toolkit.application, prompt_toolkit.key_binding.defaults
+before = set(sys.modules)
+from callgate.cli import main
+from callgate.cli.interactive import interactive
+from callgate.cli.interactive.arguments import read_interactive
+from callgate.cli.interactive.opening import opening_of
+from callgate.tui.app import TerminalApp
+import json
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+AFTER_PROMPT = ("rich", "pydantic", "tree_sitter", "h11", "pygments", "markdown_it")
+OURS_AFTER_PROMPT = ("assembly", "config", "providers.", "policy", "tools.", "session.", "core.", "transcript.")
+
+
+def test_the_first_prompt_waits_for_no_model_no_settings_and_no_markdown(
+    record_property: Callable[[str, object], None],
+) -> None:
+    ran = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    loaded: list[str] = json.loads(ran.stdout)
+    early = [name for name in loaded if name.partition(".")[0] in AFTER_PROMPT]
+    early += [name for name in loaded if name.removeprefix("callgate.").startswith(OURS_AFTER_PROMPT)]
+    assert not early, f"the first prompt loads {', '.join(early)}"
+    record_property(
+        "report", f"the first prompt: {len(loaded)} modules beyond prompt_toolkit's, at most {PROMPT_BUDGET}"
+    )
+    assert len(loaded) <= PROMPT_BUDGET, "\n".join(loaded)

@@ -36,6 +36,7 @@ def test_it_reads_the_payload_in_the_workspace_without_secrets(config: Config) -
     assert json.loads((config.root / "in.json").read_text()) == payload(SAMPLE)
 
 
+@pytest.mark.spec("STL-4")
 @pytest.mark.parametrize("by", ["the limit", "a cancel"])
 def test_it_ends_with_everything_it_started(config: Config, by: str) -> None:
     """The FIFO is closed when the last process that holds it open has ended."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -68,6 +69,7 @@ def printed(text: str) -> Finished:
     return Finished(0, text.encode())
 
 
+@pytest.mark.spec("STL-4")
 def test_what_comes_within_the_debounce_is_one_run() -> None:
     async def main(stage: Stage) -> None:
         stage.line.start()
@@ -83,6 +85,7 @@ def test_what_comes_within_the_debounce_is_one_run() -> None:
     on(Stage(), main)
 
 
+@pytest.mark.spec("STL-4")
 def test_an_event_ends_a_run_and_the_next_starts_when_it_is_gone() -> None:
     async def main(stage: Stage) -> None:
         stage.line.start()
@@ -101,6 +104,7 @@ def test_an_event_ends_a_run_and_the_next_starts_when_it_is_gone() -> None:
     on(Stage(), main)
 
 
+@pytest.mark.spec("STL-4")
 def test_a_command_slower_than_the_timer_shows_its_line() -> None:
     async def main(stage: Stage) -> None:
         stage.line.start()
@@ -114,6 +118,7 @@ def test_a_command_slower_than_the_timer_shows_its_line() -> None:
     on(Stage(refresh=1.0), main)
 
 
+@pytest.mark.spec("STL-4", "STL-5")
 def test_only_a_good_end_changes_the_line_and_the_same_line_redraws_nothing() -> None:
     ends = [
         printed("a\n"),
@@ -178,6 +183,7 @@ def test_the_end_of_the_program_waits_for_the_run_under_way() -> None:
     on(Stage(REFRESH), main)
 
 
+@pytest.mark.spec("STL-4")
 def test_an_answer_and_each_change_ask_for_a_run() -> None:
     answer, prompt = Message("m", "assistant", ()), Message("p", "user", ())
     asking = [
@@ -261,6 +267,7 @@ STEPS = some.lists(
 )
 
 
+@pytest.mark.spec("STL-4", "STL-5")
 @given(STEPS)
 def test_any_sequence_of_events_time_and_ends_follows_the_rules(steps: list[Any]) -> None:
     async def main(stage: Stage) -> None:

@@ -19,8 +19,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code: 0 done, 1 failed, 2 usage, 3 a question waits, 4 a limit, 130
-    interrupted."""
+    """Run one command and give its exit code: see ``EXIT_CODES`` in ``words/endings.py``."""
     words = sys.argv[1:] if argv is None else list(argv)
     debug = "--debug" in words
     _take_closed_descriptors()

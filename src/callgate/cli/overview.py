@@ -1,6 +1,7 @@
 """``callgate --help``: how to start the agent, and every command under a topic."""
 
 from callgate.cli.parsing import CommandParser
+from callgate.words.endings import EXIT_CODES_LINE
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "begin": ("demo", "auth", "doctor", "config"),
@@ -24,7 +25,6 @@ options of the agent (all of them: callgate -p --help):
   --mode MODE        how calls are judged: default, plan, accept_edits, …
 
   --version, --help (also of every command), --debug (tracebacks)
-exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit, 130 interrupted
 """
 
 
@@ -37,4 +37,4 @@ class OverviewParser(CommandParser):
         blocks = [_START]
         for topic, names in TOPICS.items():
             blocks.append("\n".join((f"{topic}:", *(f"  {name:<12}{self.summaries[name]}" for name in names))))
-        return "\n\n".join((*blocks, _END))
+        return "\n\n".join((*blocks, f"{_END}{EXIT_CODES_LINE}\n"))

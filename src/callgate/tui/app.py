@@ -29,7 +29,7 @@ from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event
+from callgate.words.events import Event, StatusChanged
 from callgate.words.inputs import Input, Interrupt, Prompt, SetMode
 from callgate.words.modes import Mode
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.commands.table import SlashCommand
+    from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
 FRAME = 1 / 30
@@ -75,6 +76,7 @@ class TerminalApp:
         self.session: Session | None = None
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
+        self.statusline: SessionStatusLine | None = None
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -124,12 +126,13 @@ class TerminalApp:
         """Opens the session, sends what was typed meanwhile, and closes it at the end."""
         try:
             async with self._opening() as (session, config):
+                self.whole.apply_all(event for _number, event in await session.told_after(0))
+                session.listen(self._hear)  # before anything can be sent
                 self.session, self.config = session, config
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
                 self.show(*greeting(session, config))
-                self.whole.apply_all(event for _number, event in await session.told_after(0))
-                session.listen(self._hear)
+                self._start_status_line(session, config)
                 for sent in self.unsent:
                     self.post(sent)
                 self.unsent.clear()
@@ -138,10 +141,27 @@ class TerminalApp:
                 self._when_open.clear()
                 self.redraw()
                 await self._leave.wait()
+                if self.statusline is not None:
+                    await self.statusline.close()
                 await session.aclose()
         except CallgateError as error:
+            if self._leave.is_set():
+                raise  # nothing is shown any more: the command line says it
             self.show(NoticeBlock(str(error), "error"))
             self.quit(1)
+        except Exception:  # a fault of ours, which the command line tells
+            self.quit(1)
+            raise
+
+    def _start_status_line(self, session: Session, config: Config) -> None:
+        """Starts the command of the person's status line, where the settings have one."""
+        if config.statusline.command is None:
+            return
+        from callgate.tui.statusline.shown import SessionStatusLine
+
+        self.statusline = SessionStatusLine(
+            session, config, redraw=self.redraw, tell=lambda text: self.show(NoticeBlock(text, "warning"))
+        )
 
     # ---- what commands and panels can do ------------------------------------------------------------------------
 
@@ -268,6 +288,10 @@ class TerminalApp:
         self.whole.apply(event)
         if rings(event, began):
             output.bell()
+        if isinstance(event, StatusChanged) and self.session is not None:
+            failure = self.session.take_failure()
+            if failure is not None:
+                self.fold.blocks.append(NoticeBlock(str(failure) or type(failure).__name__, "error"))
         self.questions.follow(self.fold.questions, event)
         self.redraw()
 

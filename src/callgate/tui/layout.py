@@ -107,8 +107,10 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
 
 
 def footer_lines(app: TerminalApp) -> list[str]:
-    """The line below the input: state, mode, model."""
+    """The lines below the input: the person's status line; then state, mode, model."""
     fold = app.fold
     state = "starting" if app.session is None else fold.status.replace("_", " ")
     parts = [state, fold.mode.replace("_", " "), fold.model]
-    return [app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]
+    own = app.statusline
+    lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)
+    return [*lines, app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]

@@ -7,8 +7,10 @@ from callgate.tui.blocks import (
     Block,
     CallBlock,
     EndBlock,
+    LinesBlock,
     NoticeBlock,
     PromptBlock,
+    TableBlock,
     TextBlock,
     ThinkingBlock,
 )
@@ -142,3 +144,7 @@ def text_of(block: Block) -> str:
             return f"{block.label} {block.reason}"
         case EndBlock():
             return block.ended.sentence
+        case TableBlock():
+            return "\n".join(" ".join(row) for row in (block.heads, *block.rows))
+        case LinesBlock():
+            return "\n".join("".join(text for text, _style in line) for line in block.lines)

@@ -1,8 +1,4 @@
-"""Causes that end a run: one table with a sentence for people and an exit code for each.
-
-The exit codes are those of every command: 0 done, 1 failed, 2 used wrongly, 3 a person is needed, 4 a limit, 130
-interrupted.
-"""
+"""Causes that end a run, each with a sentence for people and an exit code; the exit codes of every command."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -20,6 +16,18 @@ RunReason = Literal[
     "model_error",
     "paused",
 ]
+
+
+EXIT_CODES: Mapping[int, str] = {
+    0: "done",
+    1: "failed",
+    2: "usage",
+    3: "a question waits for a person",
+    4: "a limit was reached",
+    130: "interrupted",
+}
+"""The exit codes of every command, and what they mean."""
+EXIT_CODES_LINE = "exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
 class Ending(NamedTuple):

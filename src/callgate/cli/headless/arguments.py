@@ -14,6 +14,7 @@ from callgate.cli.agent.flags import (
 )
 from callgate.cli.parsing import CommandParser, one_of
 from callgate.cli.prompt_arguments import add_prompt_flags
+from callgate.words.endings import EXIT_CODES_LINE
 
 _FOR_EVER = "for ever"
 FORMATS = ("text", "json", "stream-json")
@@ -54,8 +55,7 @@ def _parser() -> CommandParser:
         usage="callgate -p [PROMPT] [options]",
         description="Runs the agent once, without a terminal: it works until it is done, and prints its answer. It "
         "never asks: a question is kept, what does not depend on it is finished, and the exit code is 3.",
-        epilog="exit codes: 0 done, 1 failed, 2 usage, 3 a question waits for a person, 4 a limit was reached, "
-        "130 interrupted",
+        epilog=EXIT_CODES_LINE,
         allow_abbrev=False,
     )
     parser.add_argument("-p", "--print", action="store_true", help=argparse.SUPPRESS)

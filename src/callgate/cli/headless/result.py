@@ -19,7 +19,7 @@ could not go on."""
 
 
 def exit_code(reason: Reason) -> int:
-    """0 done, 1 failed, 3 needs a person, 4 a limit was reached, 130 interrupted."""
+    """One of ``EXIT_CODES`` in ``words/endings.py``."""
     if reason == "question":
         return ASKS
     return FAILED if reason in ("refused", "misfit", "error") else ENDINGS[reason].exit_code

@@ -1,6 +1,6 @@
 """The part of the status line's snapshot that is a fold of a session's events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from callgate.session.conversation import Conversation
@@ -16,7 +16,7 @@ from callgate.words.events import (
     Rewound,
     TurnEnded,
 )
-from callgate.words.messages import Usage
+from callgate.words.messages import Message, Usage
 from callgate.words.noun import nothing, noun
 
 Lines = tuple[int, int]
@@ -34,6 +34,13 @@ class StatusTotals:
     added: int = 0
     removed: int = 0
     waiting: Mapping[str, Lines] = field(default_factory=nothing)
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "StatusTotals":
+        """The totals of a session that is opened: the last answer on record has told its tokens."""
+        answers = (each for each in reversed(messages) if each.role == "assistant" and each.usage is not None)
+        last = next(answers, None)
+        return cls() if last is None else cls().after(MessageAdded(0.0, last))
 
     def after(self, event: Event) -> "StatusTotals":
         match event:

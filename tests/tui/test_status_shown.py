@@ -1,0 +1,44 @@
+"""The status line of an open session."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from callgate import Session
+from callgate.config import load_config
+from callgate.policy.entries import StatusLineSettings
+from callgate.testing import ScriptedModel, say, turn
+from callgate.testing.script import stop
+from callgate.tui.statusline.shown import SessionStatusLine
+from callgate.words.inputs import SetMode
+from callgate.words.messages import Usage
+from callgate.words.model import Abilities
+
+COMMAND = r"""sed -E 's/.*"mode": "([a-z_]*)".*"used_percent": ([^,]*),.*/\1 \2/'"""
+
+
+@pytest.mark.spec("STL-4", "STL-5")
+def test_it_follows_a_session_and_keeps_its_place_in_full_screen(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = load_config(tmp_path, environ={"HOME": str(tmp_path)}, managed=tmp_path / "none")
+        config = replace(config, statusline=StatusLineSettings(f"{COMMAND}; printf '\\033[31mred'", padding=2))
+        drawn, told = asyncio.Event(), list[str]()
+        answer = turn(say("x"), stop("end", Usage(input=49_990, output=10)))
+        model = ScriptedModel(otherwise=answer, name="m", abilities=Abilities(context_tokens=200_000))
+        async with Session(model, config=config) as session:
+            line = SessionStatusLine(session, config, redraw=drawn.set, tell=told.append)
+            assert (line.lines(), line.lines(keep_place=True)) == ([], ["  "])
+            await drawn.wait()
+            assert line.lines() == ["  default null", "  \x1b[31mred\x1b[0m"]
+            assert line.lines(colours=False) == ["  default null", "  red"]
+            for posted, shown in (("go", "  default 25.0"), (SetMode("plan"), "  plan 25.0")):
+                drawn.clear()
+                session.post(posted)
+                await drawn.wait()
+                assert line.lines()[0] == shown
+            await line.close()
+            assert told == []
+
+    asyncio.run(main())
