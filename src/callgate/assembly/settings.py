@@ -50,6 +50,7 @@ def parts_of(
         session=journal.session,
         transcript="" if journal.path is None else str(journal.path),
         functions=functions,
+        phase=record.tell,
         trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
     )
     judge = Judge(

@@ -27,6 +27,7 @@ from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
+from callgate.words.phases import PhaseEnded, PhaseStarted
 from callgate.words.plain import plain_json
 from callgate.words.window import ContextLimits
 
@@ -200,6 +201,9 @@ class HistoryCompaction:
 
     async def _summary(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         """The summary by the caller's function or by a model; the reason if there is none."""
+        clock, name = self._kit.host.clock, "summary"
+        began = clock.monotonic()
+        self._record.tell(PhaseStarted(self._now(), name, "summary", model.name))
         try:
             self._summarizing = asyncio.ensure_future(self._written(model, history, focus))
             return await self._summarizing
@@ -210,6 +214,8 @@ class HistoryCompaction:
             return INTERRUPTED
         finally:
             self._summarizing = None
+            took = max(clock.monotonic() - began, 0.0)
+            self._record.tell(PhaseEnded(self._now(), name, "summary", model.name, took))
 
     async def _written(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         if self._summarize is None:

@@ -15,6 +15,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from callgate._version import __version__
+from callgate.tui.activity import Activity, slow_hook
 from callgate.tui.attention import rings, title_of
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.composer import Composer
@@ -77,6 +78,7 @@ class TerminalApp:
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
         self.statusline: SessionStatusLine | None = None
+        self.activity = Activity()
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -132,6 +134,7 @@ class TerminalApp:
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
                 self.show(*greeting(session, config))
+                self.activity.status = session.status
                 self._start_status_line(session, config)
                 for sent in self.unsent:
                     self.post(sent)
@@ -286,6 +289,10 @@ class TerminalApp:
         output, began = self.application.output, self.fold.run_began
         self.fold.apply(event)
         self.whole.apply(event)
+        self.activity.apply(event)
+        slow = slow_hook(event)
+        if slow is not None:
+            self.show(slow)
         if rings(event, began):
             output.bell()
         if isinstance(event, StatusChanged) and self.session is not None:

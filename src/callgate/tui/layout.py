@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
@@ -11,6 +12,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 
+from callgate.formats.display import visible
 from callgate.tui.keys import ACTIONS, Context, KeyAction
 from callgate.tui.screen import FrameOutput, InlineApplication
 
@@ -109,7 +111,7 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
 def footer_lines(app: TerminalApp) -> list[str]:
     """The lines below the input: the person's status line; then state, mode, model."""
     fold = app.fold
-    state = "starting" if app.session is None else fold.status.replace("_", " ")
+    state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
     parts = [state, fold.mode.replace("_", " "), fold.model]
     own = app.statusline
     lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)

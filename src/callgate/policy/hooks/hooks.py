@@ -32,6 +32,7 @@ from callgate.words.errors import UsageError, in_words
 from callgate.words.events import Noted
 from callgate.words.messages import Text
 from callgate.words.noun import noun
+from callgate.words.phases import PhaseEnded, PhaseStarted
 
 
 @noun
@@ -52,7 +53,8 @@ _CHANGED = HookFailure(
 
 
 class Hooks:
-    """The hooks of a session. All that match are asked at once; ``report`` shows a person what failed.
+    """The hooks of a session. All that match are asked at once; ``report`` shows a person what failed, ``phase`` that a
+    hook was begun and has ended.
 
     ``covers`` says whether a rule, as written, covers a call: for the conditions of hooks. ``functions`` are Python
     hooks given in code, by the names their lines use as target. ``faults`` are those of the lines, which close
@@ -73,6 +75,7 @@ class Hooks:
         environ: Mapping[str, str] | None = None,
         functions: Mapping[str, Function] | None = None,
         trusted: Callable[[], bool] = lambda: True,
+        phase: Callable[[PhaseStarted | PhaseEnded], object] = lambda event: None,
     ) -> None:
         given = functions or {}
         self._hooks, faults = load(lines, given)
@@ -83,6 +86,8 @@ class Hooks:
         self._trusted = trusted
         self._session = session
         self._transcript = transcript
+        self._phase = phase
+        self._asked = 0
         self.seconds = 0.0
         """The time that hooks have taken so far."""
         self.before = Check("hooks", self._before)
@@ -180,7 +185,7 @@ class Hooks:
         barred = strangers if strangers and not await in_thread(self._trusted) else ()
         try:
             async with TaskGroup() as group:
-                tasks = [group.create_task(_reply(hook, payload, around, barred=hook in barred)) for hook in chosen]
+                tasks = [group.create_task(self._reply(hook, payload, case, barred=hook in barred)) for hook in chosen]
         finally:
             self.seconds += around.clock.monotonic() - began
         merged = merge(task.result() for task in tasks)
@@ -188,12 +193,21 @@ class Hooks:
             self._report(Noted(around.clock.now(), note.text, note.level, case.call_id if case else None))
         return merged
 
+    async def _reply(self, hook: Hook, payload: bytes, case: Case | None, *, barred: bool) -> HookReply:
+        if barred:
+            return hook, _CHANGED
+        clock, call_id = self._around.clock, case.call_id if case else None
+        self._asked += 1
+        name, began = f"hook-{self._asked}", clock.monotonic()
+        self._phase(PhaseStarted(clock.now(), name, "hook", hook.name, call_id))
+        try:
+            return hook, await ask(hook.line, payload, self._around)
+        finally:
+            took = max(clock.monotonic() - began, 0.0)
+            self._phase(PhaseEnded(at=clock.now(), id=name, kind="hook", name=hook.name, seconds=took, call_id=call_id))
+
     def _tell(self, text: str, case: Case | None) -> None:
         self._report(Noted(self._around.clock.now(), text, "warning", case.call_id if case else None))
-
-
-async def _reply(hook: Hook, payload: bytes, around: Surroundings, *, barred: bool) -> HookReply:
-    return hook, _CHANGED if barred else await ask(hook.line, payload, around)
 
 
 def _denied(merged: MergedAnswers) -> Deny | None:
