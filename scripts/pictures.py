@@ -55,20 +55,25 @@ class Scene:
     words: Sequence[str] = ()
 
 
-def _says(terminal: TerminalDriver, text: str, until: str) -> None:
-    terminal.type(text)
+def _explains(terminal: TerminalDriver) -> None:
+    terminal.type("Why does test_several_of_one fail?")
     terminal.press("enter")
-    terminal.wait_for(until)
-    terminal.wait_for("idle" if until != "always" else until)
-
-
-def _fixes(terminal: TerminalDriver) -> None:
-    _says(terminal, "Why does test_several_of_one fail?", "multiply by the count")
+    terminal.wait_for("multiply by the count")
+    terminal.wait_for("idle")
 
 
 def _asks(terminal: TerminalDriver) -> None:
-    _fixes(terminal)
-    _says(terminal, "Fix it, and run the tests.", "always")
+    _explains(terminal)
+    terminal.type("Fix it, and run the tests.")
+    terminal.press("enter")
+    terminal.wait_for("a always")
+    terminal.wait_for(lambda seen: seen.screen.cursor.hidden)  # the card takes keys
+
+
+def _remembers(terminal: TerminalDriver) -> None:
+    _asks(terminal)
+    terminal.press("a", "down", "tab")
+    terminal.wait_for("[this project]")
 
 
 def _finishes(terminal: TerminalDriver) -> None:
@@ -79,8 +84,9 @@ def _finishes(terminal: TerminalDriver) -> None:
 
 
 SCENES: dict[str, Scene] = {
-    "answer": Scene("callgate: an answer", (LOOKS, EXPLAINS), _fixes),
+    "answer": Scene("callgate: an answer", (LOOKS, EXPLAINS), _explains),
     "question": Scene("callgate: a question", (LOOKS, EXPLAINS, FIXES), _asks),
+    "always": Scene("callgate: always", (LOOKS, EXPLAINS, FIXES), _remembers),
     "session": Scene(
         "callgate: a bug is fixed",
         (LOOKS, EXPLAINS, FIXES, TESTS, DONE),
@@ -94,7 +100,10 @@ def taken(scene: Scene, folder: Path, data: Path) -> str:
     with program(folder, *scene.replies) as callgate:
         shop = callgate.home / "shop"
         shutil.copytree(ROOT / "examples/fix_a_test/sample", shop)
-        env = {**callgate.env, "CALLGATE_DATA_DIR": str(data), "COLORTERM": "truecolor"}
+        if data.exists():
+            shutil.copytree(data, callgate.home / ".local/share/callgate")
+        env = {**callgate.env, "COLORTERM": "truecolor"}
+        callgate.server.aside = says("A price that ignores the count")  # the title of the session
         _settings(callgate.home / ".config/callgate", callgate.server.url)
         command = [sys.executable, "-m", "callgate", *scene.words]
         with TerminalDriver(command, cwd=shop, env=env, columns=scene.columns, rows=scene.rows) as terminal:
@@ -102,7 +111,7 @@ def taken(scene: Scene, folder: Path, data: Path) -> str:
             scene.play(terminal)
             filled = [number for number, line in enumerate(terminal.lines) if line]
             rows = [terminal.screen.cells(number) for number in range(filled[-1] + 1)]
-            return drawn(rows, scene.title, terminal.cursor)
+            return drawn(rows, scene.title, None if terminal.screen.cursor.hidden else terminal.cursor)
 
 
 def _settings(folder: Path, url: str) -> None:

@@ -15,6 +15,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from callgate._version import __version__
+from callgate.formats.home import home_path
 from callgate.tui.activity import Activity, slow_hook
 from callgate.tui.attention import rings, title_of
 from callgate.tui.blocks import Block, NoticeBlock
@@ -450,4 +451,6 @@ class TerminalApp:
 
 def greeting(session: Session, config: Config) -> list[Block]:
     """The lines above the first prompt."""
-    return [NoticeBlock(f"callgate {__version__}  {session.model}  {config.root}  /help lists commands, ? keys")]
+    return [
+        NoticeBlock(f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys")
+    ]

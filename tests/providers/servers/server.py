@@ -84,6 +84,9 @@ class FakeServer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests: list[Received] = []
+        self.aside: Reply | None = None
+        """Answers requests that offer no tools, such as the one for a title, whose time is not known; those are not
+        in ``requests``."""
         self.connections = 0
         self.open = 0
         self.url = ""
@@ -118,15 +121,19 @@ class FakeServer:
         self.open += 1
         try:
             while (request := await _request(reader, number)) is not None:
-                self.requests.append(request)
-                reply = self._replies.pop(0) if self._replies else Reply([b"out of replies"], status=500, headers={})
-                if not await self._played(reply, reader, writer):
+                if not await self._played(self._reply_to(request), reader, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
             self.gone.set()
         finally:
             self.open -= 1
             writer.transport.abort()
+
+    def _reply_to(self, request: Received) -> Reply:
+        if self.aside is not None and b'"tools"' not in request.body:
+            return self.aside
+        self.requests.append(request)
+        return self._replies.pop(0) if self._replies else Reply([b"out of replies"], status=500, headers={})
 
     async def _played(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """True if the connection goes on."""

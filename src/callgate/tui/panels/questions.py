@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from callgate.formats.columns import clipped
 from callgate.formats.display import visible
+from callgate.formats.home import home_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.always import DOOR, AlwaysChoice
@@ -167,7 +168,7 @@ class QuestionPanel:
             return
         config = self._terminal.config
         keeps = config is not None and config.own_data
-        kept_in = "" if config is None else str(config.data / "policies")
+        kept_in = "" if config is None else home_path(config.data / "policies")
         self._always = AlwaysChoice(self.question, keeps=keeps, kept_in=kept_in)
         self.context, self.fault = "selector", ""
 
