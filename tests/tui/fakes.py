@@ -10,7 +10,7 @@ from callgate.tui.blocks import Block, NoticeBlock, TableBlock
 from callgate.tui.commands import SlashCommand, run_command
 from callgate.tui.fold import ConversationFold
 from callgate.tui.port import Panel
-from callgate.tui.render import Painter
+from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
 
@@ -48,7 +48,7 @@ class FakeTerminal:
 
     def text(self, since: int = 0, width: int = 60) -> str:
         """The lines of the blocks as a terminal of this width shows them, without colours."""
-        painter = Painter(Theme("mono", colours=False), width, lambda name, arguments: name)
+        painter = Painter(Theme("mono", colours=False), width, lambda name, arguments: PlainFace(name))
         lines = [line for block in self.fold.blocks[since:] for line in painter.lines(block)]
         assert all(len(line) <= width for line in lines)
         return "\n".join(lines)

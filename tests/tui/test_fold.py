@@ -1,14 +1,26 @@
 """The fold of events into blocks, without a terminal."""
 
 import asyncio
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given
 
 from callgate import Prompt, Session, Toolbox, tool
-from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tui.blocks import Block, CallBlock, EndBlock, PromptBlock, TextBlock
+from callgate.testing import ScriptedModel, call, say, think, turn
+from callgate.tui.blocks import Block, CallBlock, EndBlock, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
 from callgate.tui.fold import ConversationFold
-from callgate.words.calls import Status
-from callgate.words.events import Event
+from callgate.tui.fold_state import MOST_BLOCKS
+from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render.spans import width_of
+from callgate.tui.theme import Theme
+from callgate.words import events as e
+from callgate.words.calls import Result, Status
+from callgate.words.events import Durable, Event
 from callgate.words.inputs import Answer
+from callgate.words.messages import CallPart, Message, Text
+from tests.profiles import fewer
+from tests.tui.event_streams import streams
 
 
 @tool(effects="mutating")
@@ -19,7 +31,12 @@ def note(what: str) -> str:
 
 def _events(*inputs: str) -> list[Event]:
     """The events of a session in which the model says something, calls a tool, and a person says yes."""
-    model = ScriptedModel(turn(say("One.\n\nTwo."), call("note", what="x")), otherwise=turn(say("Done.")))
+    model = ScriptedModel(
+        turn(
+            think("Hm."), say("One.\n\n1. a\n1. b\n"), call("note", what="x"), say("Between."), call("note", what="y")
+        ),
+        otherwise=turn(say("Done.")),
+    )
 
     async def main() -> list[Event]:
         heard: list[Event] = []
@@ -27,8 +44,8 @@ def _events(*inputs: str) -> list[Event]:
             session.listen(heard.append)
             for each in inputs:
                 await session.send(Prompt(each))
-                for question in session.questions:
-                    await session.send(Answer(question.yes()))
+                while session.questions:
+                    await session.send(Answer(session.questions[0].yes()))
         return heard
 
     return asyncio.run(main())
@@ -38,9 +55,10 @@ def test_a_run_becomes_blocks_in_the_order_of_the_conversation() -> None:
     fold = ConversationFold()
     fold.apply_all(_events("go"))
     kinds = [type(each) for each in fold.blocks]
-    assert kinds == [PromptBlock, TextBlock, CallBlock, TextBlock, EndBlock]
-    called = next(each for each in fold.blocks if isinstance(each, CallBlock))
-    assert (called.status, called.answered) == (Status.SUCCESS, "yes")
+    expected = [PromptBlock, ThinkingBlock, TextBlock, CallBlock, TextBlock, CallBlock, TextBlock, EndBlock]
+    assert kinds == expected
+    called = [each for each in fold.blocks if isinstance(each, CallBlock)]
+    assert {(each.status, each.answered, each.of) for each in called} == {(Status.SUCCESS, "yes", 2)}
     assert fold.status == "closed"
     assert not fold.questions
 
@@ -54,11 +72,92 @@ def test_blocks_that_are_taken_as_they_finish_are_the_same_as_those_at_the_end()
         stepwise.apply(event)
         taken += stepwise.take_finished()
     assert not stepwise.blocks
-    assert [type(each) for each in whole.blocks if not isinstance(each, TextBlock)] == [
-        type(each) for each in taken if not isinstance(each, TextBlock)
+    assert _lines(taken) == _lines(whole.blocks)
+
+
+def test_a_record_is_shown_as_the_conversation_was() -> None:
+    live, record = ConversationFold(), ConversationFold()
+    events = _events("go", "again")
+    live.apply_all(events)
+    record.apply_all(event for event in events if isinstance(event, get_args(Durable)))
+    assert _lines(_without_times(record.blocks)) == _lines(_without_times(live.blocks))
+
+
+def test_calls_of_one_message_are_counted_and_stand_together() -> None:
+    fold = ConversationFold()
+    fold.apply(e.TextStreamed(0, "m", "Look:"))
+    for index in range(3):
+        fold.apply(e.CallArrived(0, f"c{index}", "Read", {}, index, "m"))
+    fold.apply(e.CallStarted(1, "c1", index=1, of=2))
+    calls = [each for each in fold.blocks if isinstance(each, CallBlock)]
+    assert [(each.of, each.joined) for each in calls] == [(3, False), (3, True), (3, True)]
+    message = Message("m2", "assistant", (Text("a"), CallPart("d0", "Read", {}), Text("b"), CallPart("d1", "Read", {})))
+    fold.apply(e.CallArrived(2, "d0", "Read", {}, 0, "m2"))
+    fold.apply(e.CallArrived(2, "d1", "Read", {}, 1, "m2"))
+    fold.apply(e.MessageAdded(3, message))
+    newest = fold.blocks[-4:]
+    assert [each.text if isinstance(each, TextBlock) else "call" for each in newest] == ["a", "call", "b", "call"]
+    assert not any(each.joined for each in newest if isinstance(each, CallBlock))
+
+
+def test_going_back_names_the_message() -> None:
+    fold = ConversationFold()
+    fold.apply(e.MessageAdded(0, Message("m1", "user", (Text("Do the thing\nplease"),))))
+    fold.apply(e.Rewound(1, "m1"))
+    fold.apply(e.Branched(1, "m0"))
+    notices = [each.text for each in fold.blocks if isinstance(each, NoticeBlock)]
+    assert notices == [
+        "The conversation goes on from before the message “Do the thing”.",
+        "The conversation goes on from right after message m0.",
     ]
-    assert _text(whole.blocks) == _text(taken)
 
 
-def _text(blocks: list[Block]) -> str:
-    return "".join(each.text for each in blocks if isinstance(each, TextBlock))
+def test_a_retry_takes_back_what_has_not_left_the_screen() -> None:
+    fold = ConversationFold()
+    fold.apply(e.TextStreamed(0, "m", "One.\n\nTwo.\n"))
+    fold.take_finished()
+    fold.apply(e.RequestRetried(1, "m", 1, 2.0, "overloaded"))
+    (notice,) = fold.blocks
+    assert isinstance(notice, NoticeBlock)
+    assert notice.text == "overloaded: asking again in 2 s (attempt 1); the answer above broke off"
+
+
+def test_a_call_that_never_ends_does_not_keep_everything_on_the_screen() -> None:
+    fold = ConversationFold()
+    fold.apply(e.CallArrived(0, "c", "Bash", {}, 0, "m"))
+    for number in range(2 * MOST_BLOCKS):
+        fold.apply(e.Noted(1, f"note {number}"))
+        fold.take_finished()
+    assert len(fold.blocks) <= MOST_BLOCKS
+    fold.apply(e.CallSettled(2, "c", Result()))
+
+
+@fewer(40)
+@given(streams)
+def test_any_events_in_any_order_give_blocks_that_can_be_painted(events: list[Event]) -> None:
+    fold = ConversationFold()
+    painters = [
+        Painter(theme, width, lambda name, _arguments: PlainFace(name))
+        for theme in (Theme(), Theme("light"), Theme("mono", colours=False, unicode=False))
+        for width in (20, 60)
+    ]
+    for event in events:
+        fold.apply(event)
+        blocks = [*fold.blocks, *fold.take_finished()]
+        for painter in painters if event is events[-1] else painters[-1:]:
+            for line in (line for block in blocks for line in painter.lines(block, 50.0)):
+                assert painter.theme.colours or (line.isascii() and line.isprintable())
+                assert painter.theme.colours or width_of(line) <= painter.width, repr(line)
+    fold.apply(e.RunEnded(1, "done"))
+    assert all(each.done for each in fold.take_finished())
+    assert not fold.blocks
+
+
+def _lines(blocks: list[Block]) -> list[str]:
+    painter = Painter(Theme("mono", colours=False), 60, lambda name, _arguments: PlainFace(name))
+    return [line for block in blocks for line in painter.lines(block)]
+
+
+def _without_times(blocks: list[Block]) -> list[Block]:
+    """The blocks as they would be without clocks; the end of the session closes what a record does not tell."""
+    return [replace(each, began=0.0, ended=0.0) if isinstance(each, ThinkingBlock) else each for each in blocks]

@@ -26,7 +26,7 @@ from callgate.tui.layout import build_application
 from callgate.tui.panels.pager import PagerPanel
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel
-from callgate.tui.render import Painter
+from callgate.tui.render import Face, Painter, PlainFace, warm_up
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme
 from callgate.tui.transcript import Transcript
@@ -144,6 +144,7 @@ class TerminalApp:
                     action()
                 self._when_open.clear()
                 self.redraw()
+                self.start(asyncio.to_thread(warm_up))
                 await self._leave.wait()
                 if self.statusline is not None:
                     await self.statusline.close()
@@ -272,7 +273,11 @@ class TerminalApp:
 
     @property
     def painter(self) -> Painter:
-        return Painter(self.theme, self.application.output.get_size().columns, self._named)
+        return self._painter()
+
+    def _painter(self, *, unbroken: bool = False) -> Painter:
+        columns = self.application.output.get_size().columns
+        return Painter(self.theme, columns, self._face, unbroken=unbroken)
 
     def live_lines(self, height: int) -> list[str]:
         """The blocks that are not finished; the newest lines of them, if there is no room for all. In the full view,
@@ -336,13 +341,13 @@ class TerminalApp:
         """Prints the finished blocks. False if there are none, or a full-screen view covers the place."""
         if self.application.full_screen or not self.application.is_running:
             return False
-        painter = self.painter
+        painter = self._painter(unbroken=True)
         lines = [line for block in self.fold.take_finished() for line in painter.lines(block)]
         self.application.print_above(lines)
         return bool(lines)
 
-    def _named(self, name: str, arguments: Any) -> str:
-        return name if self.session is None else self.session.face(name, arguments).line
+    def _face(self, name: str, arguments: Any) -> Face:
+        return PlainFace(name) if self.session is None else self.session.face(name, arguments)
 
     # ---- keys ---------------------------------------------------------------------------------------------------
 

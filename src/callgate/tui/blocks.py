@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
+from callgate.tui.streaming import Opened
 from callgate.words.calls import TERMINAL, Result, Status
 from callgate.words.decisions import Decision, Question
 from callgate.words.events import RunEnded
@@ -28,12 +29,14 @@ class PromptBlock:
 
 @noun
 class TextBlock:
-    """Markdown of the model. ``done``: no more of it will come. ``begun``: its first lines have left it already."""
+    """Markdown of the model. ``done``: no more of it will come. ``begun``: its first lines have left it already, in the
+    state ``opened``."""
 
     id: str
     text: str
     done: bool = False
     begun: bool = False
+    opened: Opened = field(default_factory=Opened)
 
 
 @noun
@@ -49,8 +52,9 @@ class ThinkingBlock:
 
 @noun
 class CallBlock:
-    """One call, from its arrival to its result. ``output`` is the newest part of what it printed; ``waits_for`` is set
-    while a person is asked; ``index`` of ``of`` counts the calls of its message."""
+    """One call, from its arrival to its result. ``output`` is the newest part of what it printed; ``question`` is set
+    while a person is asked, ``answered`` and ``note`` are what the person said; ``index`` of ``of`` counts the calls of
+    its message. ``joined``: the block before it is a call too."""
 
     id: str
     name: str
@@ -60,6 +64,7 @@ class CallBlock:
     decision: Decision | None = None
     question: Question | None = None
     answered: str = ""
+    note: str = ""
     index: int = -1
     of: int = 0
     arrived: float = 0.0
@@ -69,6 +74,7 @@ class CallBlock:
     total: float | None = None
     duration_ms: float | None = None
     result: Result | None = None
+    joined: bool = False
 
     @property
     def done(self) -> bool:

@@ -80,7 +80,8 @@ class InlineApplication(Application[int]):
         assert isinstance(output, FrameOutput)
         with output.frame():
             self.renderer.erase(leave_alternate_screen=False)
-            output.write_raw("".join(f"{line}\x1b[K\r\n" for line in lines))
+            # All below is erased; erasing behind a line that fills its row would erase the last letter of it.
+            output.write_raw("".join(f"{line}\r\n" for line in lines))
             self._redraw()
 
     def show_full_screen(self, full: bool) -> None:

@@ -1,10 +1,7 @@
 """The painter: lines for every kind of block."""
 
-from collections.abc import Callable, Mapping
-from textwrap import wrap
-from typing import Any
+from collections.abc import Iterable
 
-from callgate.formats.display import visible
 from callgate.tui.blocks import (
     ActionBlock,
     Block,
@@ -17,54 +14,107 @@ from callgate.tui.blocks import (
     TextBlock,
     ThinkingBlock,
 )
+from callgate.tui.render.calls import Faces, call_rows
+from callgate.tui.render.markdown import markdown_rows
+from callgate.tui.render.measures import counted, seconds_text
+from callgate.tui.render.spans import Span, fitted, painted, wrapped
 from callgate.tui.render.tables import piece_lines, table_lines
-from callgate.tui.theme import STATUSES, Theme
+from callgate.tui.theme import LEVELS, STATUSES, StatusFace, Theme
+from callgate.words.calls import Status
 
-Named = Callable[[str, Mapping[str, Any]], str]
-_LEVELS = {"info": "grey", "warning": "yellow", "error": "red"}
+LONG_PROMPT = 10
+"""Rows of a prompt that are shown; the rest is counted."""
+LONG_RUN = 10.0
+"""Seconds after which the end of a run is told even if all went well."""
+
+_ENDED = {"applied": Status.SUCCESS, "discarded": Status.CANCELLED, "lost": Status.ERROR}
+"""The status whose sign and colour the end of a pending action has."""
+
+Row = list[Span]
+Conversation = PromptBlock | TextBlock | ThinkingBlock | CallBlock | ActionBlock | NoticeBlock | EndBlock
 
 
 class Painter:
-    """``named`` gives the one line by which a call is shown."""
+    """``faces`` gives the line by which a call is shown. ``unbroken``: lines of code may be wider than the terminal,
+    which breaks them itself; for finished lines, which are copied from."""
 
-    def __init__(self, theme: Theme, width: int, named: Named) -> None:
+    def __init__(self, theme: Theme, width: int, faces: Faces, *, unbroken: bool = False) -> None:
         self.theme = theme
         self.width = max(width, 10)
-        self._named = named
+        self._faces = faces
+        self._unbroken = unbroken
 
     def lines(self, block: Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
-        """The lines of a block; ``now`` is for the times of calls that run. ``expanded``: all of it is shown."""
+        """The lines of a block; ``now`` is for the times of calls that run. ``expanded``: nothing is left out."""
+        if isinstance(block, TableBlock):
+            return table_lines(block, self.theme, self.width)
+        if isinstance(block, LinesBlock):
+            return piece_lines(block, self.theme, self.width)
+        return [painted(self.theme, row) for row in self._rows(block, now, expanded)]
+
+    def _rows(self, block: Conversation, now: float, expanded: bool) -> Iterable[Row]:
         match block:
             case PromptBlock():
-                return ["", *self._words(block.text, "bold", first=self.theme.sign("❯ ", "> "), rest="  "), ""]
+                return [[], *self._prompt(block, expanded)]
             case TextBlock():
-                return self._words(block.text)
+                rows = markdown_rows(self.theme, block.text, self.width, block.opened, unbroken=self._unbroken)
+                return [[], *rows] if rows and not block.begun else rows
             case ThinkingBlock():
-                return self._words("thinking …" if not block.done else "thought", "grey")
+                return [[], *self._thinking(block, now, expanded)] if block.text.strip() else []
             case CallBlock():
-                output = "" if block.result is None or not expanded else block.result.text
-                return [*self._call(block, now), *(self._words(output, first="  ", rest="  ") if output else ())]
+                face = self._faces(block.name, block.arguments)
+                rows = call_rows(self.theme, block, face, self.width, now, expanded=expanded)
+                return rows if block.joined else [[], *rows]
             case ActionBlock():
-                return self._words(f"{block.label}: {block.ended}. {block.reason}", "grey")
+                by = f" by {block.by}" if block.by not in ("", "model") else ""
+                said = f"{block.ended}{by}: {block.label}" + (f". {block.reason}" if block.reason else "")
+                return self._told(said, STATUSES[_ENDED[block.ended]])
             case NoticeBlock():
-                return self._words(block.text, _LEVELS[block.level])
+                return self._told(block.text, LEVELS[block.level], block.level != "info")
             case EndBlock():
-                if block.ended.reason == "done":
-                    return []
-                return self._words(block.ended.sentence, "yellow")
-            case TableBlock():
-                return table_lines(block, self.theme, self.width)
-            case LinesBlock():
-                return piece_lines(block, self.theme, self.width)
+                return self._end(block)
 
-    def _call(self, call: CallBlock, now: float) -> list[str]:
-        face = STATUSES[call.status]
-        sign = self.theme.paint(self.theme.sign(face.sign, face.ascii), face.style)
-        name = visible(self._named(call.name, call.arguments))
-        return [f"{sign} {name[: self.width - 14]} {self.theme.paint(face.word, 'grey')}"]
+    def _prompt(self, block: PromptBlock, expanded: bool) -> list[Row]:
+        theme, bar = self.theme, self.theme.sign("▌ ", "> ")
+        text = theme.page(block.text.strip("\n")).expandtabs(4)
+        rows = wrapped([(text, "bold")], self.width - len(bar)) if text.strip() else []
+        left = len(rows) - LONG_PROMPT
+        if left > 1 and not expanded:
+            rows = [*rows[:LONG_PROMPT], [(f"{theme.sign('…', '...')} {left:,} more lines", "grey")]]
+        if block.attached:
+            rows.append([(f"+ {counted(block.attached, 'attachment')}", "grey")])
+        return [[(bar, "bold blue"), *row] for row in rows]
 
-    def _words(self, text: str, style: str = "", first: str = "", rest: str = "") -> list[str]:
-        found: list[str] = []
-        for line in text.rstrip("\n").split("\n"):
-            found += wrap(visible(line), self.width - len(first) - 1, replace_whitespace=False) or [""]
-        return [f"{first if number == 0 else rest}{self.theme.paint(line, style)}" for number, line in enumerate(found)]
+    def _thinking(self, block: ThinkingBlock, now: float, expanded: bool) -> list[Row]:
+        theme = self.theme
+        sign = theme.sign("∴ ", "~ ")
+        seconds = (block.ended if block.done else max(now, block.ended)) - block.began
+        took = f" for {seconds_text(seconds)}" if block.began and seconds >= 1 else ""
+        head = f"{sign}{'thought' if block.done else 'thinking'}{took}"
+        if expanded:
+            text = theme.page(block.text.strip()).expandtabs(4)
+            return [[(head, "grey")], *wrapped([(text, "grey")], self.width)]
+        if block.done:
+            return [[(fitted(head, self.width, ""), "grey")]]
+        newest = theme.line(block.text.strip().rpartition("\n")[2])
+        more = theme.sign("…", "...")
+        shown = fitted(f"{head}{theme.sign(' · ', ' - ')}{newest}", self.width, more)
+        return [[(shown, "grey")]]
+
+    def _end(self, block: EndBlock) -> list[Row]:
+        parts = [seconds_text(block.seconds)] if block.seconds >= 0.05 else []
+        parts += [f"{counted(block.output_tokens, 'token')} written"] if block.output_tokens else []
+        parts += [f"${block.cost:.2f}" if block.cost >= 0.1 else f"${block.cost:.4f}"] if block.cost else []
+        took = self.theme.sign(" · ", " - ").join(parts)
+        if block.ended.reason == "done":
+            return [[], *self._told(took, LEVELS["info"])] if block.seconds >= LONG_RUN else []
+        face = LEVELS["error" if block.ended.reason in ("model_error", "context_full") else "warning"]
+        rows = self._told(block.ended.sentence, face, True)
+        return [[], *rows, *(self._told(took, LEVELS["info"]) if block.seconds >= LONG_RUN else [])]
+
+    def _told(self, text: str, face: StatusFace, coloured: bool = False) -> list[Row]:
+        """A sign and words, whose further rows stand below the words."""
+        sign = f"{self.theme.sign(face.sign, face.ascii)} "
+        safe = self.theme.page(text.strip("\n")).expandtabs(4)
+        rows = wrapped([(safe, face.style if coloured else "grey")], self.width - len(sign))
+        return [[(sign if number == 0 else "  ", face.style), *row] for number, row in enumerate(rows)]

@@ -1,0 +1,135 @@
+"""The state that the fold of events changes: blocks on screen, open questions, prompts that wait, what was spent."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
+from callgate.tui.streaming import finished_length
+from callgate.words import events as e
+from callgate.words.calls import Status
+from callgate.words.decisions import Question
+from callgate.words.messages import Spent, Usage
+from callgate.words.model import WantedEffort
+from callgate.words.modes import Mode
+from callgate.words.pending import Staged
+from callgate.words.turns import Measures
+
+MOST_BLOCKS = 500
+"""Blocks that are not finished and still on the screen. With more of them the oldest leave as they are."""
+MOST_NAMES = 1_000
+"""Messages whose first words are remembered, to name them when the conversation goes back to one."""
+
+
+class FoldState:
+    """``blocks`` are the ones that are still on the screen; ``take_finished`` removes those that will not change any
+    more."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.status: e.SessionStatus = "idle"
+        self.mode: Mode = "default"
+        self.model = ""
+        self.effort: WantedEffort | None = None
+        self.title = ""
+        self.questions: dict[tuple[str, ...], Question] = {}
+        self.waiting: dict[str, e.PromptQueued] = {}
+        self.pending: dict[str, Staged] = {}
+        self.interruptible = False
+        self.usage = Usage()
+        self.cost: float | None = None
+        self.last_request: Usage | None = None
+        self.measures: Measures | None = None
+        self.run_began: float | None = None
+        self.turn_began: float | None = None
+        self.last_activity: float = 0.0
+        self.retry: e.RequestRetried | None = None
+        self.run_tokens = 0
+        self.run_cost: float | None = None
+        self.streamed: set[str] = set()
+        self.names: dict[str, str] = {}
+        self._last_taken: Block | None = None
+
+    # ---- blocks -------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> list[CallBlock]:
+        return [each for each in self.blocks if isinstance(each, CallBlock) and each.status is Status.EXECUTING]
+
+    @property
+    def question(self) -> Question | None:
+        """The open question that came first."""
+        return next(iter(self.questions.values()), None)
+
+    def take_finished(self) -> list[Block]:
+        """Removes the blocks at the front that are final, and the finished Markdown at the front of a text that is
+        still streaming."""
+        ready = next((at for at, each in enumerate(self.blocks) if not each.done), len(self.blocks))
+        ready = max(ready, len(self.blocks) - MOST_BLOCKS)
+        taken, self.blocks[:ready] = self.blocks[:ready], []
+        first = self.blocks[0] if self.blocks else None
+        if isinstance(first, TextBlock):
+            length, opened = finished_length(first.text, first.opened)
+            if length:
+                taken.append(replace(first, text=first.text[:length], done=True))
+                self.blocks[0] = replace(first, text=first.text[length:], begun=True, opened=opened)
+        if taken:
+            self._last_taken = taken[-1]
+        return taken
+
+    def add(self, block: Block) -> None:
+        self.place(len(self.blocks), [block])
+
+    def place(self, at: int, blocks: list[Block]) -> None:
+        """Puts blocks before the one at this place. Neighbours that are calls are joined."""
+        self.blocks[at:at] = blocks
+        for number in range(at, min(at + len(blocks) + 1, len(self.blocks))):
+            each = self.blocks[number]
+            if isinstance(each, CallBlock):
+                before = self.blocks[number - 1] if number else self._last_taken
+                joined = isinstance(before, CallBlock)
+                self.blocks[number] = each if each.joined == joined else replace(each, joined=joined)
+            elif isinstance(each, PromptBlock):
+                self.names[each.id] = each.text.strip().partition("\n")[0][:60]
+                if len(self.names) > MOST_NAMES:
+                    del self.names[next(iter(self.names))]
+
+    def change(self, call_id: str, change: Callable[[CallBlock], CallBlock]) -> None:
+        """Changes the newest block of a call; a call that is not on the screen any more changes nothing."""
+        for at in range(len(self.blocks) - 1, -1, -1):
+            each = self.blocks[at]
+            if isinstance(each, CallBlock) and each.id == call_id and not each.done:
+                self.blocks[at] = change(each)
+                return
+
+    def close_texts(self, message_id: str | None = None) -> None:
+        """Texts of the message, or all texts, are final."""
+        for at, each in enumerate(self.blocks):
+            if isinstance(each, (TextBlock, ThinkingBlock)) and not each.done and message_id in (None, owner(each)):
+                self.blocks[at] = replace(each, done=True)
+
+    def finish_all(self) -> None:
+        """Every block is final: nothing changes it after the end of a run."""
+        self.close_texts()
+        for at, each in enumerate(self.blocks):
+            if isinstance(each, CallBlock) and not each.done:
+                self.blocks[at] = replace(each, status=Status.CANCELLED, question=None)
+        self.streamed.clear()
+
+    def notice(self, text: str, level: Level = "info") -> None:
+        self.add(NoticeBlock(text, level))
+
+    # ---- measures -----------------------------------------------------------------------------------------------
+
+    def spend(self, spent: Spent | None) -> None:
+        if spent is None:
+            return
+        self.usage += spent.usage
+        self.run_tokens += spent.usage.output
+        if spent.cost is not None:
+            self.cost = (self.cost or 0.0) + spent.cost
+            self.run_cost = (self.run_cost or 0.0) + spent.cost
+
+
+def owner(block: TextBlock | ThinkingBlock) -> str:
+    """The message that a block is part of."""
+    return block.id.rpartition(".")[0]

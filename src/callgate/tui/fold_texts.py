@@ -1,0 +1,97 @@
+"""Messages, streamed or whole, as blocks."""
+
+from dataclasses import replace
+
+from callgate.tui.blocks import Block, CallBlock, PromptBlock, TextBlock, ThinkingBlock
+from callgate.tui.fold_state import FoldState, owner
+from callgate.words import events as e
+from callgate.words.messages import CallPart, Message, Text, Thinking
+
+
+def added(state: FoldState, event: e.MessageAdded) -> None:
+    message = event.message
+    if event.queued is not None:
+        state.waiting.pop(event.queued, None)
+    if message.role == "user" and event.about is None:
+        others = sum(not isinstance(part, Text) for part in message.parts)
+        state.add(PromptBlock(message.id, message.text, others))
+    elif message.role == "assistant":
+        _answered(state, message)
+
+
+def _answered(state: FoldState, message: Message) -> None:
+    """The streamed blocks of a message are final. Of a message that was not streamed each part is placed where it
+    stands among the calls, which are on record before their message."""
+    if message.usage is not None:
+        state.last_request = message.usage
+    if message.id in state.streamed:
+        state.streamed.discard(message.id)
+        state.close_texts(message.id)
+        return
+    calls = _calls_of(state, message.id)
+    at = min(calls.values(), default=len(state.blocks))
+    for number, part in enumerate(message.parts):
+        made: list[Block] = []
+        match part:
+            case Text(text=text) if text.strip():
+                made.append(TextBlock(f"{message.id}.{number}", text, done=True))
+            case Thinking(text=text) if text.strip():
+                made.append(ThinkingBlock(f"{message.id}.{number}", text, done=True))
+            case CallPart(id=call_id) if call_id in calls:
+                at = max(at, _place_of(state, call_id, calls[call_id]) + 1)
+            case _:
+                pass
+        state.place(at, made)
+        at += len(made)
+
+
+def _calls_of(state: FoldState, message_id: str) -> dict[str, int]:
+    """The places of the calls of the newest message, by their ids."""
+    found: dict[str, int] = {}
+    for at in range(len(state.blocks) - 1, -1, -1):
+        each = state.blocks[at]
+        if isinstance(each, PromptBlock):
+            break
+        if isinstance(each, CallBlock) and each.message_id == message_id:
+            found[each.id] = at
+    return found
+
+
+def _place_of(state: FoldState, call_id: str, since: int) -> int:
+    """The place of a call that has moved on since it was found."""
+    for at in range(since, len(state.blocks)):
+        each = state.blocks[at]
+        if isinstance(each, CallBlock) and each.id == call_id:
+            return at
+    return since
+
+
+def streamed(state: FoldState, event: e.TextStreamed | e.ThinkingStreamed) -> None:
+    kind = TextBlock if isinstance(event, e.TextStreamed) else ThinkingBlock
+    state.streamed.add(event.message_id)
+    last = state.blocks[-1] if state.blocks else None
+    if isinstance(last, kind) and not last.done and owner(last) == event.message_id:
+        ended = {"ended": event.at} if isinstance(last, ThinkingBlock) else {}
+        state.blocks[-1] = replace(last, text=last.text + event.text, **ended)
+        return
+    state.close_texts(event.message_id)
+    name = f"{event.message_id}.{len(state.blocks)}"
+    if isinstance(event, e.TextStreamed):
+        state.add(TextBlock(name, event.text))
+    else:
+        state.add(ThinkingBlock(name, event.text, began=event.at, ended=event.at))
+
+
+def retried(state: FoldState, event: e.RequestRetried) -> None:
+    """Text of the failed attempt that is still on the screen goes; what has left it stays, with a notice."""
+    state.spend(event.spent)
+    state.retry = event
+    texts = [each for each in state.blocks if isinstance(each, (TextBlock, ThinkingBlock))]
+    gone = [each for each in texts if owner(each) == event.message_id]
+    left = any(isinstance(each, TextBlock) and each.begun for each in gone)
+    state.blocks = [each for each in state.blocks if each not in gone]
+    state.streamed.discard(event.message_id)
+    where = f" from {event.instead}" if event.instead else ""
+    wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
+    again = "; the answer above broke off" if left else ""
+    state.notice(f"{event.detail or event.kind}: asking again{where}{wait} (attempt {event.attempt}){again}", "warning")

@@ -1,0 +1,83 @@
+"""Code in the colours of its language."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from callgate.tui.render.spans import Span
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+LONGEST = 20_000
+"""Longer code in one stretch is shown without colours: the readers of some languages are slow on long lines."""
+
+_STYLES: Mapping[str, str] = {
+    "Token.Comment": "grey",
+    "Token.Comment.Preproc": "magenta",
+    "Token.Keyword": "magenta",
+    "Token.Keyword.Constant": "yellow",
+    "Token.Keyword.Type": "cyan",
+    "Token.Operator.Word": "magenta",
+    "Token.Name.Function": "blue",
+    "Token.Name.Class": "blue bold",
+    "Token.Name.Decorator": "cyan",
+    "Token.Name.Builtin": "cyan",
+    "Token.Name.Exception": "cyan",
+    "Token.Name.Tag": "blue",
+    "Token.Name.Attribute": "cyan",
+    "Token.Name.Variable": "cyan",
+    "Token.Literal.String": "green",
+    "Token.Literal.String.Escape": "yellow",
+    "Token.Literal.Number": "yellow",
+    "Token.Generic.Heading": "bold",
+    "Token.Generic.Subheading": "cyan",
+    "Token.Generic.Inserted": "green",
+    "Token.Generic.Deleted": "red",
+    "Token.Generic.Prompt": "grey",
+}
+"""Styles by the kinds of tokens of Pygments; one that is not listed has the style of the next kind above it."""
+
+
+@lru_cache(maxsize=32)
+def coloured(code: str, language: str) -> tuple[tuple[Span, ...], ...]:
+    """The lines of code that is safe to show, in pieces with their styles. ``language`` is a name or the name of a
+    file; of one that is not known the code has no colours."""
+    plain = tuple(((line, ""),) for line in code.split("\n"))
+    if not language or len(code) > LONGEST:
+        return plain
+    lexer = _lexer(language)
+    if lexer is None:
+        return plain
+    lines: list[list[Span]] = [[]]
+    for kind, text in lexer.get_tokens(code):
+        style = _style(str(kind))
+        for number, piece in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                lines[-1].append((piece, style))
+    # A reader may drop or add a line feed at the end; no other change of the text may be shown.
+    found = tuple(map(tuple, lines))
+    return found if "\n".join("".join(text for text, _ in line) for line in found) == code else plain
+
+
+@lru_cache(maxsize=32)
+def _lexer(language: str) -> "Lexer | None":
+    from pygments import lexers
+    from pygments.util import ClassNotFound
+
+    found: Any = lexers
+    find = found.get_lexer_for_filename if "." in language else found.get_lexer_by_name
+    try:
+        return find(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _style(kind: str) -> str:
+    while kind:
+        if kind in _STYLES:
+            return _STYLES[kind]
+        kind = kind.rpartition(".")[0]
+    return ""

@@ -1,0 +1,77 @@
+"""A diff with line numbers, signs and the colours of the language."""
+
+import re
+from collections.abc import Iterator
+
+from callgate.tui.render.code import coloured
+from callgate.tui.render.spans import Span
+from callgate.tui.theme import Theme
+from callgate.words.noun import noun
+
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@(.*)")
+_SKIPPED = ("index ", "--- ", "+++ ")
+
+
+@noun
+class _Line:
+    """``sign`` is that of the diff; an empty one is for lines about a file. ``number`` is the one in the new file; in
+    the old one for a line that is gone."""
+
+    sign: str
+    number: int
+    text: str
+
+
+def diff_rows(theme: Theme, body: str) -> list[list[Span]]:
+    """The lines of a diff in git's format, one row each, of any width. The head of the only file is left out."""
+    rows: list[list[Span]] = []
+    sections = _sections(theme, body)
+    for name, lines in sections:
+        if name and len(sections) > 1:
+            rows.append([(name, "bold")])
+        rows += _painted(theme, lines, name)
+    return rows
+
+
+def _sections(theme: Theme, body: str) -> list[tuple[str, list[_Line]]]:
+    """The lines of each file, with its name."""
+    found: list[tuple[str, list[_Line]]] = []
+    old = new = 0
+    inside = False
+    for line in theme.page(body).expandtabs(4).rstrip("\n").split("\n"):
+        hunk = _HUNK.match(line)
+        if line.startswith("diff --git "):
+            found.append((line.rpartition(" b/")[2].strip('"'), []))
+            inside = False
+            continue
+        if not found:
+            found.append(("", []))
+        lines = found[-1][1]
+        if hunk is not None:
+            if inside:
+                lines.append(_Line("@", 0, ""))
+            old, new, inside = int(hunk[1]), int(hunk[2]), True
+        elif inside and line[:1] in ("+", "-", " "):
+            sign = line[0]
+            lines.append(_Line(sign, old if sign == "-" else new, line[1:]))
+            old += sign != "+"
+            new += sign != "-"
+        elif not line.startswith(_SKIPPED):
+            lines.append(_Line("", 0, line))
+    return found
+
+
+def _painted(theme: Theme, lines: list[_Line], name: str) -> Iterator[list[Span]]:
+    size = len(str(max((line.number for line in lines), default=0)))
+    kept = [line.text for line in lines if line.sign in ("+", " ")]
+    after = iter(coloured("\n".join(kept), name.rpartition("/")[2]) if kept else ())
+    for line in lines:
+        if line.sign == "":
+            yield [(line.text, "grey")]
+        elif line.sign == "@":
+            yield [(f"{' ' * size} {theme.sign('⋮', ':')}", "grey")]
+        elif line.sign == "-":
+            yield [(f"{line.number:>{size}} - {line.text}", "red")]
+        else:
+            number = f"{line.number:>{size}} {line.sign} "
+            yield [(number, "green" if line.sign == "+" else "grey"), *next(after)]

@@ -1,0 +1,132 @@
+"""Styled text in pieces: measured, wrapped and cut by the cells of the terminal, in which a letter may take two."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from callgate.tui.theme import Theme
+
+Span = tuple[str, str]
+"""Text that is safe to show, and its style."""
+
+_PIECES = re.compile(r"\n| +|[^ \n]+")
+
+
+def width_of(text: str) -> int:
+    """The cells that a text takes."""
+    if text.isascii():
+        return len(text)
+    from prompt_toolkit.utils import get_cwidth
+
+    return get_cwidth(text)
+
+
+def painted(theme: Theme, spans: Iterable[Span]) -> str:
+    """The pieces as one text, each style begun once for neighbours that share it."""
+    together = groupby(spans, lambda span: span[1])
+    return "".join(theme.paint("".join(text for text, _ in same), style) for style, same in together)
+
+
+def fitted(text: str, width: int, more: str = "…") -> str:
+    """The text, or its beginning and a sign that there is more."""
+    if width_of(text) <= width:
+        return text
+    return f"{head_of(text, max(width - len(more), 0))}{more}"[: max(width, 0)]
+
+
+def head_of(text: str, width: int) -> str:
+    """As much of the beginning of a text as fits into so many cells."""
+    if text.isascii():
+        return text[:width]
+    used = 0
+    for at, sign in enumerate(text):
+        used += width_of(sign)
+        if used > width:
+            return text[:at]
+    return text
+
+
+def cut(spans: Iterable[Span], width: int) -> list[list[Span]]:
+    """One line of text in rows of at most so many cells, broken at the edge: nothing is added or left out."""
+    rows: list[list[Span]] = [[]]
+    room = width = max(width, 2)
+    for text, style in spans:
+        while text:
+            piece = head_of(text, room)
+            if piece:
+                rows[-1].append((piece, style))
+                room -= width_of(piece)
+                text = text[len(piece) :]
+            if text:
+                rows.append([])
+                room = width
+    return rows
+
+
+def wrapped(spans: Iterable[Span], width: int) -> list[list[Span]]:
+    """Text in rows of at most so many cells, broken at blanks where there are some, and between wide letters. A line
+    feed begins a new row; blanks at its beginning stay."""
+    width = max(width, 2)
+    rows: list[list[Span]] = [[]]
+    used = 0
+    for blank, word in _words(spans):
+        if word is None:
+            rows.append([])
+            used = 0
+            continue
+        blanks = blank[0][: width // 2]
+        if used and used + len(blanks) + sum(width_of(text) for text, _ in word) > width:
+            rows.append([])
+            used = 0
+        elif blanks:
+            rows[-1].append((blanks, blank[1]))
+            used += len(blanks)
+        for text, style in word:
+            while text:
+                piece = head_of(text, width - used)
+                if piece:
+                    rows[-1].append((piece, style))
+                    used += width_of(piece)
+                    text = text[len(piece) :]
+                if text:
+                    rows.append([])
+                    used = 0
+    return rows
+
+
+def _words(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span] | None]]:
+    """Each word with the blanks before it; None stands for a line feed. A word may be in several styles."""
+    blank: Span = ("", "")
+    word: list[Span] = []
+    for text, style in spans:
+        for piece in _PIECES.findall(text):
+            if piece == "\n":
+                if word:
+                    yield blank, word
+                yield blank, None
+                blank, word = ("", ""), []
+            elif piece[0] == " ":
+                if word:
+                    yield blank, word
+                    blank, word = ("", ""), []
+                blank = (blank[0] + piece, style)
+            else:
+                for wide, part in _by_width(piece):
+                    if word and (wide or width_of(word[-1][0][-1]) > 1):
+                        yield blank, word
+                        blank, word = ("", ""), []
+                    word.append((part, style))
+    if word:
+        yield blank, word
+
+
+def _by_width(word: str) -> Iterator[tuple[bool, str]]:
+    """Wide letters one by one, and the others as they stand together: a line may be broken at wide ones."""
+    if word.isascii():
+        yield False, word
+        return
+    for wide, signs in groupby(word, lambda sign: width_of(sign) > 1):
+        if wide:
+            yield from ((True, sign) for sign in signs)
+        else:
+            yield False, "".join(signs)
