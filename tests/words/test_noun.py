@@ -90,3 +90,14 @@ def test_its_methods_are_those_of_a_frozen_dataclass() -> None:
     with pytest.raises(TypeError, match=r"Thing.__init__\(\) missing 1 required positional argument: 'kind'"):
         Thing()  # type: ignore[call-arg]
     assert str(signature(Shown)) == "(name: str)"
+
+
+def test_a_default_given_by_field_is_the_default() -> None:
+    @noun
+    class Named:
+        name: str
+        normal: type = field(default=str)
+        parts: list[str] = field(default_factory=list[str])
+
+    assert (Named("a").normal, Named("a").parts) == (str, [])
+    assert [each.default for each in fields(Named)][1] is str

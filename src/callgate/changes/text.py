@@ -5,18 +5,18 @@ one that is not UTF-8 travels as a lone surrogate (``surrogateescape``) and is w
 get ``shown`` text, where such a byte reads ``\\xe9``.
 """
 
-import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import Literal
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be", "latin-1"]
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 
 _BOMS: dict[Encoding, bytes] = {"utf-8": BOM_UTF8, "utf-16-le": BOM_UTF16_LE, "utf-16-be": BOM_UTF16_BE}
-_CONTROL = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_WIDE = re.compile("[^\0-\x7f\udc80-\udcff]")
+_CONTROL = late_pattern(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_WIDE = late_pattern("[^\0-\x7f\udc80-\udcff]")
 _LEAST, _SAMPLE = 8, 4096
 """Bytes that are enough to see by their zeros that a text is UTF-16, and as many as are looked at."""
 

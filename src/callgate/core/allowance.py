@@ -1,12 +1,12 @@
 """Limits of a run: turns, output tokens, dollars and seconds. Every turn counts, whatever its cause."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from callgate.core.ports import Clock, Model, Timer
 from callgate.core.record import Record
 from callgate.words.endings import RunReason
+from callgate.words.late_pattern import late_pattern
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RequestLimits
@@ -21,7 +21,7 @@ NEAR_THE_END = 0.8
 MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
 """The times that a run with tokens left in its budget goes on after its end, and the work each has to bring."""
 
-_BUDGET = re.compile(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
+_BUDGET = late_pattern(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 
 
 def budget_in(text: str) -> int | None:

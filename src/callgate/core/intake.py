@@ -4,8 +4,9 @@ A call is complete at PartEnded, never by counting braces. Argument text is coll
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import fields
 from json import dumps, loads
+from operator import attrgetter
 from typing import Any, cast, get_args
 
 from callgate.core import outcomes
@@ -233,11 +234,13 @@ def _text(value: Any) -> str:
     raise TypeError(f"text is wanted, not {value!r:.80}")
 
 
+_counts: Callable[[Usage], tuple[Any, ...]] = attrgetter(*(f.name for f in fields(Usage) if f.name != "estimated"))
+
+
 def _counted(usage: Any) -> Usage:
-    if isinstance(usage, Usage):
-        *counts, estimated = astuple(usage)
-        if type(estimated) is bool and all(type(count) is int and count >= 0 for count in counts):
-            return usage
+    counts = _counts(usage) if isinstance(usage, Usage) and type(usage.estimated) is bool else (None,)
+    if all(type(count) is int and count >= 0 for count in counts):
+        return usage
     raise TypeError(f"a Usage with counts of tokens is wanted, not {usage!r:.200}")
 
 

@@ -1,6 +1,5 @@
 """The way out: results bounded in size and released in arrival order, progress at once."""
 
-import re
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -12,13 +11,14 @@ from callgate.core.ports import Host
 from callgate.words.calls import Artifact, Result, ToolCall
 from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Content, Image, Text
 
 PROGRESS_CHARS = 10_000
 _PIECE = 1_000_000
 _NOTE = 300
 """Characters, about, of the note in a result that was cut: a shorter one would not get shorter."""
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = late_pattern("[\ud800-\udfff]")
 _CUT = "\n… more was said than anybody read\n"
 
 

@@ -8,10 +8,11 @@ from callgate.core.record import Record
 from callgate.words.calls import ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.events import MessageAdded
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Message, Text
 
 _TAG = "system-reminder"
-_END = re.compile(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
+_END = late_pattern(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
 
 
 def reminder(text: str) -> str:

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Literal
 from unicodedata import category, combining, name
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 BLANKS = 40
@@ -19,8 +20,8 @@ MARKS = 4
 """As many accents are shown on one letter. No language needs more; a flood of them covers the lines around it."""
 
 _OWN_VOICE = r"<(?=U\+[0-9A-F]{4,6}>|[0-9]{1,18} (?:blanks>|more ))"
-_ODD_IN_LINE = re.compile(rf"[^\x20-\x7e]+|{_OWN_VOICE}| {{{BLANKS + 1},}}")
-_ODD_ON_PAGE = re.compile(rf"[^\t\x20-\x7e]+|{_OWN_VOICE}")
+_ODD_IN_LINE = late_pattern(rf"[^\x20-\x7e]+|{_OWN_VOICE}| {{{BLANKS + 1},}}")
+_ODD_ON_PAGE = late_pattern(rf"[^\t\x20-\x7e]+|{_OWN_VOICE}")
 # Assigned, neither control nor blank to Unicode, and still nothing to be seen: joiners and fillers, selectors of
 # variants (which can carry a message), an empty braille cell, an empty note head, a place held for an object.
 _LOOKS_LIKE_NOTHING = frozenset(
@@ -42,7 +43,7 @@ _TAKEN_FOR_PLAIN = frozenset(
     )
 )
 """Words in the names of letters."""
-_EMOJI = re.compile(rf"({_PICTURE}(?:\u200d{_PICTURE})*)")
+_EMOJI = late_pattern(rf"({_PICTURE}(?:\u200d{_PICTURE})*)")
 
 
 def visible(text: str) -> str:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 
 from callgate.words.errors import UsageError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.limits import LARGEST_COUNT
 
 # fmt: off
@@ -18,7 +19,7 @@ _SECRET_ENDINGS = ("apikey", "token", "secret", "password", "passwd", "passphras
 _NO_SECRETS = frozenset({"pwd", "oldpwd", "ssh_auth_sock"})
 """Variables that only sound like secrets: folders, and the address of an agent that keeps the keys to itself."""
 
-_WITH_PASSWORD = re.compile(r"://[^/?#\s]*:[^/?#\s]*@")
+_WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
 def max_concurrency_from(environment: Mapping[str, str]) -> int | None:

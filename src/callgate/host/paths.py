@@ -10,24 +10,25 @@ import stat
 from functools import cached_property
 from pathlib import Path
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.places import Place, PlaceKind
 
 LONGEST_PATH = 4096  # no system opens a longer one, and walking it part by part would take very long
 MOST_LINKS = 40  # as many as Linux follows
 
-_PLAIN = re.compile(r"(?!~)[\w.,+@=#%*?$()\[\]{}^!&;'/~-]+", re.ASCII)  # nothing in it can look like something else
-_UNSEEN = re.compile(
+_PLAIN = late_pattern(r"(?!~)[\w.,+@=#%*?$()\[\]{}^!&;'/~-]+", re.ASCII)  # nothing in it can look like something else
+_UNSEEN = late_pattern(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of text
     r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\U0001d173-\U0001d17a"  # no width
     r"\U000e0000-\U000e007f]"  # tags
 )
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_TILDE = re.compile(r"~$|~[^/]*/")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_OTHER_SYSTEM = re.compile(r"[A-Za-z]:[\\/]|\\\\|\\\?\?\\")
+_SURROGATE = late_pattern(r"[\ud800-\udfff]")
+_TILDE = late_pattern(r"~$|~[^/]*/")
+_ADDRESS = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_OTHER_SYSTEM = late_pattern(r"[A-Za-z]:[\\/]|\\\\|\\\?\?\\")
 
 # Links of /proc that lead to the same place for everybody who may follow them.
 _HONEST_PROC_LINKS = ("self", "thread-self", "mounts", "net")

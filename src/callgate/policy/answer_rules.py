@@ -1,6 +1,5 @@
 """Remembered answers as rules: the same matching, the same order, one layer further out than any file."""
 
-import re
 from functools import lru_cache
 from typing import cast
 
@@ -20,8 +19,9 @@ from callgate.policy.paths import parse_path_pattern
 from callgate.policy.rules import Rule, server_of
 from callgate.policy.well_known import known
 from callgate.words.decisions import ApprovalPolicy, Origin, Pattern
+from callgate.words.late_pattern import late_pattern
 
-_GLOB = re.compile(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
+_GLOB = late_pattern(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,5 @@
 """The choices for "always" that a person may pick instead of a plain yes."""
 
-import re
 from collections.abc import Iterator
 from posixpath import dirname
 
@@ -11,14 +10,15 @@ from callgate.policy.rules import sure_server
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import COMMANDS
 from callgate.words.decisions import Choice, Pattern
+from callgate.words.late_pattern import late_pattern
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")
-_NAME = re.compile(r"\w+")
-_SPECIAL = re.compile(r"[*,\\]")
+_WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_.:+-]*")
+_NAME = late_pattern(r"\w+")
+_SPECIAL = late_pattern(r"[*,\\]")
 _ESCAPED = r"\\\g<0>"
 _LONGEST_VALUE = 60
 _MOST_FIELDS = 3
-_PATH = re.compile(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
+_PATH = late_pattern(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
 """No character that means something in a path rule."""
 
 

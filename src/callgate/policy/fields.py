@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
-_NAME = re.compile(r"[^\s=,*\\()]+")
-_TOKEN = re.compile(r"\\(.?)|[*,]|\s+|[^\\*,\s]+", re.DOTALL)
+_NAME = late_pattern(r"[^\s=,*\\()]+")
+_TOKEN = late_pattern(r"\\(.?)|[*,]|\s+|[^\\*,\s]+", re.DOTALL)
 
 
 @noun

@@ -22,6 +22,7 @@ from callgate.policy.keys import EVENTS
 from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
 from callgate.policy.settings import Settings
 from callgate.words.decisions import Origin
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 MOST_FILES = 1_000
@@ -31,12 +32,12 @@ LARGEST_TEXT = 64 * 1024
 MOST_TEXT = 1024 * 1024
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_TOKEN = re.compile(r"""[^\s;&|<>()'"`=,]+""")
-_VARIABLE = re.compile(r"\$\{?\w+\}?/")
-_MODULE = re.compile(r"-m\s+([A-Za-z_][\w.]*)")
+_TOKEN = late_pattern(r"""[^\s;&|<>()'"`=,]+""")
+_VARIABLE = late_pattern(r"\$\{?\w+\}?/")
+_MODULE = late_pattern(r"-m\s+([A-Za-z_][\w.]*)")
 _OTHER_FILES = (".mcp.json",)
 
-_TOOL = re.compile(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py")
+_TOOL = late_pattern(re.escape(os.path.join(FOLDER, "tools", "")) + r"[^/]*\.py")
 
 
 @noun

@@ -10,18 +10,19 @@ import re
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from unicodedata import category
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 _OF_THE_WEB = (80, 443)
 """A host on one of these ports is the same as without a port: rules do not tell http from https."""
 _LAST_PORT = 65_535
-_HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
-_URL = re.compile(r"https?://([^/?#]+)(?:[/?#].*)?", re.IGNORECASE)
+_HOST = late_pattern(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::([1-9][0-9]{0,4}))?")
+_URL = late_pattern(r"https?://([^/?#]+)(?:[/?#].*)?", re.IGNORECASE)
 _LONGEST_URL = 16_384
 _LONGEST_HOST = 300  # longer than any name with its port
-_NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_LIKE_A_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_NOT_IN_A_URL = late_pattern(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
+_LABEL = late_pattern(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_LIKE_A_NUMBER = late_pattern(r"[0-9]+|0x[0-9a-f]*")
 # IDNA 2003 and 2008 make different names of these, so one program would go where another does not. (The two joiners
 # are the others of that kind.)
 _READ_DIFFERENTLY = "ßς"

@@ -10,9 +10,10 @@ from posixpath import join
 
 from callgate.policy.paths import PathPattern
 from callgate.policy.protected import is_secret
+from callgate.words.late_pattern import late_pattern
 from callgate.words.places import Place
 
-_GLOB = re.compile(r"[*?[]")
+_GLOB = late_pattern(r"[*?[]")
 _MOST = 32
 _MOST_LISTED = 5_000
 _MOST_FILLED = 300

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from callgate.host.environment import secret
 from callgate.policy.entries import HOOK_TIMEOUT
+from callgate.words.late_pattern import late_pattern
 from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
 from callgate.words.model import EFFORTS
 from callgate.words.modes import MODES
@@ -171,11 +172,11 @@ KINDS: dict[str, str] = {
 
 LONGEST_DURATION = 366 * 86_400.0
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_DURATION = re.compile(r"([0-9]{1,9}) ?([smhd])")
-_CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f]+")
+_DURATION = late_pattern(r"([0-9]{1,9}) ?([smhd])")
+_CALLABLE = late_pattern(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_HEADER = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_ADDRESS = late_pattern(r"https?://[^\s\x00-\x1f]+")
 
 
 def keys_of(section: str) -> dict[str, Key]:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Literal
 
 from callgate.host.paths import same_name
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.places import Place
 
@@ -23,11 +24,11 @@ MOST_CHARACTERS = 1_000
 MOST_PARTS = 100
 
 # What a person does not see in a rule, or a file system does not see in a name.
-_IGNORED = re.compile(
+_IGNORED = late_pattern(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = late_pattern(r"[\ud800-\udfff]")
 
 _BOUNDARY = r"(?=/|\Z)"
 _ANY_FOLDERS = r"(?:/[^/]++)*?"

@@ -15,6 +15,7 @@ from typing import Literal
 
 from callgate.policy.paths import loose_name
 from callgate.policy.shorten import brief
+from callgate.words.late_pattern import late_pattern
 from callgate.words.places import Place
 
 What = Literal["read", "write", "remove"]
@@ -93,20 +94,20 @@ _PATHS: Mapping[str, str] = {
 }
 _ALL_NAMES = frozenset(" ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").split())
 _KEY_ENDINGS = (".key", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
-_WORDS = re.compile(r"[^a-z]+")
+_WORDS = late_pattern(r"[^a-z]+")
 _PRIVATE = frozenset(("key", "keys", "priv", "private", "privkey", "privatekey", "keypair"))
 _PUBLIC = frozenset(("pub", "public", "pubkey", "publickey"))
 _HOME_SECRETS = (".npmrc", ".yarnrc.yml")  # in a project they hold no tokens, or should not
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")  # in small letters they are any document
-_ENVIRONMENT = re.compile(r"\.env(?:\.(?!(?:example|sample|template|dist)\Z).*)?", re.DOTALL)
+_ENVIRONMENT = late_pattern(r"\.env(?:\.(?!(?:example|sample|template|dist)\Z).*)?", re.DOTALL)
 _WORKSPACE_FILE = ".code-workspace"
-_PROCESS_SECRETS = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|/proc/kcore")
+_PROCESS_SECRETS = late_pattern(r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|/proc/kcore")
 _NOWHERE = "/dev/null"
 _SHARED_MEMORY = "/dev/shm"
 
-_GLOB = re.compile(r"[*?[]")
+_GLOB = late_pattern(r"[*?[]")
 _EVERYTHING = ("*", "**", ".*")
-_TOP = re.compile(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
+_TOP = late_pattern(r"/[^/]*|[a-z]:(?:/[^/]*)?", re.DOTALL)
 
 
 def names_in_a_row(*, secret: bool) -> tuple[str, ...]:
@@ -297,7 +298,7 @@ _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
 # Most names are plainly none of these, and a workspace has thousands: they neither begin with a dot or the name of a
 # secret, nor end like a key, nor could be read as another name.
-_SUSPECT = re.compile(
+_SUSPECT = late_pattern(
     rf"(?:^|/)(?:\.|ssh_host_|{'|'.join(re.escape(name) for name in _SECRETS if name[0] != '.')})"
     rf"|(?:{'|'.join(map(re.escape, (*_KEY_ENDINGS, '.pem')))})(?:[. /:]|$)|[~*?\[:]|[^!-}}]",
     re.IGNORECASE,
@@ -311,8 +312,8 @@ def _short(name: str) -> str:
     return f"{letters}.{ending[:3]}" if stem else letters
 
 
-_HAS_NO_SHORT_FORM = re.compile(r"[^.]{1,8}(?:\.[^.]{1,3})?")
-_SHORT_FORM = re.compile(r"([^.~]{1,6})~[0-9]+((?:\.[^.]{1,3})?)")
+_HAS_NO_SHORT_FORM = late_pattern(r"[^.]{1,8}(?:\.[^.]{1,3})?")
+_SHORT_FORM = late_pattern(r"([^.~]{1,6})~[0-9]+((?:\.[^.]{1,3})?)")
 _LONG_NAMES = {
     _short(name): name
     for entries in _NAMES.values()

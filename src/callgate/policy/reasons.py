@@ -3,7 +3,6 @@
 What is said to allow a call has been tried: with those rules it is allowed.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +15,7 @@ from callgate.policy.shorten import brief
 from callgate.policy.subjects import Touch
 from callgate.policy.well_known import AGENTS, COMMANDS, READING, WRITING
 from callgate.words.decisions import Origin
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.places import Place
 
@@ -23,8 +23,8 @@ _MOST_RUNS = 6
 _MOST_RULES = 3
 _MOST_WORDS = 200
 _LONGEST = 90
-_PLAIN_PATH = re.compile(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
-_SPECIAL = re.compile(r"[\[\]*?]")
+_PLAIN_PATH = late_pattern(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
+_SPECIAL = late_pattern(r"[\[\]*?]")
 _ESCAPED = r"\\\g<0>"
 _NO_RULE = "no rule covers"
 _YOURS = Origin("user")

@@ -16,10 +16,11 @@ from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Layer, RuleL
 from callgate.policy.subjects import Subject
 from callgate.policy.well_known import known, meant_by
 from callgate.words.decisions import Effect, Origin
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
-_TOOL = re.compile(r"\*|mcp__\*|mcp__(?:[A-Za-z0-9-]|_(?!_))+__\*|[A-Za-z0-9_-]+")
-_SERVER = re.compile(r"mcp__(?:[A-Za-z0-9-]|_(?!_))+")
+_TOOL = late_pattern(r"\*|mcp__\*|mcp__(?:[A-Za-z0-9-]|_(?!_))+__\*|[A-Za-z0-9_-]+")
+_SERVER = late_pattern(r"mcp__(?:[A-Za-z0-9-]|_(?!_))+")
 _LAYERS: tuple[str, ...] = get_args(Layer)
 
 

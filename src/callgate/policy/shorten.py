@@ -1,10 +1,10 @@
 """Texts for people and models, kept short. The caller must make their content safe to show."""
 
-import re
+from callgate.words.late_pattern import late_pattern
 
 _LONGEST_WORD = 100
 _LONGEST = 500
-_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+_WORD = late_pattern(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
 def brief(text: str, most: int = 100) -> str:

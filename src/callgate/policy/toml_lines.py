@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Path = tuple[str | int, ...]
@@ -17,8 +18,8 @@ Path = tuple[str | int, ...]
 
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _KEY = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
-_STATEMENT = re.compile(rf"^[ \t]*(?:(\[\[?)[ \t]*({_KEY})[ \t]*\]|({_KEY})[ \t]*=)", re.MULTILINE)
-_LONG_TEXT = re.compile(r"""("{3}|'{3}).*?\1""", re.DOTALL)
+_STATEMENT = late_pattern(rf"^[ \t]*(?:(\[\[?)[ \t]*({_KEY})[ \t]*\]|({_KEY})[ \t]*=)", re.MULTILINE)
+_LONG_TEXT = late_pattern(r"""("{3}|'{3}).*?\1""", re.DOTALL)
 
 
 @noun

@@ -18,6 +18,7 @@ from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.declared import Declaration, Given, Part
 from callgate.words.errors import ToolFailure
+from callgate.words.late_pattern import late_pattern
 from callgate.words.model import ToolSpec
 from callgate.words.noun import noun
 from callgate.words.traits import Traits, shared
@@ -25,9 +26,9 @@ from callgate.words.traits import Traits, shared
 Content = Literal["command", "path", "address", "agent"]
 """The content of a rule between its brackets, where it is not ``name=value``."""
 
-_GLOB = re.compile(r"[*?[{]")
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_PATCHED = re.compile(
+_GLOB = late_pattern(r"[*?[{]")
+_BRACES = late_pattern(r"\{([^{}]*)\}")
+_PATCHED = late_pattern(
     r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |--- (?!/dev/null)(?:a/)?|\+\+\+ (?!/dev/null)(?:b/)?"
     r"|rename (?:from|to) |copy (?:from|to) )(?P<path>[^\t\r\n]+)",
     re.MULTILINE,

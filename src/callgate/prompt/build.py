@@ -7,12 +7,12 @@ takes the place of a section; an empty one removes it. A line that begins with `
 only if the session has those tools, so a prompt never speaks of a tool that is missing.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from callgate.prompt.parts import PromptPart, SystemPrompt
 from callgate.words.errors import UsageError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
@@ -20,7 +20,7 @@ SECTIONS = ("role", "work", "code", "gate", "sources", "answers")
 """The shipped sections that another prompt takes the place of, in their order."""
 OWN_FILE = "system-prompt.md"
 """In the folder of the person's settings: their own prompt, in place of the shipped sections."""
-_NEEDS = re.compile(r"^\{(\w+(?:,\w+)*)\}")
+_NEEDS = late_pattern(r"^\{(\w+(?:,\w+)*)\}")
 
 
 @noun

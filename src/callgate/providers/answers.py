@@ -9,10 +9,11 @@ from callgate.providers.exchange import Exchange
 from callgate.providers.family import Family
 from callgate.providers.faults import fault_of, http_fault, request_id_of
 from callgate.words.errors import ModelError
+from callgate.words.late_pattern import late_pattern
 
 BODY_BYTES = 256 * 1024
 """The most that is read of an answer that is no stream."""
-_TITLE = re.compile(rb"<title[^>]*>(.{0,300}?)</title", re.IGNORECASE | re.DOTALL)
+_TITLE = late_pattern(rb"<title[^>]*>(.{0,300}?)</title", re.IGNORECASE | re.DOTALL)
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 

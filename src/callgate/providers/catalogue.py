@@ -4,24 +4,25 @@ A name is ``provider/name``, an alias, or a bare name whose beginning says the p
 assumptions: those of a pattern that fits, or of any server.
 """
 
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
+from json import loads
 from pathlib import Path
 from typing import Any, cast
 
 from callgate.providers.facts import Table, check_row, facts_of
-from callgate.providers.family import ModelFacts
+from callgate.providers.family import ModelFacts, Prices
 from callgate.words.errors import UsageError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Usage
 from callgate.words.noun import noun
 
 OWN_FILE = "models.toml"
-_DATED = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2})$")
+_PLAIN = late_pattern(r"[*?\[]")
+_DATED = late_pattern(r"[-@](\d{8}|\d{4}-\d{2}-\d{2})$")
 _LARGEST = 1 << 20
 
 
@@ -64,10 +65,12 @@ class Catalogue:
         self._folder = folder
         self._lay = servers
         self._today = today or date.today()
+        self._prices: dict[str, Prices | None] = {}
 
     @cached_property
     def _shipped(self) -> Table:
-        return tomllib.loads(Path(__file__).with_name("models.toml").read_text("utf-8"))
+        """``models.toml`` as JSON, which is read twenty times as fast; ``scripts/models.py`` writes it."""
+        return loads(Path(__file__).with_name("models.json").read_bytes(), object_hook=_dated)
 
     @cached_property
     def _own(self) -> Table:
@@ -76,7 +79,10 @@ class Catalogue:
             return {}
         file = self._folder / OWN_FILE
         try:
-            tables = tomllib.loads(_text_of(file))
+            text = _text_of(file)
+            import tomllib  # slow to load, and few have such a file
+
+            tables = tomllib.loads(text)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -138,8 +144,8 @@ class Catalogue:
         rows: Table = self._shipped["models"]
         shipped = rows.get(model.name) or rows.get(plain)
         own = self._own.get(str(model)) or self._own.get(model.name) or self._own.get(f"{model.provider}/{plain}")
-        group = self._pattern(model.name, local=server.local)
-        row = {**self._merged(shipped or {"like": group}), **self._merged(own or {})}
+        assumed = {"like": self._pattern(model.name, local=server.local)} if shipped is None else shipped
+        row = {**self._merged(assumed), **self._merged(own or {})}
         row["quirks"] = [*row.get("quirks", ()), *server.quirks]
         is_known = shipped is not None or own is not None
         return facts_of(model.name, server.family, row, self._today, known=is_known)
@@ -156,11 +162,13 @@ class Catalogue:
     def price(self, model: str, usage: Usage) -> float | None:
         """Dollars for the usage of one request; None where no price is known. ``model`` is a ``provider/name`` or the
         ``family/name`` of an answer."""
-        try:
-            facts = self.facts(self.resolve(model))
-        except UsageError:
-            return None
-        return None if facts.prices is None else facts.prices.cost(usage)
+        if model not in self._prices:
+            try:
+                self._prices[model] = self.facts(self.resolve(model)).prices
+            except UsageError:
+                self._prices[model] = None
+        prices = self._prices[model]
+        return None if prices is None else prices.cost(usage)
 
     def _merged(self, row: Table) -> Table:
         if "like" not in row:
@@ -172,13 +180,19 @@ class Catalogue:
 
     def _pattern(self, name: str, *, local: bool) -> str:
         patterns: Mapping[str, str] = self._shipped["patterns"]
-        fitting = [pattern for pattern in patterns if fnmatchcase(name, pattern)]
+        begun = [pattern for pattern in patterns if name.startswith(_PLAIN.split(pattern, 1)[0])]
+        fitting = [pattern for pattern in begun if fnmatchcase(name, pattern)]
         return patterns[max(fitting, key=len)] if fitting else "local" if local else "any"
 
     @staticmethod
     def _near(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
         near = get_close_matches(text, list(known), 1)
         return f"did you mean {near[0]}?" if near else f"{otherwise} {example or ', '.join(sorted(known))}"
+
+
+def _dated(table: Table) -> Table:
+    """The day from which a table of prices counts, which JSON has as text."""
+    return {**table, "from": date.fromisoformat(table["from"])} if "from" in table else table
 
 
 def _text_of(file: Path) -> str:

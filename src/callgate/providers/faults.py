@@ -1,12 +1,12 @@
 """Failures of providers: one table that says of each whether the same request may succeed later, and what a person can
 do. Families and the wire make every ModelError here."""
 
-import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Literal
 
 from callgate.words.errors import ModelError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Fault = Literal[
@@ -135,7 +135,7 @@ _BY_STATUS: Mapping[int, Fault] = {
     529: "overloaded",
 }
 _REQUEST_IDS = ("request-id", "x-request-id", "x-goog-request-id", "apim-request-id", "cf-ray")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_UNPRINTABLE = late_pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def fault_of(

@@ -1,29 +1,26 @@
 """Compact JSON of fixed bytes, resources in words and names that APIs accept, for the writers of request bodies."""
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
+from operator import is_
 from typing import Any, Generic, TypeVar, cast, get_args
 from zlib import crc32
 
 from callgate.providers.family import ModelFacts
 from callgate.words.errors import ModelError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Image, Resource
 from callgate.words.model import Effort, WantedEffort
-from callgate.words.noun import noun
 
 G = TypeVar("G")
 T = TypeVar("T")
 
-_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_A_NAME = late_pattern(r"[^a-zA-Z0-9_-]")
 
 
-@noun
-class Written:
+class Written(bytes):
     """A value that is JSON already: an item of a list in a body, such as a message that was sent before."""
-
-    data: bytes
 
 
 def compact(body: Mapping[str, Any]) -> bytes:
@@ -35,7 +32,7 @@ def _field(value: Any) -> bytes:
     if not isinstance(value, list):
         return encoded(value)
     items = cast("list[Any]", value)
-    return b"[%b]" % b",".join(each.data if isinstance(each, Written) else encoded(each) for each in items)
+    return b"[%b]" % b",".join([each if each.__class__ is Written else encoded(each) for each in items])
 
 
 def encoded(value: Any) -> bytes:
@@ -74,21 +71,20 @@ class RequestMemo(Generic[G, T]):
 
     def __init__(self) -> None:
         self._under: object = None
-        self._kept: dict[int, tuple[G, T]] = {}
+        self._given: list[G] = []
+        self._made: list[T] = []
 
     def of(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
         """The values that ``make`` gives. They are kept, so they must not be changed."""
-        before = self._kept if self._under is under or self._under == under else {}
-        now: dict[int, tuple[G, T]] = {}
-        values: list[T] = []
-        for each in given:
-            found = before.get(id(each))
-            if found is None or found[0] is not each:
-                found = (each, make(each))
-            now[id(each)] = found
-            values.append(found[1])
-        self._kept, self._under = now, under
-        return values
+        now = list(given)
+        same = self._under is under or self._under == under
+        if same and len(now) >= len(self._given) and all(map(is_, now, self._given)):  # most requests add some
+            made = [*self._made, *map(make, now[len(self._given) :])]
+        else:
+            known = {id(each): at for at, each in enumerate(self._given)} if same else {}
+            made = [make(each) if (at := known.get(id(each))) is None else self._made[at] for each in now]
+        self._given, self._made, self._under = now, made, under
+        return made
 
 
 def base64(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import is_
 
 from callgate.core.ledger import Ledger
 from callgate.core.ports import Model
@@ -27,7 +28,7 @@ class ContextGauge:
         self._record = parts.equipment.record
         self._staging = parts.staging
         self.meter = TokenMeter()
-        self._tool_chars: tuple[tuple[tuple[str, int], ...], int] = ((), 0)
+        self._tool_chars: tuple[Sequence[ToolSpec], int] = ((), 0)
 
     @property
     def _ledger(self) -> Ledger:
@@ -85,10 +86,11 @@ class ContextGauge:
     def fixed(self) -> int:
         """The characters of the system prompt and the tools, which seldom change."""
         specs = self._specs()
-        key = tuple((spec.name, len(spec.description)) for spec in specs)
-        if key != self._tool_chars[0]:
-            self._tool_chars = key, spec_chars(specs)
-        return len(self._kit.system) + self._tool_chars[1]
+        known, chars = self._tool_chars
+        if len(specs) != len(known) or not all(map(is_, specs, known)):
+            chars = spec_chars(specs)
+            self._tool_chars = specs, chars
+        return len(self._kit.system) + chars
 
     def tail(self, model: Model) -> int:
         """The number of messages that stay as they are: what a person said last and was not answered; results that the

@@ -17,10 +17,11 @@ from callgate.tools.mending import MAX_REPAIRS, Mending, TooManyRepairs
 from callgate.tools.schema_node import quote
 from callgate.tools.strict_json import BLANK, JSONFault, decode_utf8, parse, plain
 from callgate.words.arguments import JSON, Accepted, Rejected, Repair
+from callgate.words.late_pattern import late_pattern
 
-_FENCE = re.compile(r"```(?:json[5c]?)?(?![\w-])(.*)```", re.DOTALL | re.IGNORECASE)
+_FENCE = late_pattern(r"```(?:json[5c]?)?(?![\w-])(.*)```", re.DOTALL | re.IGNORECASE)
 _STRING = json.JSONDecoder()
-_COMMA = re.compile(r'"|,(?=[ \t\n\r]*[}\]])')
+_COMMA = late_pattern(r'"|,(?=[ \t\n\r]*[}\]])')
 
 
 class Arguments:

@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from inspect import cleandoc
 
+from callgate.words.late_pattern import late_pattern
+
 _PARAMETERS = {"args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"}
 _OTHERS = {"returns", "return", "yields", "yield", "raises", "raise", "warns", "attributes", "see also", "references"}
-_HEADER = re.compile(r"(?P<title>[A-Za-z][A-Za-z ]*?)\s*(?P<colon>:?)\s*$")
-_UNDERLINE = re.compile(r"\s*-{3,}\s*$")
-_GOOGLE = re.compile(r"(?P<names>\*{0,2}\w+)\s*(?:\(.*?\)\s*)?:(?:\s+(?P<text>.*)|\s*)$")
-_NUMPY = re.compile(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_SPHINX = re.compile(r":(?P<field>\w+)(?:\s+(?P<about>[^:]*))?:\s*(?P<text>.*)$")
+_HEADER = late_pattern(r"(?P<title>[A-Za-z][A-Za-z ]*?)\s*(?P<colon>:?)\s*$")
+_UNDERLINE = late_pattern(r"\s*-{3,}\s*$")
+_GOOGLE = late_pattern(r"(?P<names>\*{0,2}\w+)\s*(?:\(.*?\)\s*)?:(?:\s+(?P<text>.*)|\s*)$")
+_NUMPY = late_pattern(r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+_SPHINX = late_pattern(r":(?P<field>\w+)(?:\s+(?P<about>[^:]*))?:\s*(?P<text>.*)$")
 _SPHINX_PARAMETERS = {"param", "parameter", "arg", "argument", "key", "keyword"}
 _SPHINX_OTHERS = {"type", "return", "returns", "rtype", "yield", "yields", "raise", "raises", "except", "exception"}
 

@@ -7,17 +7,18 @@ deep. Whatever a YAML parser might read in another way is a fault with its line,
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 MOST_LINES = 200
 Value = str | bool | tuple[str, ...] | Mapping[str, str]
 
-_KEY = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,63}):(?:[ ]+(.*))?")
-_BLOCK = re.compile(r"([|>])([+-]?)")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\/nt])*)"|\'((?:[^\']|\'\')*)\'')
+_KEY = late_pattern(r"([A-Za-z][A-Za-z0-9_-]{0,63}):(?:[ ]+(.*))?")
+_BLOCK = late_pattern(r"([|>])([+-]?)")
+_QUOTED = late_pattern(r'"((?:[^"\\]|\\["\\/nt])*)"|\'((?:[^\']|\'\')*)\'')
 _ESCAPES = {'\\"': '"', "\\\\": "\\", "\\/": "/", "\\n": "\n", "\\t": "\t"}
 # A plain text that begins or goes on like this means something else in YAML.
-_NOT_PLAIN = re.compile(r"[\[\]{},#&*!|>'\"%@`]|[-?:](?: |$)|.*(?:: |:$| #)")
+_NOT_PLAIN = late_pattern(r"[\[\]{},#&*!|>'\"%@`]|[-?:](?: |$)|.*(?:: |:$| #)")
 
 
 class FrontMatterFault(ValueError):

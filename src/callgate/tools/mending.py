@@ -1,6 +1,5 @@
 """Values that were sent in a string, and nulls that mean "absent": put right where the schema leaves one reading."""
 
-import re
 from typing import Any, cast
 
 from callgate.tools.jsonschema import Schema
@@ -9,8 +8,9 @@ from callgate.tools.schema_rules import canonical
 from callgate.tools.schema_walk import SchemaWalk
 from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, JSONLimits, join, parse, shown
 from callgate.words.arguments import Repair
+from callgate.words.late_pattern import late_pattern
 
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_DECIMAL = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 # JSON inside strings is read once more, so all of it together has a bound of its own.
 _MAX_INNER_CHARS = 1024 * 1024
 # Every repair is recorded and shown; beyond this it is no slip of the pen.

@@ -3,21 +3,21 @@
 Every door shows a call by its face: a title, a kind of icon, one line.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from callgate.core.ports import Tool
 from callgate.words.declared import UNDECLARED, label_of
 from callgate.words.errors import ToolDefinitionError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.traits import Icon, Traits
 
 # What every provider accepts; a longer or dotted name would make one of them refuse the whole request.
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = late_pattern(r"[A-Za-z0-9_-]{1,64}")
 # The model wrote it, so it may be of any length; comparing is quadratic.
 _LONGEST = 100
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WORDS = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
 def check_name(name: str) -> str:

@@ -12,10 +12,11 @@ from callgate.tools.schema import faults_of, trimmed
 from callgate.tools.strict_json import JSONFault
 from callgate.tools.typed_dicts import accepted
 from callgate.words.errors import UsageError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 T = TypeVar("T")
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED = late_pattern(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
 @noun

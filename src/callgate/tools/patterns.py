@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from callgate.words.late_pattern import late_pattern
+
 STEPS = 1_000_000
 # Repeats inside repeats can cost 3^n and more.
 NESTED_LIMIT = 12
 
-_TOKEN = re.compile(r"\\u\{[0-9a-fA-F]+\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?<(?![=!])|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+_TOKEN = late_pattern(r"\\u\{[0-9a-fA-F]+\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?<(?![=!])|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 _ASCII = {"d": "0-9", "w": "0-9A-Za-z_"}
 
 

@@ -1,6 +1,5 @@
 """A function's parameters as a tool sees them: resolved annotations, and the one that takes the Run."""
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,10 +13,11 @@ from typing import Annotated, Any, ForwardRef, Union, cast, get_args, get_origin
 from callgate.core.ports import Run
 from callgate.tools.typed_dicts import accepted
 from callgate.words.errors import ToolDefinitionError
+from callgate.words.late_pattern import late_pattern
 
 MISSING: Any = Declared.empty
 # For an annotation that only a type checker can resolve (`if TYPE_CHECKING: from callgate import Run`).
-_SPELLED_RUN = re.compile(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run(?:\[.*\])?\]?(?:\s*\|\s*None)?$")
+_SPELLED_RUN = late_pattern(r"(?:[\w.]+\.)?(?:Optional\[)?(?:[\w.]+\.)?Run(?:\[.*\])?\]?(?:\s*\|\s*None)?$")
 
 
 @dataclass(frozen=True, slots=True)

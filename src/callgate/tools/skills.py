@@ -16,6 +16,7 @@ from stat import S_ISREG
 
 from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
 from callgate.words.errors import ToolFailure
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 SKILL = "Skill"
@@ -24,10 +25,10 @@ FILE = "SKILL.md"
 LARGEST = 100_000
 MOST_SKILLS = 500
 LONGEST_DESCRIPTION = 1_024
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = late_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 64
 _PLACES = (".callgate/skills", ".agents/skills", ".claude/skills")
-_FILLED = re.compile(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
+_FILLED = late_pattern(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _LISTED_CHARS = 12_000
 _SHORT = 300

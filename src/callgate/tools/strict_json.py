@@ -8,7 +8,6 @@ The C scanner of ``json`` does the work; a detailed diagnosis happens only after
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, islice
@@ -16,6 +15,7 @@ from math import isfinite
 from typing import Any, Literal, TypeAlias, cast
 
 from callgate.words.arguments import JSON
+from callgate.words.late_pattern import late_pattern
 
 BLANK = " \t\n\r"
 # Python converts up to this many digits whatever sys.set_int_max_str_digits says.
@@ -148,7 +148,7 @@ _decode: _Scan = cast(
 _decode_long: _Scan = cast(
     Any, json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number, parse_int=_integer)
 ).scan_once
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPED_SURROGATE = late_pattern(r"\\u[dD][89a-fA-F]")
 
 
 def _has_surrogate(text: str) -> bool:
@@ -163,7 +163,7 @@ def _has_surrogate(text: str) -> bool:
 
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _OTHERS = bytes(set(range(256)) - set(b"[]{},"))
-_STRINGS = re.compile(rb'"[^"]*+"?')
+_STRINGS = late_pattern(rb'"[^"]*+"?')
 
 
 def _check_size(text: str, limits: JSONLimits) -> None:
@@ -234,8 +234,8 @@ def _diagnosed(text: str) -> JSONFault:
 
 
 # What may stand at the very end of a text that was cut inside a number, a word or an escape.
-_CUT_TOKEN = re.compile(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
-_CUT_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,4}\Z")
+_CUT_TOKEN = late_pattern(r"-|\.|[eE][+-]?|t|tr|tru|f|fa|fal|fals|n|nu|nul")
+_CUT_ESCAPE = late_pattern(r"\\u[0-9a-fA-F]{0,4}\Z")
 
 
 def _syntax_fault(body: str, error: json.JSONDecodeError, start: int) -> JSONFault:

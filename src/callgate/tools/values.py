@@ -1,7 +1,6 @@
 """The values that a tool may return, and the Result made of them."""
 
 import json
-import re
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -11,11 +10,12 @@ from typing import Any, cast
 from callgate.words.calls import Display, Result, Status
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Content, Image, Resource, Text
 from callgate.words.plain import NotPlain, plain_copy
 
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def to_result(value: object, tool: str) -> Result:

@@ -23,6 +23,7 @@ from callgate.transcript.asked import AskedQuestion, key_of
 from callgate.transcript.beside import read_beside
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 try:
@@ -34,8 +35,8 @@ LARGEST = 4 << 20
 """Bytes of an answer; who wants to hand over more puts it into a file and says which."""
 
 _VERSION = 1
-_ANSWER = re.compile(r"[0-9a-f]{32}\.json")
-_UNFINISHED = re.compile(r"[0-9a-f]{32}[0-9a-f.]*\.tmp")
+_ANSWER = late_pattern(r"[0-9a-f]{32}\.json")
+_UNFINISHED = late_pattern(r"[0-9a-f]{32}[0-9a-f.]*\.tmp")
 _OTHERS_MAY_WRITE = 0o022
 
 

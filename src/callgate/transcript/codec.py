@@ -19,6 +19,7 @@ from callgate.words.changes import FileChange
 from callgate.words.errors import UsageError
 from callgate.words.event_table import EVENTS, Row
 from callgate.words.events import Durable
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Image, Resource
 from callgate.words.plain import plain_json
 
@@ -153,7 +154,7 @@ def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
     return LogEntry(n, kind, own, parent, at, str(session), data, str(prev), body, event)
 
 
-_HEAD = re.compile(
+_HEAD = late_pattern(
     rb'\{"v":1,"n":(\d{1,15}),"type":"([a-z_]+)","id":"([ -!#-\[\]-~]*)","parent":(?:null|"([ -!#-\[\]-~]*)"),"at":'
 )
 

@@ -1,16 +1,16 @@
 """The parts to keep of a history that is too long: where a tail may begin, and old results in short."""
 
-import re
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import replace
 
 from callgate.words.events import ResultReplaced
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Content, Message, Resource, ResultPart, Text
 
 Summarize = Callable[[Sequence[Message], str], Awaitable[str] | str]
 """Puts messages into words that can stand for them; the text says what to mind."""
 
-LEFT_OUT = re.compile(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of this old result left out …\n")
+LEFT_OUT = late_pattern(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of this old result left out …\n")
 
 
 def kept_from(messages: Sequence[Message], keep: int) -> str | None:

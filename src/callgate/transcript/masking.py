@@ -19,16 +19,17 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.core.ports import Drafted
 from callgate.words.events import CallArrived
+from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
 from callgate.words.noun import noun
 
 T = TypeVar("T")
 
-MASK = re.compile(r"(\[masked:\w{1,64}\])", re.ASCII)
+MASK = late_pattern(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
 """Values of variables that are shorter would be found in words and numbers that have nothing to do with them."""
 DEEPEST = 100
-_UNFINISHED = re.compile(r"[!-~]*\Z")  # all secrets are made of these
+_UNFINISHED = late_pattern(r"[!-~]*\Z")  # all secrets are made of these
 
 
 @cache
@@ -375,15 +376,15 @@ class Masker:
 
 # ---- values of variables ------------------------------------------------------------------------------------------
 
-_SECRET_NAME = re.compile(
+_SECRET_NAME = late_pattern(
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CRED|COOKIE|JWT|PWD|AUTH|SALT|PEPPER|NONCE_SEED|PASSCODE"
     r"|SIGNATURE|MNEMONIC|LICENSE|LICENCE|WEBHOOK|DSN|SSHPASS|(?:ACCESS|BACKUP|RECOVERY)_CODE)S?(?:[_.-]|\d|$)"
     r"|AUTHORIZATION|ENCRYPTION|WEBHOOK|(?:^|_)(?:PASS|PAT|BEARER|PIN|OTP|HMAC|SEED|SID|PW|IV)(?:_|$)|_API$",
     re.IGNORECASE,
 )
-_SURELY_SECRET = re.compile(r"(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE)S?(?:[_.-]|\d|$)|(?:^|_)PIN(?:_|$)", re.I)
+_SURELY_SECRET = late_pattern(r"(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE)S?(?:[_.-]|\d|$)|(?:^|_)PIN(?:_|$)", re.I)
 _WORD = r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14})"
-_HARMLESS = re.compile(
+_HARMLESS = late_pattern(
     rf"{_WORD}(?:[ _.-]{_WORD})?"  # disabled, read-only
     r"|\d{1,11}|(?=\d*[.:])[\d.:]{1,21}"  # numbers, versions, addresses
     r"|(?:~|\.{1,2})[\\/].*|[A-Za-z]:[\\/].*|[\w.-]+\.(?:pem|key|json|ya?ml|toml|ini|conf|cfg|txt|env|crt|pub|p12|sock)"
@@ -391,7 +392,7 @@ _HARMLESS = re.compile(
     r"|\$\{?\w+\}?|<[^<>]*>|\*+",  # references and placeholders
     re.DOTALL | re.ASCII,
 )
-_RANDOM = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
+_RANDOM = late_pattern(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
 
 
 def _secrets_of(name: str, value: str) -> list[str]:

@@ -5,17 +5,17 @@ records glued together, or one behind the torn end of another.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from callgate.transcript.codec import BadLine, checked
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
-_BEGIN = re.compile(rb'\{"v":')
-_END = re.compile(rb',"sum":"[0-9a-f]{32}"\}')
+_BEGIN = late_pattern(rb'\{"v":')
+_END = late_pattern(rb',"sum":"[0-9a-f]{32}"\}')
 _PATIENCE = 200  # times the bytes of a broken line: enough for any real accident, and no attack on the clock
 
 

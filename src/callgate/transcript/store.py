@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from os import PathLike, fspath
@@ -39,11 +38,12 @@ from callgate.words.events import (
     Rewound,
     SessionOpened,
 )
+from callgate.words.late_pattern import late_pattern
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker
 
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{3,63}")
+_ID = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{3,63}")
 
 
 class Store:

@@ -8,7 +8,7 @@ and ``inspect.signature`` work as with ``dataclass``.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass
 from inspect import Signature, get_annotations, signature
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar, cast, dataclass_transform
@@ -24,17 +24,35 @@ def nothing() -> dict[str, Any]:
 
 @dataclass_transform(frozen_default=True)
 def noun(cls: type[T]) -> type[T]:
-    doc, annotations = cls.__doc__, get_annotations(cls)
-    cls.__doc__ = "a noun"  # otherwise dataclass makes one of the signature, which takes long
-    described = cast(type[Any], dataclass(init=False, repr=False, eq=False)(cls))
-    gone = (*annotations, "__dict__", "__weakref__")
-    own = {name: value for name, value in vars(described).items() if name not in gone}
-    fixed = {"__slots__": tuple(annotations), "__doc__": doc, "__signature__": _Signature()}
-    made: Any = type(cls)(cls.__name__, cls.__bases__, {**_SHARED, **own, **fixed})
-    made.__dataclass_params__.frozen = True
+    annotations = get_annotations(cls)
+    own = {**_SHARED, **vars(cls)}
+    defaults = {name: own.pop(name) for name in annotations if name in own}
+    for name in ("__dict__", "__weakref__"):
+        own.pop(name, None)
+    own["__slots__"] = own["__match_args__"] = tuple(annotations)
+    made: Any = type(cls)(cls.__name__, cls.__bases__, own)
+    made._noun_defaults = defaults
     made._noun_values = staticmethod(attrgetter(*annotations) if annotations else nothing_of)
     made.__new__ = _compile_first
     return made
+
+
+class _Described:
+    """``__dataclass_fields__`` or ``__dataclass_params__``: a dataclass of the same fields is made when one of them is
+    first asked for, which is never for most nouns of a start."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, cls: type[Any]) -> Any:
+        # With a text of its own, because ``dataclass`` would make one of the signature, which takes long.
+        space = {"__annotations__": get_annotations(cls), "__module__": cls.__module__, "__doc__": "a noun"}
+        plain = type(cls.__name__, (), {**space, **cls._noun_defaults})
+        described: Any = dataclass(init=False, repr=False, eq=False)(plain)
+        described.__dataclass_params__.frozen = True
+        for name in ("__dataclass_fields__", "__dataclass_params__"):
+            setattr(cls, name, getattr(described, name))
+        return getattr(described, self._name)
 
 
 def _compile_first(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -64,14 +82,18 @@ def _constructor(cls: type[Any], known: dict[str, Any] | None = None) -> Callabl
     parameters = ["_kind"] if known is None else []
     lines = ["_made = _twin()"]
     known = {"_twin": twin, "_FACTORY": _FACTORY, **(known or {})}
-    for field in fields(cls):
-        name, value = field.name, field.name
-        if field.default_factory is not MISSING:
-            known[f"_make_{name}"] = field.default_factory
+    for name in cls.__slots__:
+        value: str = name
+        default: Any = cls._noun_defaults.get(name, MISSING)
+        factory: Any = MISSING
+        if isinstance(default, Field):
+            factory, default = cast(Any, default).default_factory, cast(Any, default).default
+        if factory is not MISSING:
+            known[f"_make_{name}"] = factory
             parameters.append(f"{name}=_FACTORY")
             value = f"_make_{name}() if {name} is _FACTORY else {name}"
-        elif field.default is not MISSING:
-            known[f"_default_{name}"] = field.default
+        elif default is not MISSING:
+            known[f"_default_{name}"] = default
             parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)
@@ -132,4 +154,7 @@ _SHARED: dict[str, Any] = {
     "__setattr__": _refuse_to_set,
     "__delattr__": _refuse_to_delete,
     "__reduce__": _reduced,
+    "__signature__": _Signature(),
+    "__dataclass_fields__": _Described("__dataclass_fields__"),
+    "__dataclass_params__": _Described("__dataclass_params__"),
 }

@@ -2,8 +2,6 @@
 
 import hashlib
 import os
-import platform
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +17,7 @@ from callgate.host.sandbox.profile import Profile, bindings, flaw
 from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON, ProxyLine
 from callgate.host.sandbox.seccomp import MACHINES, filter_for
 from callgate.words.errors import CallgateError
+from callgate.words.late_pattern import late_pattern
 
 Backend = Literal["bubblewrap", "namespaces", "landlock", "seatbelt"]
 BACKENDS: Mapping[Backend, str] = {
@@ -33,7 +32,7 @@ _WITH_NAMESPACES = ("bubblewrap", "namespaces")
 LAUNCHER = Path(__file__).with_name("launcher.py")
 # Variables that change what a program loads when it starts: those that the loader itself drops for a program with more
 # rights than its caller. What makes the sandbox runs outside of it and must not load anything from the workspace.
-_LOADING = re.compile(
+_LOADING = late_pattern(
     r"LD_.*|GCONV_PATH|GETCONF_DIR|GLIBC_TUNABLES|HOSTALIASES|LOCALDOMAIN|LOCPATH|MALLOC_.*|NIS_PATH|NLSPATH"
     r"|RESOLV_HOST_CONF|RES_OPTIONS|TZDIR|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|IFS|BASH_FUNC_.*|PYTHON.*|DYLD_.*"
 )
@@ -146,7 +145,7 @@ class Sandbox:
         return str(file)
 
     def _filter_file(self) -> str:
-        made = filter_for(platform.machine(), namespaces=self.backend != "landlock")
+        made = filter_for(os.uname().machine, namespaces=self.backend != "landlock")
         file = self._folder / f"{_digest(made)}.bpf"
         make_folders(self._folder, 0o700)
         try:
@@ -164,8 +163,8 @@ def missing(backend: Backend) -> str | None:
         return None if sys.platform == "darwin" else "this is not macOS"
     if not sys.platform.startswith("linux"):
         return "this is not Linux"
-    if platform.machine() not in MACHINES:
-        return f"there is no seccomp filter for {platform.machine()}, only for {', '.join(MACHINES)}"
+    if os.uname().machine not in MACHINES:
+        return f"there is no seccomp filter for {os.uname().machine}, only for {', '.join(MACHINES)}"
     if backend == "bubblewrap":
         return None if bubblewrap_program() else f"bwrap is not installed: {bubblewrap.INSTALL}"
     return None if sys.executable else "the path of the Python interpreter is not known"

@@ -5,13 +5,13 @@ guess; ``null`` is the same as leaving a field out. Unknown fields are named to 
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, cast
 
 from callgate.host.processes import Finished
 from callgate.policy.hooks.protocol import SILENT, STRICTEST_FIRST, TAKES_TEXT, HookAnswer, HookFailure
 from callgate.words.decisions import Effect
+from callgate.words.late_pattern import late_pattern
 
 LONGEST = 10_000
 """Characters of a reason, a context or a message; what is longer is cut and says so."""
@@ -48,7 +48,7 @@ _NAMES: Mapping[object, str] = {
     bool: "true or false",
     type(None): "null",
 }
-_BEGINS_JSON = re.compile(r'\{\s*["}]|\[\s*["{\[]')
+_BEGINS_JSON = late_pattern(r'\{\s*["}]|\[\s*["{\[]')
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
 

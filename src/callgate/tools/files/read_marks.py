@@ -5,7 +5,6 @@ results of tools write there. Context updates wait for all earlier calls of a me
 therefore kept here too, so that a second edit knows of the first.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -15,13 +14,16 @@ from weakref import WeakKeyDictionary
 from callgate.core.ports import Host, Run
 from callgate.words.changes import digest
 from callgate.words.errors import ToolFailure
+from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 
 Span = tuple[int, int]
 """Lines from the first to the last, counted from 1."""
 
 _PREFIX = "read:"
-_WRITTEN = re.compile(r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)")
+_WRITTEN = late_pattern(
+    r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)"
+)
 _MESSAGES = 16
 """Messages whose marks are kept beside the context; sub-agents of one session may work at the same time."""
 
