@@ -1,9 +1,11 @@
 """The tutorial is followed: each command runs, in order, in a home of its own, and prints what the page shows."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from tests.cli.headless.blackbox import Program, calls, program, says
 from tests.docs.kit import ROOT
 from tests.docs.tutorial import Step, agrees, steps
+from tests.terminal.driver import TerminalDriver
 
 PAGE = ROOT / "docs/tutorial.md"
 WRONG = "sum(PRICES[name] for name in basket)"
@@ -29,6 +32,8 @@ SCRIPT = (
     says("I made total() multiply each price by its count."),
     calls(READ, ("with_tax", {"cents": 1150})),
     says("Cheese costs 13.80 with tax."),
+    calls(("Write", {"file_path": "notes.txt", "content": "total() ignored the count.\n"})),
+    says("It is written."),
     calls(("Grep", {"pattern": "total"})),
     says("No, total() has two."),
 )
@@ -37,15 +42,47 @@ END = "==end=="
 NOTICES = ("callgate: no sandbox is in force", "callgate: Nothing is known of the model")
 
 
+class Screens:
+    """A shell in a terminal for the tables of keys; it is started when the first key is pressed."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._terminal: TerminalDriver | None = None
+
+    def act(self, step: Step, folder: Path) -> None:
+        """Presses the keys of a row and waits for what the page says; AssertionError with the screen if it does not
+        come."""
+        if self._terminal is None:
+            shell = ["bash", "--norc", "-i"]
+            self._terminal = TerminalDriver(shell, cwd=folder, env={**self._env, "PS1": "$ "}, columns=90, rows=40)
+            self._terminal.wait_for("$ ")
+        terminal = self._terminal
+        # A card takes keys a moment after it has appeared, and hides the cursor then.
+        if any("a always" in line for line in terminal.lines):
+            terminal.wait_for(lambda seen: seen.screen.cursor.hidden)
+        for act, name in step.keys:
+            terminal.type(name) if act == "type" else terminal.press(name)
+        for text in step.expected:
+            terminal.wait_for(text)
+        # A message that is sent while the agent still works would be another case.
+        if not any("a always" in line or "Always allow" in line for line in terminal.lines):
+            terminal.wait_for(re.compile(r"^ idle|\$ $|\$$", re.MULTILINE))
+
+    def close(self) -> None:
+        if self._terminal is not None:
+            self._terminal.close()
+
+
 class Shell:
     """One shell for all commands, so that folders and variables stay as they do for a reader."""
 
     def __init__(self, callgate: Program) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.env = {**callgate.env, "PATH": path, "LC_ALL": "C.UTF-8"}
         self._process = subprocess.Popen(
             ["bash", "--norc"],
             cwd=ROOT,
-            env={**callgate.env, "PATH": path, "LC_ALL": "C.UTF-8"},
+            env=self.env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,13 +112,16 @@ class Shell:
         self._process.communicate("exit 0\n", timeout=30)
 
 
-def follow(shell: Shell, page: list[Step]) -> list[str]:
+def follow(shell: Shell, screens: Screens, page: list[Step]) -> list[str]:
     """Does what the page says, and gives back where it is wrong; it stops there, since the rest would be wrong too."""
     for step, after in zip(page, [*page[1:], None], strict=True):
         if step.kind == "file":
             place = shell.folder() / step.path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(step.text)
+            continue
+        if step.kind == "keys":
+            screens.act(step, shell.folder())
             continue
         code, printed = shell.run(step.text)
         where = f"{PAGE.name}:{step.line}: {step.text}"
@@ -99,9 +139,14 @@ def test_following_the_tutorial_gives_what_it_shows(tmp_path: Path) -> None:
     page = steps(PAGE.read_text(encoding="utf-8"))
     assert len(page) > 25
     with program(tmp_path, *SCRIPT) as callgate:
+        callgate.server.aside = says("A price that ignores the count")  # the title of a session
         shell = Shell(callgate)
-        found = follow(shell, page)
-        shell.close()
+        screens = Screens(shell.env)
+        try:
+            found = follow(shell, screens, page)
+        finally:
+            shell.close()
+            screens.close()
         assert not found, "\n".join(found)
         assert len(callgate.server.requests) == len(SCRIPT), "the page has fewer steps than the script of the model"
         told = [str(request.json["messages"][-1]["content"]) for request in callgate.server.requests]
@@ -118,7 +163,18 @@ def test_dots_stand_for_any_text_and_for_any_lines() -> None:
 
 def test_the_page_has_the_ten_steps_in_order() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    wanted = ("Install", "first answer", "Approve", "Undo", "Remember", "Resume", "rule", "tool", "audit", "script")
+    wanted = (
+        "Install",
+        "first answer",
+        "Approve",
+        "Undo",
+        "Resume and remember",
+        "shell",
+        "rule",
+        "tool",
+        "audit",
+        "script",
+    )
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert [word for word, title in zip(wanted, titles, strict=False) if word not in title] == []
     assert shlex.split(steps(text)[0].text) == ["callgate", "--version"]
