@@ -39,6 +39,7 @@ from callgate.session.run import RunResult
 from callgate.staging.session_staging import SessionStaging
 from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
+from callgate.words.errors import CallgateError
 from callgate.words.events import ModeSet
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings, LoopLimits
@@ -66,6 +67,8 @@ class Session(Conversation):
     It works on without a reader of its events; several doors may listen and send at once.
 
     model            what answers requests, see ``callgate.Model``; ``models`` are further ones, for SetModel
+    open_model       opens a model by its name, for SetModel with one that is not there yet; blocks, and raises a
+                     CallgateError in words
     fallback         the model for the rest of a run in which ``model`` was overloaded three times in a row
     price            a function that gives the dollars for a model's name and a Usage, or None
     tools            functions, tools, or a Toolbox
@@ -110,6 +113,7 @@ class Session(Conversation):
         mode: Mode | None = None,
         context: Mapping[str, Any] | None = None,
         models: Iterable[Model] = (),
+        open_model: Callable[[str], Model] | None = None,
         fallback: Model | None = None,
         price: Price | None = None,
         settings: ExecutorSettings | None = None,
@@ -161,9 +165,10 @@ class Session(Conversation):
         if cheap is not None:
             as_models(cheap, ())
         _set_mode(record, mode, config, host.clock.now())
+        chosen, unopened = _recorded_model(record, model, by_name, open_model)
         system, more = system(record) if callable(system) else (system, ())
         equipment = Equipment(
-            model=by_name.get(record.ledger.model or "", model),
+            model=chosen,
             toolbox=toolbox,
             gate=gate,
             host=host,
@@ -197,6 +202,7 @@ class Session(Conversation):
                 journal=journal,
                 staging=staging,
                 models=by_name,
+                open_model=open_model,
                 parent=None if parent is None else parent.router,
                 limits=limits,
                 context=context,
@@ -210,10 +216,25 @@ class Session(Conversation):
                     *(() if config is None else map(str, config.notes)),
                     *notes,
                     *more,
+                    *unopened,
                     *getattr(journal, "notes", ()),
                 ),
             )
         )
+
+
+def _recorded_model(
+    record: Record, model: Model, by_name: dict[str, Model], open_model: Callable[[str], Model] | None
+) -> tuple[Model, tuple[str, ...]]:
+    """The model that was chosen last in this session, opened if it is not there, and a note if that cannot be."""
+    name = record.ledger.model
+    if name is None or name in by_name or open_model is None:
+        return by_name.get(name or "", model), ()
+    try:
+        found = by_name[name] = open_model(name)
+    except CallgateError as error:
+        return model, (f"the model {name} of this session cannot be opened, so {model.name} answers: {error}",)
+    return found, ()
 
 
 def _options(options: RequestOptions | None, record: Record, parent: Session | None) -> RequestOptions:

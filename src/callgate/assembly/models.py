@@ -1,7 +1,7 @@
 """The models of an agent, opened for a Config: the one that answers, the cheap one, the fallback, and prices."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,29 +10,64 @@ from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.providers.keys import KeyStore
 from callgate.providers.opening import REPLAY, ModelSource, OpenedModel, open_replay
+from callgate.words.errors import UsageError
 from callgate.words.messages import Usage
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.providers.recording import WireRecorder
 
-__all__ = ["AgentModels", "model_source", "open_model", "open_models"]
+__all__ = ["AgentModels", "ModelChoice", "model_choices", "model_source", "open_model", "open_models"]
 
 
 @noun
 class AgentModels:
     """``cheap`` writes titles and summaries and may be ``model`` itself; ``price`` gives the dollars for the usage of
-    one request of a model, None where they are not known."""
+    one request of a model, None where they are not known; ``open`` opens a further model by its name, as ``open_model``
+    does, once; ``opened`` are all so far."""
 
     model: OpenedModel
     cheap: OpenedModel
     fallback: OpenedModel | None
     price: Callable[[str, Usage], float | None]
+    open: Callable[[str], OpenedModel]
+    opened: Callable[[], Sequence[OpenedModel]]
 
     async def aclose(self) -> None:
         """Closes the connections that are kept."""
-        for each in {id(each): each for each in (self.model, self.cheap, self.fallback) if each is not None}.values():
+        for each in self.opened():
             await each.aclose()
+
+
+@noun
+class ModelChoice:
+    """A model that a person may choose. ``missing`` says what is needed first; ``window`` is its size in tokens."""
+
+    name: str
+    window: int
+    missing: str = ""
+    local: bool = False
+
+
+def model_choices(config: Config, *, environ: Mapping[str, str] | None = None) -> tuple[ModelChoice, ...]:
+    """The models of the catalogue and of local servers that answer, those that can be used first. Blocks: keys are
+    looked for, and local servers asked."""
+    source = model_source(config, environ=environ)
+    found: list[ModelChoice] = []
+    for name in source.catalogue.names:
+        try:
+            model = source.catalogue.resolve(name)
+            facts = source.catalogue.facts(model)
+        except UsageError:
+            continue
+        keyless = source.key(model.provider) is None and source.needs_key(model.provider)
+        missing = f"callgate auth set {model.provider}" if keyless else ""
+        found.append(ModelChoice(str(model), facts.context_tokens, missing))
+    for provider, row in source.catalogue.servers.items():
+        for name in source.listed(provider) if row.local else ():
+            model = source.catalogue.resolve(f"{provider}/{name}")
+            found.append(ModelChoice(str(model), source.catalogue.facts(model).context_tokens, local=True))
+    return tuple(sorted({each.name: each for each in found}.values(), key=lambda each: bool(each.missing)))
 
 
 def model_source(
@@ -81,7 +116,14 @@ def open_models(
     source = model_source(config, clock=clock, environ=environ)
     if (name or config.models.default or "").startswith(REPLAY):
         first, others = open_replay(Path((name or config.models.default or "").removeprefix(REPLAY)))
-        return AgentModels(first, others, None, source.catalogue.price)
+        return AgentModels(
+            model=first,
+            cheap=others,
+            fallback=None,
+            price=source.catalogue.price,
+            open=source.open,
+            opened=lambda: (first, others),
+        )
     opened: dict[str, OpenedModel] = {}
 
     def once(wanted: str) -> OpenedModel:
@@ -97,4 +139,6 @@ def open_models(
         cheap=once(source.cheap(chosen)),
         fallback=None if spare is None else once(spare),
         price=source.catalogue.price,
+        open=once,
+        opened=lambda: tuple(opened.values()),
     )

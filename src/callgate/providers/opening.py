@@ -19,12 +19,14 @@ from callgate.providers.catalogue import Catalogue, ModelName, ServerRow
 from callgate.providers.family import Family, ModelFacts
 from callgate.providers.images import ImageFitter, has_image
 from callgate.providers.keys import FoundKey, KeyStore, find_key
-from callgate.providers.writing import RequestMemo
+from callgate.providers.writing import RequestMemo, effort_level
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.messages import Message
 from callgate.words.model import (
     Abilities,
     CacheHints,
+    EffortInForce,
+    EffortSource,
     MessageStarted,
     ModelEvent,
     ModelNoted,
@@ -106,6 +108,16 @@ class OpenedModel:
                     yield event
         except ModelError as error:
             raise self._named(error) from None
+
+    def effort_in_force(self, wanted: WantedEffort | None, source: EffortSource) -> EffortInForce:
+        """The effort of a request that says ``wanted``, with what counts before and after it."""
+        if self._forced is not None:
+            wanted, source = self._forced, "environment"
+        elif wanted is None and self._options.effort is not None:
+            wanted, source = self._options.effort, "settings"
+        if wanted is None or wanted == "auto":
+            return EffortInForce(wanted, "model" if wanted is None else source, self.facts.effort)
+        return EffortInForce(wanted, source, effort_level(tuple(self.facts.efforts or ()), wanted))
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -1,7 +1,7 @@
 """Compact JSON of fixed bytes, resources in words and names that APIs accept, for the writers of request bodies."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from json import JSONEncoder, dumps, loads
 from operator import is_
 from typing import Any, Generic, TypeVar, cast, get_args
@@ -132,17 +132,21 @@ def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> A
     said. None for ``auto`` and for a model that has no levels."""
     if wanted == "auto":
         return None
-    levels = facts.efforts or {}
-    order: tuple[Effort, ...] = get_args(Effort)
-    lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
-    known: list[Effort] = [level for level in order if level in levels]
-    found = lower[-1] if lower else known[0] if known else None
+    found = effort_level(tuple(facts.efforts or ()), wanted)
     if found is None:
         notes.append(f"{facts.name} has no levels of effort: {wanted!r} is left out.")
         return None
     if found != wanted:
         notes.append(f"{facts.name} has no effort {wanted!r}: {found!r} is used.")
-    return levels[found]
+    return (facts.efforts or {})[found]
+
+
+def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
+    """The level that is used where a model has these: the wanted one, the next lower one, or the lowest."""
+    order: tuple[Effort, ...] = get_args(Effort)
+    lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
+    known: list[Effort] = [level for level in order if level in levels]
+    return lower[-1] if lower else known[0] if known else None
 
 
 def output_limit(facts: ModelFacts, wanted: int | None) -> int:

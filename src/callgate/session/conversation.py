@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.core.allowance import TokenBudget
+from callgate.core.ports import Model
 from callgate.core.record import Listener, Record
 from callgate.core.reply import AT_REST, Reply
 from callgate.formats.jsonable import misfit
@@ -25,11 +26,11 @@ from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.names import CallFace, face_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
-from callgate.words.errors import JournalError, StateError, UsageError
+from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
 from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Spent
-from callgate.words.model import EFFORTS, ToolSpec, WantedEffort
+from callgate.words.model import EFFORTS, EffortInForce, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Conversation(SessionView):
         self._journal = parts.journal
         self._staging = parts.staging
         self._models = parts.models
+        self._open_model = parts.open_model
         self._hooks = parts.hooks
         self._remembered = parts.remembered
         if self._remembered is not None:
@@ -123,6 +125,11 @@ class Conversation(SessionView):
     def background(self) -> Mapping[str, int]:
         """The number of background tasks that run, by kind: command, agent, workflow, watch."""
         return self._background.running()
+
+    @property
+    def effort_in_force(self) -> EffortInForce:
+        """The effort of the next request: what is wanted, who said it, and the level that the model is sent."""
+        return self._work.effort
 
     @property
     def open_spent(self) -> Spent | None:
@@ -291,11 +298,27 @@ class Conversation(SessionView):
 
     def _set_model(self, name: str) -> str | None:
         model = self._models.get(name)
-        if model is None:
+        if model is not None:
+            self._use_model(model)
+            return None
+        if self._open_model is None:
             return f"there is no model {name!r}; this session has {', '.join(sorted(self._models))}"
-        self._record.write(ModelSet(self._now(), name))
-        self._work.use_model(model)
+        self._work.run_beside("SetModel", self._open_and_use(self._open_model, name))
         return None
+
+    async def _open_and_use(self, open_model: Callable[[str], Model], name: str) -> str | None:
+        """Opens a model, in a thread: a command may have to print its key. Gives the reason if it cannot be."""
+        try:
+            model = await asyncio.to_thread(open_model, name)
+        except CallgateError as error:
+            return str(error)
+        self._models[model.name] = model
+        self._use_model(model)
+        return None
+
+    def _use_model(self, model: Model) -> None:
+        self._record.write(ModelSet(self._now(), model.name))
+        self._work.use_model(model)
 
     def context_use(self) -> ContextUse:
         """The use of the model's window by the next request: its tokens, the share of each kind of content, and the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from callgate.core.ports import Journal, Model
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @noun
 class SessionParts:
-    """``equipment`` is what each turn works with, ``models`` those that SetModel may choose by name; ``notes`` are told
+    """``equipment`` is what each turn works with, ``models`` those that SetModel may choose by name, and
+    ``open_model`` opens further ones; ``notes`` are told
     before the first turn. ``parent`` is the router of the session around this one. ``hooks`` and ``remembered`` are
     None in a session without settings. ``cheap`` is a cheaper model, for summaries; ``titled_by`` the one that writes a
     title, if any. ``compacts``: the history is compacted by itself before it is too long."""
@@ -28,7 +29,7 @@ class SessionParts:
     equipment: Equipment
     journal: Journal
     staging: SessionStaging
-    models: Mapping[str, Model]
+    models: dict[str, Model]
     parent: QuestionRouter | None = None
     limits: LoopLimits | None = None
     context: Mapping[str, Any] | None = None
@@ -39,3 +40,4 @@ class SessionParts:
     cheap: Model | None = None
     titled_by: Model | None = None
     compacts: bool = True
+    open_model: Callable[[str], Model] | None = None

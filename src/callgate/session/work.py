@@ -19,7 +19,7 @@ from callgate.tools.staging import outside_calls
 from callgate.words.events import InputRefused, Noted, PromptDequeued, PromptQueued, SessionStatus, StatusChanged
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.messages import Part, Spent, Text
-from callgate.words.model import RunOptions, WantedEffort
+from callgate.words.model import EffortInForce, EffortSource, RunOptions, WantedEffort
 
 if TYPE_CHECKING:
     from callgate.session.titles import TitleWriter
@@ -130,6 +130,18 @@ class Work:
     def use_model(self, model: Model) -> None:
         """From the next request on."""
         self._equip(replace(self._equipment, model=model))
+
+    @property
+    def effort(self) -> EffortInForce:
+        """The effort of the next request and who said it. A model of another kind is taken at its word."""
+        own = self._ledger.options if self._ledger.running else None
+        turn = None if own is None or own.request is None else own.request.effort
+        wanted = turn or self._equipment.options.effort
+        source: EffortSource = "turn" if turn is not None else "session" if wanted is not None else "model"
+        found = getattr(self._equipment.model, "effort_in_force", None)
+        if found is not None:
+            return found(wanted, source)
+        return EffortInForce(wanted, source, None if wanted == "auto" else wanted)
 
     def use_effort(self, effort: WantedEffort) -> None:
         """From the next request on; a prompt may bring its own."""

@@ -81,6 +81,8 @@ def mode_set(state: FoldState, event: e.ModeSet) -> None:
 
 
 def model_set(state: FoldState, event: e.ModelSet) -> None:
+    if state.model != event.model:
+        state.notice(f"{event.model} answers from the next request on.")
     state.model = event.model
 
 

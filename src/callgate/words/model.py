@@ -143,6 +143,20 @@ WantedEffort = Effort | Literal["auto"]
 """A level that a person asks for; ``auto`` leaves it to the model."""
 
 
+EffortSource = Literal["environment", "turn", "session", "settings", "model"]
+"""The places that may say the effort, the strongest first."""
+
+
+@noun
+class EffortInForce:
+    """The effort of the next request. ``wanted`` is what ``source`` says, None if no place says anything; ``sent`` is
+    the level of the model that is used for it, None if the request names none."""
+
+    wanted: WantedEffort | None
+    source: EffortSource
+    sent: Effort | None
+
+
 @noun
 class RequestOptions:
     """Wishes for one request; a provider leaves out what its model does not know, and says so once. None is the

@@ -17,6 +17,7 @@ from callgate.assembly.settings import broken_settings
 from callgate.cli.prompt_arguments import asked_text
 from callgate.config import Config, load_config
 from callgate.words.errors import UsageError
+from callgate.words.inputs import SetModel
 
 Say = Callable[[str], None]
 _LARGEST = 1 << 20
@@ -95,7 +96,10 @@ async def open_session(options: Namespace, config: Config, model: Model | None, 
         return
     models = open_models(config)
     try:
-        yield await _session(options, config, models.model, models, say)
+        session = await _session(options, config, models.model, models, say)
+        if options.model is not None and session.model != models.model.name:
+            session.post(SetModel(models.model.name))  # a resumed session had another one
+        yield session
     finally:
         await models.aclose()
 
@@ -109,6 +113,7 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
             fallback=None if models is None else models.fallback,
             cheap=None if models is None else models.cheap,
             price=None if models is None else models.price,
+            open_model=None if models is None else models.open,
             journal=journal,
             tools=options.tools,
             bare=options.bare,
