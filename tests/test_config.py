@@ -148,7 +148,7 @@ def test_hooks_of_the_folder_count_once_it_is_trusted_and_until_it_changes(desk:
     assert found.hooks == ()
     texts = [note.text for note in found.notes]
     assert texts[:2] == [
-        "hooks do nothing before this folder is trusted",
+        "hooks do nothing before this folder is trusted: see callgate trust show",
         "this folder changed since you trusted it, so it is not trusted now",
     ]
     assert "  -command = 'true'" in texts

@@ -90,7 +90,7 @@ def test_hooks_of_a_repository_count_only_when_it_is_trusted() -> None:
     assert trusted.notes == ()
     untrusted = gather(all_of_them, trusted=False)
     assert [hook.origin.layer for hook in untrusted.hooks] == ["managed", "user", "command line", "session"]
-    text = "hooks do nothing before this folder is trusted"
+    text = "hooks do nothing before this folder is trusted: see callgate trust show"
     assert untrusted.notes == (SettingsFault(text, at("project")), SettingsFault(text, at("local")))
     assert gather([hooking("local", 2)], trusted=False).notes == (SettingsFault(f"{text} (lines 1, 2)", at("local")),)
 
@@ -207,7 +207,10 @@ def test_a_command_of_a_repository_counts_when_it_is_trusted_and_nobody_has_thei
     assert value_of("questions.notify", mine, saying("managed", questions__notify="ours")) == "ours"
     notes = [gather(said, trusted=bool(len(said) - 1)).notes[0].text for said in ([theirs], [theirs, mine])]
     start = "questions.notify = 'theirs' is ignored: "
-    assert notes == [f"{start}it does nothing before this folder is trusted", f"{start}you have your own"]
+    assert notes == [
+        f"{start}it does nothing before this folder is trusted: see callgate trust show",
+        f"{start}you have your own",
+    ]
 
 
 @pytest.mark.spec("STL-1")
@@ -218,7 +221,8 @@ def test_a_status_line_of_a_repository_counts_when_it_is_trusted_and_is_told_onc
     skipped = gather([theirs], trusted=False)
     assert [skipped.value(name) for name in names] == [None, 0.0, 0]
     assert [note.text for note in skipped.notes] == [
-        "statusline.command = 'theirs' is ignored: it does nothing before this folder is trusted"
+        "statusline.command = 'theirs' is ignored: "
+        "it does nothing before this folder is trusted: see callgate trust show"
     ]
 
 

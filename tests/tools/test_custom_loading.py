@@ -229,7 +229,11 @@ def test_of_a_folder_without_trust_no_file_is_even_opened(place: Place) -> None:
     loaded = asyncio.run(load_tools([place.folder(trusted=False)], Api(place.root)))
     _WATCHING.clear()
     assert [each for each in _WATCHED if "secret_name" in each[1]] == []
-    assert loaded.skipped == (SkippedTools(str(place.path), "not trusted, so 2 files of tools did not run", "project"),)
+    assert loaded.skipped == (
+        SkippedTools(
+            str(place.path), "not trusted, so 2 files of tools did not run: see callgate trust show", "project"
+        ),
+    )
     assert (loaded.tools, loaded.problems) == ((), ())
     _WATCHING.set()
     asyncio.run(load_tools([place.folder()], Api(place.root)))

@@ -80,7 +80,7 @@ def test_a_file_that_comes_after_the_yes_takes_the_trust_away(desk: Desk) -> Non
     after = desk.load()
     assert (names(after), [each.why for each in after.skipped]) == (
         [],
-        ["not trusted, so 2 files of tools did not run"],
+        ["not trusted, so 2 files of tools did not run: see callgate trust show"],
     )
     desk.trust()
     assert names(desk.load()) == ["later", "theirs"]

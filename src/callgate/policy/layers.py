@@ -151,7 +151,7 @@ def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
         what = "options of models and servers are ignored, because they could take your key elsewhere: put yours into "
         notes.append(_note(f"{what}your own settings", foreign))
     if settings.hooks and not trusted:
-        what = "hooks do nothing before this folder is trusted"
+        what = "hooks do nothing before this folder is trusted: see callgate trust show"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))
     return notes
 
@@ -180,7 +180,11 @@ def _value(
             if trusted and value is None:
                 value = said
             elif name not in _UNTOLD:
-                why = "you have your own" if trusted else "it does nothing before this folder is trusted"
+                why = (
+                    "you have your own"
+                    if trusted
+                    else "it does nothing before this folder is trusted: see callgate trust show"
+                )
                 notes.append(_overruled(said, why))
             continue
         current = DEFAULTS[name] if value is None else value.value

@@ -122,6 +122,12 @@ class Conversation(SessionView):
         return self._work.window
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for people about this start, such as settings that were skipped: each becomes a Noted event when the
+        first input is worked on. A door that stays can show them before that."""
+        return self._work.notes
+
+    @property
     def background(self) -> Mapping[str, int]:
         """The number of background tasks that run, by kind: command, agent, workflow, watch."""
         return self._background.running()

@@ -81,6 +81,10 @@ class Work:
         return self._equipment.model.abilities.context_tokens
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        return self._notes
+
+    @property
     def open_spent(self) -> Spent | None:
         """Tokens and price of the message of the open turn, which is on record, while its TurnEnded is not."""
         opened, price = self._ledger.open_message, self._equipment.price

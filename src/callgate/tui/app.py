@@ -31,7 +31,7 @@ from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event, StatusChanged
+from callgate.words.events import Event, Noted, StatusChanged
 from callgate.words.inputs import Input, Interrupt, Prompt, SetMode
 from callgate.words.modes import Mode
 
@@ -80,6 +80,7 @@ class TerminalApp:
         self.custom: Sequence[SlashCommand] = ()
         self.statusline: SessionStatusLine | None = None
         self.activity = Activity()
+        self._foretold: list[str] = []  # notes that were shown at the start, before the session tells them
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -134,6 +135,7 @@ class TerminalApp:
                 self.session, self.config = session, config
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
+                self._foretold = [*session.notes]
                 self.show(*greeting(session, config))
                 self.activity.status = session.status
                 self._start_status_line(session, config)
@@ -293,7 +295,10 @@ class TerminalApp:
 
     def _hear(self, event: Event) -> None:
         output, began = self.application.output, self.fold.run_began
-        self.fold.apply(event)
+        if isinstance(event, Noted) and event.text in self._foretold:
+            self._foretold.remove(event.text)
+        else:
+            self.fold.apply(event)
         self.whole.apply(event)
         self.activity.apply(event)
         slow = slow_hook(event)
@@ -455,7 +460,6 @@ class TerminalApp:
 
 
 def greeting(session: Session, config: Config) -> list[Block]:
-    """The lines above the first prompt."""
-    return [
-        NoticeBlock(f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys")
-    ]
+    """The lines above the first prompt: the program, and the notes about this start."""
+    first = f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys"
+    return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.notes)]

@@ -69,7 +69,11 @@ def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
             files += _read(folder, names, skipped)
         elif names:
             count = f"{len(names)} file{'' if len(names) == 1 else 's'} of tools"
-            skipped.append(SkippedTools(str(folder.path), f"not trusted, so {count} did not run", folder.layer))
+            skipped.append(
+                SkippedTools(
+                    str(folder.path), f"not trusted, so {count} did not run: see callgate trust show", folder.layer
+                )
+            )
     return ToolSurvey(tuple(files), tuple(problems), tuple(skipped))
 
 

@@ -1,0 +1,98 @@
+"""Notices that matter: each arises as an event of a real session, and the terminal shows it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callgate import Prompt, Session
+from callgate.config import load_config
+from callgate.policy.sandboxing import NO_HOSTS
+from callgate.testing import ScriptedModel, fail, say, turn
+from callgate.testing.script import stop
+from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tui.activity import slow_hook
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.fold import ConversationFold
+from callgate.words.errors import ModelError
+from callgate.words.events import Event
+from callgate.words.inputs import Compact
+from callgate.words.messages import Usage
+from callgate.words.model import Abilities
+from tests.core.kit import virtual_host
+from tests.flows.gated import DONE, hooked, session_of
+from tests.flows.kit import Workspace
+from tests.virtual import passes
+
+BUSY = ModelError("the server is overloaded", kind="overloaded", retryable=True)
+
+
+async def notices(session: Session, *inputs: Any) -> list[str]:
+    """The texts of the notices that the terminal shows while these inputs are worked on."""
+    events: list[Event] = []
+    session.listen(events.append)
+    for sent in inputs or (Prompt("go"),):
+        await session.send(sent, until="idle")
+    await session.aclose()
+    fold = ConversationFold()
+    fold.apply_all(events)
+    slow = [notice for event in events if (notice := slow_hook(event)) is not None]
+    return [block.text for block in (*fold.blocks, *slow) if isinstance(block, NoticeBlock)]
+
+
+async def test_a_retry_is_told_with_its_reason() -> None:
+    model = ScriptedModel(turn(fail(BUSY)), DONE)
+    (text,) = await notices(Session(model, host=virtual_host()))
+    assert text.startswith("the server is overloaded: asking again")
+
+
+async def test_the_fallback_is_told_by_name() -> None:
+    model = ScriptedModel(*[turn(fail(BUSY))] * 3, name="large")
+    told = await notices(Session(model, host=virtual_host(), fallback=ScriptedModel(DONE, name="other/small")))
+    assert "asking again from other/small" in told[-1]
+
+
+async def test_a_compaction_is_told_with_its_size() -> None:
+    model = ScriptedModel(DONE, turn(say("A summary.")))
+    (text,) = await notices(Session(model, host=virtual_host()), Prompt("go"), Compact())
+    assert text.startswith("The conversation was compacted: a summary stands for 2 messages, ")
+
+
+async def test_a_context_that_is_nearly_full_is_told_once() -> None:
+    large = turn(say("ok"), stop("end", Usage(input=165_000, output=10)))
+    model = ScriptedModel(large, large, large, abilities=Abilities(context_tokens=200_000))
+    session = Session(model, host=virtual_host())
+    (text,) = await notices(session, *map(Prompt, ("one", "two", "three")))
+    assert text.startswith("the context is nearly full: about 165,0")
+    assert "of 180,000 tokens; it is compacted at 167,000" in text
+
+
+async def test_a_missing_sandbox_is_told_before_the_first_prompt_too(tmp_path: Path) -> None:
+    config = load_config(tmp_path, environ={"HOME": str(tmp_path.parent)}, managed=tmp_path / "none")
+    config = replace(config, data=tmp_path.parent / "data")
+    session = Session(ScriptedModel(DONE), shipped_tools(["Bash"]), config=config)
+    (note,) = session.notes
+    assert note.startswith("no sandbox is in force, so commands that do more than read are asked about: ")
+    assert note != NO_HOSTS
+    assert await notices(session) == [note]
+    assert session.notes == ()
+
+
+async def test_trust_that_is_needed_is_told_with_the_command(tmp_path: Path) -> None:
+    (tmp_path / ".callgate").mkdir()
+    (tmp_path / ".callgate" / "settings.toml").write_text("[[hooks.Stop]]\ncommand = 'true'\n")
+    config = load_config(tmp_path, environ={"HOME": str(tmp_path.parent)}, managed=tmp_path / "none")
+    session = Session(ScriptedModel(DONE), config=config)
+    assert [note.rpartition("settings.toml:1: ")[2] for note in await notices(session)] == [
+        "hooks do nothing before this folder is trusted: see callgate trust show"
+    ]
+
+
+@pytest.mark.spec("TUI-6")
+async def test_a_slow_hook_is_told_with_its_time(tmp_path: Path) -> None:
+    async def slow(_told: dict[str, Any]) -> None:
+        await passes(0.7)
+
+    session = session_of(Workspace(), hooked(tmp_path, "Stop"), {"Stop": slow}, DONE)
+    assert await notices(session) == ["hook Stop Stop took 0.7 s"]
