@@ -73,6 +73,8 @@ class Config:
     titles: bool = True
     """A cheap model writes the title of a session."""
     statusline: StatusLineSettings = StatusLineSettings()
+    theme: str = "auto"
+    """The colours of the terminal: auto, dark, light or mono."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -216,6 +218,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         compacts=bool(layers.value("session.compact")),
         titles=bool(layers.value("session.title")),
         statusline=_status_line(layers),
+        theme=cast(str, layers.value("tui.theme")),
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),

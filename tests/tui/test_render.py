@@ -1,12 +1,15 @@
 """Blocks as lines: golden pictures in plain text, at 60 columns."""
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.config import load_config
+from callgate.policy.keys import THEMES
 from callgate.tui.blocks import (
     ActionBlock,
     Block,
@@ -19,7 +22,7 @@ from callgate.tui.blocks import (
 )
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.render.spans import cut, fitted, width_of, wrapped
-from callgate.tui.theme import STATUSES, Theme, theme_for
+from callgate.tui.theme import STATUSES, Theme, ThemeName, theme_for
 from callgate.words.calls import CODES, Display, Result, Status
 from callgate.words.decisions import Deny
 from callgate.words.events import RunEnded
@@ -290,6 +293,11 @@ def test_prompts_thoughts_notices_and_ends() -> None:
 )
 def test_the_theme_of_a_terminal(environment: dict[str, str], encoding: str, name: str, theme: Theme) -> None:
     assert theme_for(environment, encoding, name) == theme
+
+
+def test_the_setting_has_all_themes_and_auto(tmp_path: Path) -> None:
+    assert {*THEMES} == {"auto", *get_args(ThemeName)}
+    assert load_config(tmp_path, settings={"tui": {"theme": "light"}}, environ={}, home=tmp_path).theme == "light"
 
 
 @given(st.lists(st.tuples(st.text("ab 中👩é\n", max_size=20), st.sampled_from(("", "bold")))), st.integers(2, 12))

@@ -76,6 +76,7 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "statusline.command": None,
     "statusline.refresh": 0.0,
     "statusline.padding": 0,
+    "tui.theme": "auto",
 }
 """The values that count where none is set; None is no limit."""
 
@@ -136,10 +137,17 @@ _KEYS: tuple[Key, ...] = (
     Key("statusline.command", "text", "A command line that prints the status line of the terminal."),
     Key("statusline.refresh", "interval", "How often it is run without an event; never, unless given."),
     Key("statusline.padding", "columns", "Blank columns at the left of the status line; none, unless given."),
+    Key(
+        "tui.theme",
+        "theme",
+        "The colours of the terminal; auto goes by its background, and is dark if unknown.",
+    ),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""
 
+THEMES = ("auto", "dark", "light", "mono")
+"""The colours of the terminal."""
 FAMILIES = ("anthropic", "openai", "openai-chat", "gemini")
 """The APIs that are spoken."""
 
@@ -167,6 +175,7 @@ KINDS: dict[str, str] = {
     "headers": "a table of names and texts of one line",
     "family": "one of " + ", ".join(FAMILIES),
     "variable": "the name of an environment variable",
+    "theme": "one of " + ", ".join(THEMES),
 }
 """The expected value for each kind, in words that follow "must be"."""
 
@@ -317,5 +326,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "headers": read_headers,
     "family": _only(str, FAMILIES.__contains__),
     "variable": read_variable,
+    "theme": _only(str, THEMES.__contains__),
 }
 """The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

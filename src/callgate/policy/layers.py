@@ -46,10 +46,11 @@ FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", 
 
 _IF_TRUSTED = (
     *("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort"),
-    *("statusline.command", "statusline.refresh", "statusline.padding"),
+    *("statusline.command", "statusline.refresh", "statusline.padding", "tui.theme"),
 )
-_UNTOLD = ("statusline.refresh", "statusline.padding")
-"""Values of a repository that are ignored without a note: they mean nothing without the command, which has one."""
+_UNTOLD = ("statusline.refresh", "statusline.padding", "tui.theme")
+"""Values of a repository that are ignored without a note: they mean nothing without the command, which has one, or
+little."""
 _NAMED = 5
 """As many lines are named in a note."""
 

@@ -28,7 +28,7 @@ from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel
 from callgate.tui.render import Face, Painter, PlainFace, warm_up
 from callgate.tui.screen import terminal_output
-from callgate.tui.theme import Theme
+from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event, Noted, StatusChanged
@@ -133,6 +133,8 @@ class TerminalApp:
                 self.whole.apply_all(event for _number, event in await session.told_after(0))
                 session.listen(self._hear)  # before anything can be sent
                 self.session, self.config = session, config
+                if config.theme != "auto":
+                    self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
                 self.fold.status, self.fold.mode = session.status, session.mode
                 self.fold.model, self.fold.title = session.model, session.title
                 self._foretold = [*session.notes]

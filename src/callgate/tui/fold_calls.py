@@ -23,7 +23,8 @@ def arrived(state: FoldState, event: e.CallArrived) -> None:
         of=event.index + 1,
         arrived=event.at,
     )
-    for at, each in enumerate(state.blocks):
+    for at in range(state.first_open, len(state.blocks)):
+        each = state.blocks[at]
         if isinstance(each, CallBlock) and each.message_id == event.message_id and each.of < block.of:
             state.blocks[at] = replace(each, of=block.of)
     state.add(block)

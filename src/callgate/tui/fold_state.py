@@ -48,12 +48,21 @@ class FoldState:
         self.streamed: set[str] = set()
         self.names: dict[str, str] = {}
         self._last_taken: Block | None = None
+        self._final = 0
 
     # ---- blocks -------------------------------------------------------------------------------------------------
 
     @property
     def running(self) -> list[CallBlock]:
-        return [each for each in self.blocks if isinstance(each, CallBlock) and each.status is Status.EXECUTING]
+        open_ones = self.blocks[self.first_open :]
+        return [each for each in open_ones if isinstance(each, CallBlock) and each.status is Status.EXECUTING]
+
+    @property
+    def first_open(self) -> int:
+        """The place of the first block that may still change. Where blocks are never taken there are many before it."""
+        while self._final < len(self.blocks) and self.blocks[self._final].done:
+            self._final += 1
+        return min(self._final, len(self.blocks))
 
     @property
     def question(self) -> Question | None:
@@ -63,9 +72,9 @@ class FoldState:
     def take_finished(self) -> list[Block]:
         """Removes the blocks at the front that are final, and the finished Markdown at the front of a text that is
         still streaming."""
-        ready = next((at for at, each in enumerate(self.blocks) if not each.done), len(self.blocks))
-        ready = max(ready, len(self.blocks) - MOST_BLOCKS)
+        ready = max(self.first_open, len(self.blocks) - MOST_BLOCKS)
         taken, self.blocks[:ready] = self.blocks[:ready], []
+        self._final = 0
         first = self.blocks[0] if self.blocks else None
         if isinstance(first, TextBlock):
             length, opened = finished_length(first.text, first.opened)
@@ -82,6 +91,7 @@ class FoldState:
     def place(self, at: int, blocks: list[Block]) -> None:
         """Puts blocks before the one at this place. Neighbours that are calls are joined."""
         self.blocks[at:at] = blocks
+        self._final = min(self._final, at)
         for number in range(at, min(at + len(blocks) + 1, len(self.blocks))):
             each = self.blocks[number]
             if isinstance(each, CallBlock):
@@ -93,9 +103,13 @@ class FoldState:
                 if len(self.names) > MOST_NAMES:
                     del self.names[next(iter(self.names))]
 
+    def remove(self, at: int) -> None:
+        del self.blocks[at]
+        self._final = min(self._final, at)
+
     def change(self, call_id: str, change: Callable[[CallBlock], CallBlock]) -> None:
         """Changes the newest block of a call; a call that is not on the screen any more changes nothing."""
-        for at in range(len(self.blocks) - 1, -1, -1):
+        for at in range(len(self.blocks) - 1, self.first_open - 1, -1):
             each = self.blocks[at]
             if isinstance(each, CallBlock) and each.id == call_id and not each.done:
                 self.blocks[at] = change(each)
@@ -103,14 +117,16 @@ class FoldState:
 
     def close_texts(self, message_id: str | None = None) -> None:
         """Texts of the message, or all texts, are final."""
-        for at, each in enumerate(self.blocks):
+        for at in range(self.first_open, len(self.blocks)):
+            each = self.blocks[at]
             if isinstance(each, (TextBlock, ThinkingBlock)) and not each.done and message_id in (None, owner(each)):
                 self.blocks[at] = replace(each, done=True)
 
     def finish_all(self) -> None:
         """Every block is final: nothing changes it after the end of a run."""
         self.close_texts()
-        for at, each in enumerate(self.blocks):
+        for at in range(self.first_open, len(self.blocks)):
+            each = self.blocks[at]
             if isinstance(each, CallBlock) and not each.done:
                 self.blocks[at] = replace(each, status=Status.CANCELLED, question=None)
         self.streamed.clear()

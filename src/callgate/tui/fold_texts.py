@@ -86,10 +86,14 @@ def retried(state: FoldState, event: e.RequestRetried) -> None:
     """Text of the failed attempt that is still on the screen goes; what has left it stays, with a notice."""
     state.spend(event.spent)
     state.retry = event
-    texts = [each for each in state.blocks if isinstance(each, (TextBlock, ThinkingBlock))]
-    gone = [each for each in texts if owner(each) == event.message_id]
-    left = any(isinstance(each, TextBlock) and each.begun for each in gone)
-    state.blocks = [each for each in state.blocks if each not in gone]
+    left = False
+    for at in range(len(state.blocks) - 1, -1, -1):
+        each = state.blocks[at]
+        if isinstance(each, PromptBlock):
+            break
+        if isinstance(each, (TextBlock, ThinkingBlock)) and owner(each) == event.message_id:
+            left = left or (isinstance(each, TextBlock) and each.begun)
+            state.remove(at)
     state.streamed.discard(event.message_id)
     where = f" from {event.instead}" if event.instead else ""
     wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""

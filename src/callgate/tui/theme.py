@@ -13,8 +13,6 @@ from callgate.words.calls import Status
 from callgate.words.noun import noun
 
 ThemeName = Literal["dark", "light", "mono"]
-THEMES = ("auto", "dark", "light", "mono")
-"""The values of the setting ``tui.theme``."""
 
 _ATTRIBUTES: Mapping[str, str] = {"bold": "1", "italic": "3", "underline": "4", "reverse": "7", "strike": "9"}
 # On a dark ground the sixteen colours of the terminal, which follow the palette that the person chose. On a light one
@@ -131,7 +129,7 @@ class Theme:
 
 def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None = None, name: str = "auto") -> Theme:
     """The theme for a terminal: NO_COLOR and TERM=dumb switch colours off, an encoding without the signs Unicode.
-    ``name`` is one of THEMES; ``auto`` takes the background that the terminal tells of in COLORFGBG, else dark."""
+    ``name`` is the setting ``tui.theme``: ``auto`` goes by the background that COLORFGBG tells, and is dark without."""
     try:
         "✓✗⊘●…─".encode(encoding or "ascii")
         unicode = True

@@ -69,7 +69,7 @@ def _painted(theme: Theme, lines: list[_Line], name: str) -> Iterator[list[Span]
         if line.sign == "":
             yield [(line.text, "grey")]
         elif line.sign == "@":
-            yield [(f"{' ' * size} {theme.sign('⋮', ':')}", "grey")]
+            yield [(f"{' ' * size} {theme.sign('…', '...')}", "grey")]
         elif line.sign == "-":
             yield [(f"{line.number:>{size}} - {line.text}", "red")]
         else:

@@ -24,7 +24,7 @@ NARROWEST = 10
 """Cells that a text has at least: where they are missing, what is nested is not indented any more."""
 RULE = 24
 
-_BREAK = re.compile("<br ?/?>")
+_BREAK = re.compile(" *<br ?/?> *")
 _MARKS = {"strong": ("bold", "**"), "em": ("italic", "_"), "s": ("strike", "~~")}
 """The style of inline Markdown, and the mark that stands for it where there are no styles."""
 
