@@ -86,11 +86,37 @@ def test_only_the_tools_that_are_wanted_are_offered(root: Path) -> None:
         asked(config(root), tools=["Reed"])
 
 
+@pytest.mark.spec("CLI-7")
 def test_a_bare_agent_has_three_tools_and_runs_no_hook_and_no_file_of_the_folder(root: Path) -> None:
-    write(root / ".callgate/settings.toml", '[[hooks.UserPromptSubmit]]\ncommand = "touch hooked"\n')
-    names, _, _ = asked(config(root, trust=True), bare=True)
-    assert tuple(sorted(names)) == BARE
+    hook = '[[hooks.UserPromptSubmit]]\ncommand = "touch hooked"\n'
+    write(root / ".callgate/settings.toml", hook)
+    write(root.parent / "home/.config/callgate/settings.toml", hook)
+    write(root / "AGENTS.md", "Always use tabs.")
+    write(root.parent / "home/.config/callgate/AGENTS.md", "Always be brief.")
+    place = config(root, trust=True)
+    assert place.hooks
+    model = ScriptedModel(turn(say("Hello.")))
+
+    async def run(bare: bool) -> None:
+        async with await agent_session(place, model, bare=bare) as session:
+            await session.run("hi")
+
+    asyncio.run(run(bare=True))
+    (request,) = model.requests
+    assert tuple(sorted(spec.name for spec in request.tools)) == BARE
     assert not (root / "hooked").exists()
+    sent = repr(request)
+    assert [word for word in ("tabs", "brief", "release", "Weigh") if word in sent] == []
+    model = ScriptedModel(turn(say("Hello.")))
+    asyncio.run(run(bare=False))
+    sent = repr(model.requests[0])
+    assert [word for word in ("tabs", "brief", "release", "Weigh") if word in sent] == [
+        "tabs",
+        "brief",
+        "release",
+        "Weigh",
+    ]
+    assert (root / "hooked").exists()
 
 
 def test_it_works_on_the_files_of_its_workspace_and_keeps_what_it_did(root: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,27 @@ def test_every_command_has_a_function_and_help_of_its_own() -> None:
 
     walk(grammar(), "")
     assert sorted(found) == sorted(FUNCTIONS)
+
+
+HELP_BUDGET = 115
+"""Modules that the help may load, beyond those of a fresh interpreter: it is the first thing that is tried."""
+
+
+@pytest.mark.spec("CLI-1")
+def test_the_help_loads_few_modules(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    probe = (
+        "import sys; before = set(sys.modules)\n"
+        "import contextlib, io\n"
+        "from callgate.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        "    assert main(['--help']) == 0\n"
+        "print(len(set(sys.modules) - before))\n"
+    )
+    ran = subprocess.run([sys.executable, "-I", "-c", probe], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert ran.stderr == ""
+    loaded = int(ran.stdout)
+    record_property("report", f"callgate --help: {loaded} modules of at most {HELP_BUDGET}")
+    assert loaded <= HELP_BUDGET
 
 
 @pytest.mark.parametrize("words", [(), ("--debug",), ("tools",)])

@@ -41,7 +41,8 @@ class Installation:
     python: str = sys.executable
 
     def __str__(self) -> str:
-        return f"callgate {self.version}, installed by {self.kind}" + (f" from {self.place}" if self.place else "")
+        by = f" from {self.place}" if self.place else f" by {self.kind}"
+        return f"version {self.version}, installed{by}"
 
     def renew(self, wanted: str = NAME) -> str:
         """The command line that installs the newest version; ``wanted`` may name extras."""

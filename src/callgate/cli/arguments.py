@@ -14,13 +14,13 @@ from callgate.cli.changes_arguments import add_changes, add_undo, check_changes,
 from callgate.cli.config_arguments import add_config, check_config
 from callgate.cli.doctor_arguments import add_doctor
 from callgate.cli.overview import OverviewParser
-from callgate.cli.parsing import USAGE, CommandParser, Group
-from callgate.cli.policy.arguments import add_policy, check_policy
+from callgate.cli.parsing import USAGE, CommandParser, Group, one_of
+from callgate.cli.policy.arguments import add_policy, check_policy, command
 from callgate.cli.policy.trust_arguments import add_trust
 from callgate.cli.prompt_arguments import add_prompt
 from callgate.cli.record import add_record, check_record
 from callgate.cli.sandbox_arguments import add_sandbox
-from callgate.cli.session.arguments import add_audit, add_session
+from callgate.cli.session.arguments import add_audit, add_log, add_session
 from callgate.cli.statusline_arguments import add_statusline
 
 FASTEST = 1000.0
@@ -67,7 +67,10 @@ def grammar() -> Group:
     add_auth(commands)
     add_doctor(commands)
     add_config(commands)
+    _add_completion(commands)
+    _add_update(commands)
     add_session(commands)
+    add_log(commands)
     add_audit(commands)
     add_answer(commands)
     add_changes(commands)
@@ -94,8 +97,41 @@ def _add_demo(commands: Group) -> None:
     demo.add_argument("--no-color", action="store_true", help="lines without colours (so does $NO_COLOR)")
 
 
+def _add_update(commands: Group) -> None:
+    command(
+        commands,
+        "update",
+        "the command that installs the newest version",
+        "Prints the command for the way this one was installed (pip, pipx, uv, a folder or Git) and runs nothing.",
+        "callgate update",
+    )
+
+
+def _add_completion(commands: Group) -> None:
+    parser = command(
+        commands,
+        "completion",
+        "the script that lets bash, zsh or fish complete commands",
+        "Prints a script, which completes commands, options, their values and the keys of settings. It is static: "
+        "print it again after an update.",
+        "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",
+        "callgate completion zsh > ~/.zfunc/_callgate     (with fpath+=~/.zfunc above compinit in ~/.zshrc)",
+        "callgate completion fish > ~/.config/fish/completions/callgate.fish",
+    )
+    parser.add_argument("shell", metavar="SHELL", type=one_of("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
 def _add_tools(commands: Group) -> None:
-    tools = commands.group("tools", "about tools: new, validate", "About tools.")
+    tools = commands.group("tools", "tools: list, new, validate", "About tools.")
+    listed = command(
+        tools,
+        "list",
+        "those that a model gets here, and those that it does not get",
+        "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
+        "that is missing, a file with a fault, a folder that is not trusted.",
+        "callgate tools list",
+    )
+    listed.add_argument("--json", action="store_true", help="print them as a list of JSON")
     new = tools.command(
         "new",
         "write a file of tools to begin with",

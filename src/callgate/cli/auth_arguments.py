@@ -1,8 +1,9 @@
 """The words of ``callgate auth …``."""
 
 from argparse import SUPPRESS, Namespace
+from collections.abc import Sequence
 
-from callgate.cli.parsing import CommandParser, Group
+from callgate.cli.parsing import CommandParser, Group, Offered
 from callgate.cli.policy.arguments import command
 
 
@@ -22,7 +23,7 @@ def add_auth(commands: Group) -> None:
         "callgate auth set anthropic",
         "pass show openai | callgate auth set openai",
     )
-    store.add_argument("provider", metavar="PROVIDER", help="such as anthropic, openai, gemini")
+    store.add_argument("provider", metavar="PROVIDER", type=Offered(_names), help="such as anthropic, openai, gemini")
     store.add_argument("key", nargs="*", help=SUPPRESS)
     listed = command(
         auth,
@@ -33,7 +34,7 @@ def add_auth(commands: Group) -> None:
     )
     listed.add_argument("--json", action="store_true", help="print a list as JSON")
     remove = command(auth, "remove", "forget a stored key", "Forgets a stored key.", "callgate auth remove openai")
-    remove.add_argument("provider", metavar="PROVIDER", help="whose key")
+    remove.add_argument("provider", metavar="PROVIDER", type=Offered(_names), help="whose key")
     test = command(
         auth,
         "test",
@@ -45,10 +46,18 @@ def add_auth(commands: Group) -> None:
         "callgate auth test ollama/qwen3",
         codes="exit codes: 0 text works, 1 it does not",
     )
-    test.add_argument("which", metavar="PROVIDER|MODEL", nargs="?", help="the default model, unless given")
+    test.add_argument(
+        "which", metavar="PROVIDER|MODEL", nargs="?", type=Offered(_names), help="the default model, unless given"
+    )
     test.add_argument("--json", action="store_true", help="print each outcome as a line of JSON")
 
 
 def check_auth(path: str, parser: CommandParser, options: Namespace) -> None:
     if path == "auth set" and options.key:
         parser.error("never give a key as an argument, where others can see it: it is asked for, or read from a pipe")
+
+
+def _names() -> Sequence[str]:
+    from callgate.admin.auth import provider_names
+
+    return provider_names()

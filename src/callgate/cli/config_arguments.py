@@ -1,8 +1,9 @@
 """The words of ``callgate config …``."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 
-from callgate.cli.parsing import CommandParser, Group
+from callgate.cli.parsing import CommandParser, Group, Offered
 from callgate.cli.policy.arguments import command
 
 LAYERS = {
@@ -28,7 +29,7 @@ def add_config(commands: Group) -> None:
         "callgate config get models.default",
         codes="exit codes: 0 there is a value, 1 nothing is set and there is no default",
     )
-    get.add_argument("key", metavar="KEY", help=_KEY)
+    get.add_argument("key", metavar="KEY", type=Offered(_names), help=_KEY)
     get.add_argument("--json", action="store_true", help="print value, default and origin as JSON")
     store = command(
         config,
@@ -41,7 +42,7 @@ def add_config(commands: Group) -> None:
         "callgate config set --project sandbox.allow_hosts pypi.org files.pythonhosted.org",
     )
     _add_layers(store)
-    store.add_argument("key", metavar="KEY", help=_KEY)
+    store.add_argument("key", metavar="KEY", type=Offered(_names), help=_KEY)
     store.add_argument("value", metavar="VALUE", nargs="+", help="as it is, or as TOML; several for a list")
     unset = command(
         config,
@@ -51,7 +52,7 @@ def add_config(commands: Group) -> None:
         "callgate config unset limits.max_cost",
     )
     _add_layers(unset)
-    unset.add_argument("key", metavar="KEY", help=_KEY)
+    unset.add_argument("key", metavar="KEY", type=Offered(_names), help=_KEY)
     listed = command(
         config,
         "list",
@@ -90,3 +91,9 @@ def check_config(path: str, parser: CommandParser, options: Namespace) -> None:
 def _add_layers(parser: CommandParser) -> None:
     for layer, what in LAYERS.items():
         parser.add_argument(f"--{layer}", action="store_true", help=what)
+
+
+def _names() -> Sequence[str]:
+    from callgate.admin.settings import setting_names
+
+    return setting_names()

@@ -4,8 +4,8 @@ from callgate.cli.parsing import CommandParser
 from callgate.words.endings import EXIT_CODES_LINE
 
 TOPICS: dict[str, tuple[str, ...]] = {
-    "begin": ("demo", "auth", "doctor", "config"),
-    "what a session did": ("session", "audit", "answer", "changes", "undo"),
+    "begin": ("demo", "auth", "doctor", "config", "completion", "update"),
+    "what a session did": ("session", "log", "audit", "answer", "changes", "undo"),
     "what may run": ("policy", "trust", "sandbox"),
     "make it yours": ("tools", "prompt", "statusline", "record"),
 }

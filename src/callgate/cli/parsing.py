@@ -110,12 +110,34 @@ def checksum(text: str) -> str:
     return text
 
 
-def one_of(*names: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text not in names:
-            close = get_close_matches(text, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+class OneOf:
+    """A reader of one of these names. ``names`` are offered by the completion of shells too."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __call__(self, text: str) -> str:
+        if text not in self.names:
+            close = get_close_matches(text, self.names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(self.names)}"
             raise ArgumentTypeError(f"there is no {text!r}; {hint}")
         return text
 
-    return check
+
+def one_of(*names: str) -> OneOf:
+    return OneOf(*names)
+
+
+class Offered:
+    """A reader of any text, for which completion offers names that are known. They are looked up by ``find`` when the
+    script of a shell is written, not when the command line is read."""
+
+    def __init__(self, find: Callable[[], Sequence[str]]) -> None:
+        self._find = find
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._find())
+
+    def __call__(self, text: str) -> str:
+        return text

@@ -35,10 +35,10 @@ def read_headless(words: list[str]) -> Namespace:
         if word == "--wait":
             words[at] = f"--wait={_FOR_EVER}"  # a value only with "=": the next word is the prompt
         if flag in _LATER:
-            _parser().error(f"{flag} is not possible: {_LATER[flag]}")
+            headless_parser().error(f"{flag} is not possible: {_LATER[flag]}")
         if word == "--":
             break
-    parser = _parser()
+    parser = headless_parser()
     options, unknown = parser.parse_known_args(words)
     if unknown:
         extra = unknown[0]
@@ -49,7 +49,7 @@ def read_headless(words: list[str]) -> Namespace:
     return options
 
 
-def _parser() -> CommandParser:
+def headless_parser() -> CommandParser:
     parser = CommandParser(
         "callgate -p",
         usage="callgate -p [PROMPT] [options]",

@@ -9,6 +9,15 @@ from callgate.cli.prompt_arguments import add_prompt_flags
 
 def read_interactive(words: list[str]) -> Namespace:
     """Ends the program with a line about the first fault."""
+    parser = interactive_parser()
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.refuse(unknown[0])
+    check_session_flags(parser, options)
+    return options
+
+
+def interactive_parser() -> CommandParser:
     parser = CommandParser("callgate", description="The agent in this terminal.", allow_abbrev=False)
     parser.set_defaults(attended=True)
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do first")
@@ -18,8 +27,4 @@ def read_interactive(words: list[str]) -> Namespace:
     add_prompt_flags(model)
     add_rules_flags(parser.add_argument_group("what it may do"))
     add_session_flags(parser.add_argument_group("the session"))
-    options, unknown = parser.parse_known_args(words)
-    if unknown:
-        parser.refuse(unknown[0])
-    check_session_flags(parser, options)
-    return options
+    return parser

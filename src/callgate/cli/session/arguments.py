@@ -29,6 +29,18 @@ def add_session(commands: Group) -> None:
     _add_which(lock)
 
 
+def add_log(commands: Group) -> None:
+    log = commands.command(
+        "log",
+        "a session as text, in the order in which things happened",
+        "Every message, call, decision, answer and result as lines with their time, also what was rewound. Reads the "
+        f"log alone, so that a session that is running can be watched. {DATA_FOLDER}",
+        more="Ctrl-C ends following; the exit code is 0",
+    )
+    _add_which(log)
+    log.add_argument("-f", "--follow", action="store_true", help="wait for more, and print it as it happens")
+
+
 def add_audit(commands: Group) -> None:
     audit = commands.command(
         "audit",

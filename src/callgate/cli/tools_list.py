@@ -1,0 +1,37 @@
+"""``callgate tools list``: the tools that a model gets in this folder, and those that it does not get."""
+
+from argparse import Namespace
+
+from callgate.admin.settings import load_config
+from callgate.admin.tools import ToolRow, list_tools
+from callgate.cli.policy.words import room_on
+from callgate.cli.session.output import out, put, put_json
+from callgate.cli.terminal import Safe, Span, clip, paragraph
+
+_TITLES = {
+    "core": "core: they come with Callgate",
+    "custom": "custom",
+    "unavailable": "not available",
+}
+
+
+def list_rows(options: Namespace) -> int:
+    rows, stream = list_tools(load_config()), out()
+    if options.json:
+        put_json([_as_json(row) for row in rows], stream)
+        return 0
+    room, kind = room_on(stream), ""
+    for row in rows:
+        if row.kind != kind:
+            kind = row.kind
+            put([(Span(_TITLES[kind], "bold"),)], stream)
+        style = "yellow" if kind == "unavailable" else "green"
+        what = row.what if kind != "unavailable" else row.why
+        put([(Span(Safe("  ")), Span(f"{row.name:<16} ", style), Span(clip(what, max(room - 19, 20))))], stream)
+        if row.origin and kind == "custom":
+            put(paragraph(row.origin, room, "dim", indent=19), stream)
+    return 0
+
+
+def _as_json(row: ToolRow) -> dict[str, str]:
+    return {"name": row.name, "kind": row.kind, "what": row.what, "origin": row.origin, "why": row.why}
