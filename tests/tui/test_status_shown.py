@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from callgate import Session
-from callgate.config import load_config
+from callgate.config import Config, load_config
 from callgate.policy.entries import StatusLineSettings
-from callgate.testing import ScriptedModel, say, turn
+from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import stop
-from callgate.tui.statusline.shown import SessionStatusLine
+from callgate.tui.statusline.runner import DEBOUNCE
+from callgate.tui.statusline.shown import LOOK, SessionStatusLine
 from callgate.words.inputs import SetMode
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities
@@ -40,5 +41,39 @@ def test_it_follows_a_session_and_keeps_its_place_in_full_screen(tmp_path: Path)
                 assert line.lines()[0] == shown
             await line.close()
             assert told == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("STL-4")
+def test_a_command_that_is_set_changed_or_removed_in_a_file_counts_at_once(tmp_path: Path) -> None:
+    own = tmp_path / ".config" / "callgate" / "settings.toml"
+    own.parent.mkdir(parents=True)
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def read() -> Config:
+        return load_config(work, environ={"HOME": str(tmp_path)}, managed=tmp_path / "none")
+
+    async def main() -> None:
+        clock, drawn = ManualClock(), asyncio.Event()
+        async with Session(ScriptedModel(), host=MemoryHost(clock=clock)) as session:
+            line = SessionStatusLine(session, read(), redraw=drawn.set, tell=print, read=read)
+            assert line.lines(keep_place=True) == []
+            texts = ["command = 'echo one'", "command = 'echo two!'\npadding = 1", "command = 1", "refresh = 5"]
+            for text, shown in zip(texts, (["one"], [" two!"], [" two!"], []), strict=True):
+                own.write_text(f"[statusline]\n{text}\n")
+                drawn.clear()
+                clock.advance(LOOK)
+                while clock.next_timer is None:  # the threads that look and read
+                    await asyncio.to_thread(int)
+                if text != "command = 1":
+                    await drawn.wait()
+                drawn.clear()
+                if line.lines(keep_place=True) and text != "command = 1":
+                    clock.advance(DEBOUNCE)
+                    await drawn.wait()
+                assert line.lines() == shown
+            await line.close()
 
     asyncio.run(main())

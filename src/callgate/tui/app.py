@@ -163,9 +163,7 @@ class TerminalApp:
             raise
 
     def _start_status_line(self, session: Session, config: Config) -> None:
-        """Starts the command of the person's status line, where the settings have one."""
-        if config.statusline.command is None:
-            return
+        """Starts the command of the person's status line, now or when the settings get one."""
         from callgate.tui.statusline.shown import SessionStatusLine
 
         self.statusline = SessionStatusLine(
