@@ -14,8 +14,8 @@ from callgate.tui.activity import Activity, in_short, slow_hook
 from callgate.words.errors import ModelError
 from callgate.words.events import CallProgressed, Event, SessionStatus, StatusChanged, TextStreamed
 from callgate.words.inputs import Compact
-from callgate.words.phases import PhaseEnded, PhaseStarted
 from callgate.words.traits import Traits, exclusive
+from callgate.words.turns import PhaseEnded, PhaseStarted
 from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, hooked, session_of
 from tests.flows.kit import Workspace

@@ -10,12 +10,12 @@ from callgate.core.ledger import FOLD
 from callgate.staging.state import State
 from callgate.transcript.codec import TYPES, Encoder, read_head, read_line
 from callgate.transcript.masking import Masker
-from callgate.words import events, phases
+from callgate.words import events, turns
 from callgate.words.event_table import EVENTS
 from callgate.words.events import Durable, Event
 from tests.formats.test_jsonable import EVENTS as EXAMPLES
 
-OWN = (events.__name__, phases.__name__)
+OWN = (events.__name__, turns.__name__)
 
 
 def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> None:

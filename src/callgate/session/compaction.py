@@ -27,8 +27,8 @@ from callgate.words.errors import in_words
 from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
-from callgate.words.phases import PhaseEnded, PhaseStarted
 from callgate.words.plain import plain_json
+from callgate.words.turns import PhaseEnded, PhaseStarted
 from callgate.words.window import ContextLimits
 
 MOST_FAILURES = 3

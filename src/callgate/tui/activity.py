@@ -13,7 +13,7 @@ from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Allow
 from callgate.words.noun import noun
-from callgate.words.phases import PhaseEnded, PhaseStarted
+from callgate.words.turns import PhaseEnded, PhaseStarted
 
 STUCK = 2.0
 """Seconds after which a line says what is waited for."""

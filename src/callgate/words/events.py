@@ -18,8 +18,7 @@ from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
-from callgate.words.phases import PhaseEnded, PhaseStarted
-from callgate.words.turns import Measures, TurnCause, TurnReason
+from callgate.words.turns import Measures, PhaseEnded, PhaseStarted, TurnCause, TurnReason
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 

@@ -1,4 +1,4 @@
-"""Causes and ends of a turn, and its measures."""
+"""Causes and ends of a turn, its measures, and the phases of a session's work that no call shows."""
 
 from typing import Literal
 
@@ -44,3 +44,32 @@ class Measures:
     tools: float = 0.0
     people: float = 0.0
     cache_lost: str = ""
+
+
+PhaseKind = Literal["hook", "summary"]
+"""Phases that no other event shows: a hook, and the summary of a compaction."""
+
+
+@noun
+class PhaseStarted:
+    """The session waits for something that is neither the model's answer nor a call. ``name`` is the hook with its
+    moment, or the model that writes the summary; ``call_id`` is the call that a hook is about. ``id`` is the same in
+    its PhaseEnded."""
+
+    at: float
+    id: str
+    kind: PhaseKind
+    name: str
+    call_id: str | None = None
+
+
+@noun
+class PhaseEnded:
+    """The wait is over, after these ``seconds``."""
+
+    at: float
+    id: str
+    kind: PhaseKind
+    name: str
+    seconds: float
+    call_id: str | None = None

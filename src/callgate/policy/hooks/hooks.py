@@ -32,7 +32,7 @@ from callgate.words.errors import UsageError, in_words
 from callgate.words.events import Noted
 from callgate.words.messages import Text
 from callgate.words.noun import noun
-from callgate.words.phases import PhaseEnded, PhaseStarted
+from callgate.words.turns import PhaseEnded, PhaseStarted
 
 
 @noun
