@@ -53,7 +53,7 @@ def test_the_first_turn_loads_few_modules_and_no_room_that_it_does_not_use(
 
 
 # What the terminal has loaded when its first prompt is on the screen: modules beyond those of prompt_toolkit.
-PROMPT_BUDGET = 80
+PROMPT_BUDGET = 100
 PROMPT = """
 import sys
 import prompt_toolkit.application, prompt_toolkit.key_binding.defaults
