@@ -17,6 +17,7 @@ from benchmarks.rows import (
     memory,
     previews,
     processes,
+    prompt,
     record,
     sandbox,
     streams,
@@ -41,5 +42,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "sandbox": sandbox.rows,
     "streams": streams.rows,
     "headless": headless.rows,
+    "prompt": prompt.rows,
     **record.ROWS,
 }

@@ -53,12 +53,19 @@ CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
 
 Opening = Callable[[], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 
+Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
-def run_terminal(opening: Opening, theme: Theme, prompt: str = "") -> int:
-    """Shows the terminal until the person leaves it; gives the exit code."""
+
+def run_terminal(opening: Opening, theme: Theme, prompt: str = "", *, pilot: Pilot | None = None) -> int:
+    """Shows the terminal until the person leaves it; gives the exit code. ``pilot`` is a script that types and answers
+    in the person's place, for the demo."""
 
     async def main() -> tuple[int, str]:
         app = TerminalApp(opening, theme, prompt)
+        if pilot is not None:
+            app.start(pilot(app))
+            await app.run()
+            return 0, ""
         return await app.run(), app.resumable
 
     code, session = asyncio.run(main())
@@ -106,6 +113,7 @@ class TerminalApp:
         """Shows the terminal until the person leaves; gives the exit code."""
         opened = self.start(self._open())
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._report)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
         try:
@@ -119,7 +127,14 @@ class TerminalApp:
                 if handle is not None:
                     handle.cancel()
             await opened
+            for task in self._tasks:
+                task.cancel()
         return self._code
+
+    def _report(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Shows a fault that no code waited for: on standard error it would be written across the screen."""
+        error = context.get("exception")
+        self.show(NoticeBlock(f"{context['message']}: {error!r}" if error else context["message"], "error"))
 
     @property
     def resumable(self) -> str:
