@@ -1,8 +1,12 @@
 """Hooks inherit the environment, but not what looks like a secret in it."""
 
 import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 from callgate.host.environment import find_program, scrubbed
 from tests.rows import rows
@@ -61,3 +65,33 @@ def test_a_program_that_runs_outside_the_sandbox_is_not_taken_from_the_workspace
     assert find(f"{inside}:{outside}") == f"{outside}/callgate-test-program"
     assert find() is None
     assert find_program("sh") == shutil.which("sh", path="/usr/bin:/bin")
+
+
+PRIVATE = """
+import asyncio, ctypes, os, sys
+from callgate.host.environment import OWN_ENVIRONMENT
+from callgate.host.ports import Command
+from callgate.host.processes import LocalProcesses
+
+async def main():
+    if sys.argv[1] == "private":
+        OWN_ENVIRONMENT.keep_private()
+    before = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+    said = []
+    asked = "test -r /proc/self/environ && grep -c '' /proc/self/stat"
+    process = await LocalProcesses().start(Command(("/bin/sh", "-c", asked), "/", dict(os.environ)), said.append)
+    await process.gone()
+    print(before, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), process.returncode, b"".join(said).decode().strip())
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a mark of Linux")
+@pytest.mark.parametrize(("kind", "told"), [("private", "1 0 0 1"), ("part", "1 1 0 1")])
+def test_with_its_first_command_the_program_hides_its_environment_and_the_command_has_its_own(
+    kind: str, told: str
+) -> None:
+    """As another person than root, reading ``/proc/PID/environ`` of a process without the mark is refused."""
+    ran = subprocess.run([sys.executable, "-c", PRIVATE, kind], capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.returncode) == (told, 0), ran.stderr

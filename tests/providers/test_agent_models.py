@@ -1,5 +1,6 @@
 """The models of an agent, opened for a Config."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,13 @@ import pytest
 from callgate.assembly.models import open_model, open_models
 from callgate.config import Config, load_config
 from callgate.providers.keys import KeyStore
+from callgate.transcript.masking import Masker
 from callgate.words.errors import ModelError
 from callgate.words.messages import Usage
 
 KEY = "sk-test-0123456789abcdef"
+STORED = "3f9a.plain-Words7.of-one.vendor"
+PRINTED = "77aa.plain-Words7.of-another"
 
 
 def config(tmp_path: Path, settings: str = "", **environ: str) -> Config:
@@ -45,6 +49,22 @@ async def test_the_environment_and_stored_keys_count_and_one_model_may_have_two_
     assert models.model.name == "anthropic/claude-haiku-5-5"
     assert models.cheap is models.model
     assert models.fallback is None
+    await models.aclose()
+
+
+@pytest.mark.parametrize("settings", ["", f'[providers.anthropic]\nkey_command = "echo {PRINTED}"\n'])
+async def test_a_key_is_masked_wherever_it_came_from(tmp_path: Path, settings: str) -> None:
+    """Also by a masker that was made before the key was read."""
+    found = config(tmp_path, settings, CALLGATE_MODEL="claude-haiku-5-5")
+    key = PRINTED if settings else STORED
+    if not settings:
+        KeyStore(found.data, lambda: None).store("anthropic", key)
+    earlier = Masker({})
+    assert key in earlier.text(f"the key {key} was printed")
+    models = open_models(found, environ={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    for masker in (earlier, Masker({})):
+        assert masker.text(f"the key {key} was printed") == "the key [masked:anthropic_key] was printed"
+        assert masker.finds(f'{{"text": "{key}"}}')
     await models.aclose()
 
 

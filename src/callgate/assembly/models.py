@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from callgate.config import Config
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
+from callgate.host.environment import OWN_ENVIRONMENT
 from callgate.providers.keys import KeyStore
 from callgate.providers.opening import REPLAY, ModelSource, OpenedModel, open_replay
 from callgate.words.errors import UsageError
@@ -17,7 +18,15 @@ from callgate.words.noun import noun
 if TYPE_CHECKING:
     from callgate.providers.recording import WireRecorder
 
-__all__ = ["AgentModels", "ModelChoice", "model_choices", "model_source", "open_model", "open_models"]
+__all__ = [
+    "AgentModels",
+    "ModelChoice",
+    "keep_keys_private",
+    "model_choices",
+    "model_source",
+    "open_model",
+    "open_models",
+]
 
 
 @noun
@@ -81,7 +90,21 @@ def model_source(
         folder=config.folder,
         keys=KeyStore(config.data if config.own_data else None),
         recorder=_recorder(clock or LoopClock(), os.environ if environ is None else environ),
+        learn=_learn,
     )
+
+
+def keep_keys_private() -> None:
+    """Keeps other programs from reading the keys in this process, from its first command on. For a program of its own,
+    not for one that Callgate is a part of: it can be neither debugged nor dumped any more."""
+    OWN_ENVIRONMENT.keep_private()
+
+
+def _learn(name: str, value: str) -> None:
+    """A key may come from a file, a keyring or a command; the record masks it wherever it came from."""
+    from callgate.transcript.masking import learn_secret  # its patterns are costly to load
+
+    learn_secret(name, value)
 
 
 def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None":

@@ -3,7 +3,9 @@
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 from callgate.words.errors import UsageError
 from callgate.words.late_pattern import late_pattern
@@ -46,6 +48,30 @@ def secret(name: str, value: str) -> bool:
     return sounds or _WITH_PASSWORD.search(value) is not None
 
 
+class OwnEnvironment:
+    """The variables of this process, which include the keys of models. Programs get them without secrets, as
+    ``scrubbed`` gives them; but on Linux each program of the same person can read the whole block from ``/proc``, as
+    ``ps e`` does, unless the process is marked as not to be dumped. ``keep_private`` asks for that mark, which is set
+    with the first command; it is for the command line: a program that Callgate is a part of may want to be debugged."""
+
+    def __init__(self) -> None:
+        self._private = False
+
+    def keep_private(self) -> None:
+        self._private = True
+
+    def before_commands(self) -> None:
+        """Debuggers and core dumps of this process are gone with it; programs that it starts are as before."""
+        if self._private and sys.platform.startswith("linux"):
+            from ctypes import CDLL  # costly to load
+
+            with suppress(OSError, AttributeError):
+                CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+OWN_ENVIRONMENT = OwnEnvironment()
+"""One for this process, which has one environment."""
+_SET_DUMPABLE = 4
 _SYSTEM = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 
 

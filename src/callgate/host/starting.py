@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from callgate.host import guard
-from callgate.host.environment import scrubbed
+from callgate.host.environment import OWN_ENVIRONMENT, scrubbed
 from callgate.host.ports import Command
 from callgate.words.errors import UsageError
 
@@ -76,6 +76,7 @@ class Launcher:
             atexit.register(self.close)
         if not sys.executable:
             raise UsageError("commands are started by a Python interpreter, and sys.executable does not name one")
+        OWN_ENVIRONMENT.before_commands()
         ours, theirs = socket.socketpair()
         with theirs:
             actions = [

@@ -144,6 +144,7 @@ class ModelSource:
     keys      the keys that were stored
     today     decides which of two prices counts
     recorder  records the exchanges of every model
+    learn     called with a name and a value for each key, and each header that proves who asks, before it is used
     """
 
     def __init__(
@@ -156,8 +157,10 @@ class ModelSource:
         keys: KeyStore | None = None,
         today: date | None = None,
         recorder: "WireRecorder | None" = None,
+        learn: Callable[[str, str], None] = lambda name, value: None,
     ) -> None:
         self._settings = settings
+        self._learn = learn
         self._recorder = recorder
         self._pool: ConnectionPool | None = None
         self._clock = clock
@@ -265,7 +268,7 @@ class ModelSource:
 
     def _opened(self, model: ModelName, facts: ModelFacts, key: FoundKey | None, notes: list[str]) -> OpenedModel:
         try:
-            from callgate.providers.http_model import IDLE_SECONDS, HttpModel  # brings the network along
+            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # brings the network along
             from callgate.providers.pool import ConnectionPool
         except ImportError as error:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
@@ -274,6 +277,8 @@ class ModelSource:
         row, own = self.catalogue.servers[model.provider], self._set(model.provider)
         if key is not None and not _is_private(row.base_url):
             notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
+        for secret in secrets_of(None if key is None else key.value, own.headers):
+            self._learn(f"{model.provider}_key", secret)
         inner = HttpModel(
             str(model),
             family_of(row.family, model.provider),

@@ -229,24 +229,42 @@ _GIVEN_BACK: Mapping[type, str] = {CallArrived: "kept", CallPart: "kept", Thinki
 """Fields that a provider checks byte for byte: with a mask in them it would refuse the next request."""
 
 
+_LEARNT: dict[str, str] = {}
+"""Keys that this program has read, as the process has one environment; with the names for their masks."""
+
+
+def learn_secret(name: str, value: str) -> None:
+    """Makes every Masker of this program mask a value that stands in no variable, such as a key from a keyring."""
+    if len(value) >= SHORTEST and not _is_harmless(value):
+        _LEARNT.setdefault(value, name)
+
+
 class Masker:
-    """Masks what is found in texts and nouns. It never changes, so threads may share it."""
+    """Masks what is found in texts and nouns. Threads may share it."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         """With the values of secret variables in ``environment``, the process's own by default."""
+        given = dict(os.environ if environment is None else environment)
+        self._own = [(name, secret) for name in sorted(given) for secret in _secrets_of(name, given[name])]
+        self._learnt = -1
         self._values: dict[str, str] = {}
-        for name, value in sorted((os.environ if environment is None else environment).items()):
-            for secret in _secrets_of(name, value):
-                mask = _mask_of(name)
-                for spelling in _spellings(secret):
-                    self._values.setdefault(spelling, mask)
-        self._values = {each: self._values[each] for each in sorted(self._values, key=len, reverse=True)}
+        self._learn()
+
+    def _learn(self) -> None:
+        """Looks for what was learnt meanwhile. Threads that do so at once set the same."""
+        count, values = len(_LEARNT), dict[str, str]()
+        for name, secret in (*self._own, *((name, value) for value, name in list(_LEARNT.items())[:count])):
+            mask = _mask_of(name)
+            for spelling in _spellings(secret):
+                values.setdefault(spelling, mask)
+        self._values = {each: values[each] for each in sorted(values, key=len, reverse=True)}
         sieves = {each: _sieved(each) for each in self._values}
         # Any place where such a sieve stands covers a whole gram that begins at a multiple of the step.
         least = _STEP + _GRAM - 1
         long = [sieve for sieve in sieves.values() if len(sieve) >= least]
         self._grams = frozenset(sieve[i : i + _GRAM] for sieve in long for i in range(_STEP))
         self._others = tuple(each for each, sieve in sieves.items() if len(sieve) < least)
+        self._learnt = count
 
     def finds(self, text: str) -> bool:
         """True if the JSON of a log line has something to mask, whatever escapes it is written with. Bytes are base64
@@ -282,6 +300,8 @@ class Masker:
 
     def finished(self, text: str) -> str:
         """The text without its end, if that may be the beginning of the value of a variable."""
+        if self._learnt != len(_LEARNT):
+            self._learn()
         longest = 0
         for value in self._values:
             for length in range(min(len(value) - 1, len(text)), longest, -1):
@@ -357,6 +377,8 @@ class Masker:
 
     def _suspects(self, text: str) -> bool:
         """False only if there is nothing. It runs for every line: order and means are those of measurements."""
+        if self._learnt != len(_LEARNT):
+            self._learn()
         if _AFTER_UNDERSCORE.search(text) or _AFTER_DASH.search(text):
             return True
         sieved = _sieved(text)

@@ -10,7 +10,7 @@ from typing import Any
 
 from callgate import Model, Session, Store
 from callgate.assembly.agent import agent_session
-from callgate.assembly.models import AgentModels, open_models
+from callgate.assembly.models import AgentModels, keep_keys_private, open_models
 from callgate.assembly.options import Journal
 from callgate.assembly.prompting import PromptPart, PromptWishes
 from callgate.assembly.settings import broken_settings
@@ -95,6 +95,7 @@ async def open_session(options: Namespace, config: Config, model: Model | None, 
         yield await _session(options, config, model, None, say)
         return
     models = open_models(config)
+    keep_keys_private()
     try:
         session = await _session(options, config, models.model, models, say)
         if options.model is not None and session.model != models.model.name:
