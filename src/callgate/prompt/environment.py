@@ -21,6 +21,7 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisection",
 }
+_ELSEWHERE = "Write and Edit work in the workspace alone"
 _LONGEST_NAME = 200
 _LONGEST_HEAD = 1_000
 
@@ -28,7 +29,7 @@ _LONGEST_HEAD = 1_000
 def describe_environment(root: Path, *, model: str, now: float, added: Sequence[Path] = ()) -> str:
     """The part of the prompt about the place. Blocks for a few small reads."""
     lines = [f"Working folder: {visible(str(root))}"]
-    lines += [f"Further folder: {visible(str(each))}" for each in added]
+    lines += [f"Further folder, to read in ({_ELSEWHERE}): {visible(str(each))}" for each in added]
     lines.append(f"Git: {_git(root)}")
     lines.append(f"Platform: {_platform()}")
     lines.append(f"Date when the session began: {datetime.fromtimestamp(now).astimezone():%Y-%m-%d, %A}")

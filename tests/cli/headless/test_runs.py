@@ -183,6 +183,17 @@ def test_prompts_settings_and_folders_of_the_command_line_count(desk: Desk, tmp_
     assert str(tmp_path / "more") in request.system
 
 
+def test_a_change_in_a_further_folder_is_refused_with_the_way_to_make_it(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    new = tmp_path / "more" / "x.txt"
+    words = ["Go.", "--add-dir", str(tmp_path / "more"), "--allow", "Write"]
+    ran = desk.run(words, turn(call("Write", file_path=str(new), content="x")), turn(say("No.")))
+    assert (ran.code, ran.out, new.exists()) == (0, "No.\n", False)
+    first, second = desk.models[-1].requests
+    assert "Further folder, to read in (Write and Edit work in the workspace alone): " in first.system
+    assert "Change it with a command" in str(second.messages[-1])
+
+
 def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "sk-ant-api03-" + "x1Y2" * 8
     (desk.work / "a.txt").write_text(f"key = {secret}\n")

@@ -25,7 +25,13 @@ def add_rules_flags(group: FlagGroup) -> None:
         )
     group.add_argument("--mode", metavar="MODE", type=one_of(*MODES), help=", ".join(MODES))
     group.add_argument("--tools", metavar="LIST", type=_tool_names, help="only these tools: Read,Grep; '' is none")
-    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="a further folder to read in")
+    group.add_argument(
+        "--add-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a further folder to read in; file tools change the workspace alone",
+    )
     group.add_argument("--max-turns", metavar="N", type=count, help="stop after so many requests to the model")
     group.add_argument("--max-budget", metavar="DOLLARS", type=_dollars, help="stop before the session costs more")
     group.add_argument("--token-budget", metavar="N", type=count, help="tokens the model may write for this prompt")

@@ -30,7 +30,10 @@ def content_before(host: Host, path: str) -> bytes | None:
     if path.endswith("/"):
         raise ToolFailure(f"{path} names a folder, not a file.")
     if place.fault is None and not place.inside:
-        raise ToolFailure(f"{path} is outside the workspace {host.place('.').resolved}, where files are not changed.")
+        told = f"{path} is outside the workspace {host.place('.').resolved}: changes there could not be undone"
+        raise ToolFailure(
+            f"{told}, so file tools make none. Change it with a command, which a person may be asked about."
+        )
     files = files_of(host)
     kind = files.status(path).kind
     if kind == "missing":
