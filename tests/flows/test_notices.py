@@ -12,7 +12,6 @@ from callgate.policy.sandboxing import NO_HOSTS
 from callgate.testing import ScriptedModel, fail, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools
-from callgate.tui.activity import slow_hook
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.errors import ModelError
@@ -37,8 +36,7 @@ async def notices(session: Session, *inputs: Any) -> list[str]:
     await session.aclose()
     fold = ConversationFold()
     fold.apply_all(events)
-    slow = [notice for event in events if (notice := slow_hook(event)) is not None]
-    return [block.text for block in (*fold.blocks, *slow) if isinstance(block, NoticeBlock)]
+    return [block.text for block in fold.blocks if isinstance(block, NoticeBlock)]
 
 
 async def test_a_retry_is_told_with_its_reason() -> None:

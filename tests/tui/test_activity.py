@@ -10,7 +10,9 @@ from hypothesis import strategies as some
 
 from callgate import Prompt, Session
 from callgate.testing import PlainTool, ScriptedModel, call, fail, pause, say, turn
-from callgate.tui.activity import Activity, in_short, slow_hook
+from callgate.tui.activity import Activity
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.fold import ConversationFold
 from callgate.words.errors import ModelError
 from callgate.words.events import CallProgressed, Event, SessionStatus, StatusChanged, TextStreamed
 from callgate.words.inputs import Compact
@@ -20,7 +22,6 @@ from tests.core.kit import virtual_host
 from tests.flows.gated import DONE, hooked, session_of
 from tests.flows.kit import Workspace
 from tests.formats.test_jsonable import EVENTS
-from tests.rows import rows
 from tests.virtual import passes
 
 
@@ -67,6 +68,12 @@ PASSING: list[Event] = [
 ALONE = PlainTool("Build", slow, traits=lambda a: Traits("none", exclusive))
 
 
+def notices(events: list[Event]) -> list[str]:
+    fold = ConversationFold()
+    fold.apply_all(events)
+    return [block.text for block in fold.blocks if isinstance(block, NoticeBlock)]
+
+
 @pytest.mark.spec("TUI-6")
 async def test_a_silent_model_is_named_before_and_within_its_answer() -> None:
     model = ScriptedModel(turn(pause(3), say("One"), pause(3), say("two.")))
@@ -109,8 +116,7 @@ async def test_a_hook_is_named_while_it_runs_and_shown_with_its_time(tmp_path: P
     watcher = Watcher(session)
     seen = await watcher.lines("go")
     assert "waits for hook UserPromptSubmit UserPromptSubmit, 2.2 s" in seen
-    shown = [notice.text for event in watcher.events if (notice := slow_hook(event)) is not None]
-    assert shown == ["hook UserPromptSubmit UserPromptSubmit took 2.8 s"]
+    assert notices(watcher.events) == ["hook UserPromptSubmit UserPromptSubmit took 2.8 s"]
     started = [event for event in watcher.events if isinstance(event, PhaseStarted)]
     ended = [event for event in watcher.events if isinstance(event, PhaseEnded)]
     assert [event.id for event in started] == [event.id for event in ended]
@@ -124,7 +130,7 @@ async def test_a_fast_hook_is_not_shown(tmp_path: Path) -> None:
     watcher = Watcher(session)
     await watcher.lines("go")
     assert any(isinstance(event, PhaseEnded) for event in watcher.events)
-    assert not any(slow_hook(event) for event in watcher.events)
+    assert notices(watcher.events) == []
     await session.aclose()
 
 
@@ -153,15 +159,3 @@ def test_no_stream_of_events_breaks_it(events: list[Event], now: float) -> None:
     for event in events:
         activity.apply(event)
         assert "\n" not in activity.line(now)
-
-
-@rows(
-    ("seconds", "text"),
-    [
-        *((0.04, "0 s"), (0.7, "0.7 s"), (2.0, "2 s"), (12.4, "12 s")),
-        *((59.9, "1 min 0 s"), (185, "3 min 5 s"), (7_805, "2 h 10 min")),
-    ],
-    ids=lambda value: str(value),
-)
-def test_times_are_short(seconds: float, text: str) -> None:
-    assert in_short(seconds) == text

@@ -8,7 +8,7 @@ activity.line(now)             # one line for people; a wait of over two seconds
 
 from typing import Literal
 
-from callgate.tui.blocks import NoticeBlock
+from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Allow
@@ -17,8 +17,6 @@ from callgate.words.turns import PhaseEnded, PhaseStarted
 
 STUCK = 2.0
 """Seconds after which a line says what is waited for."""
-SLOW = 0.5
-"""Seconds after which a hook is shown with its time."""
 
 WaitKind = Literal["person", "hook", "summary", "retry", "call", "queue", "check", "model", "record"]
 
@@ -170,23 +168,5 @@ class Activity:
         if wait.until is not None:
             return f"{wait.text} in {max(wait.until - now, 0.0):.0f} s"
         if seconds >= STUCK:
-            return f"{wait.text}, {in_short(seconds)}"
-        return f"working, {in_short(max(now - self._began, 0.0))}" if self._began is not None else "working"
-
-
-def slow_hook(event: e.Event) -> NoticeBlock | None:
-    """The notice about a hook that took over half a second."""
-    if isinstance(event, PhaseEnded) and event.kind == "hook" and event.seconds > SLOW:
-        return NoticeBlock(f"{event.name} took {in_short(event.seconds)}")
-    return None
-
-
-def in_short(seconds: float) -> str:
-    """``0.7 s``, ``12 s``, ``3 min 5 s``, ``2 h 10 min``."""
-    if seconds < 10:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+            return f"{wait.text}, {seconds_text(seconds)}"
+        return f"working, {seconds_text(max(now - self._began, 0.0))}" if self._began is not None else "working"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from callgate._version import __version__
 from callgate.formats.home import home_path
-from callgate.tui.activity import Activity, slow_hook
+from callgate.tui.activity import Activity
 from callgate.tui.attention import rings, title_of
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.composer import Composer
@@ -316,9 +316,6 @@ class TerminalApp:
             self.fold.apply(event)
         self.whole.apply(event)
         self.activity.apply(event)
-        slow = slow_hook(event)
-        if slow is not None:
-            self.show(slow)
         if rings(event, began):
             output.bell()
         if isinstance(event, StatusChanged) and self.session is not None:

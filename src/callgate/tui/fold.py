@@ -61,6 +61,7 @@ _APPLY: Mapping[type[e.Event], Callable[[FoldState, Any], None]] = {
     e.PromptDequeued: runs.dequeued,
     e.InterruptibleChanged: runs.interruptible,
     e.Noted: runs.noted,
+    e.PhaseEnded: runs.phase_ended,
     e.InputRefused: runs.refused,
     e.Paused: runs.paused,
 }

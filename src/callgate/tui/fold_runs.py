@@ -2,8 +2,13 @@
 
 from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
+from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
 from callgate.words.messages import Spent
+from callgate.words.turns import PhaseEnded
+
+SLOW = 0.5
+"""Seconds after which a hook is shown with its time."""
 
 
 def turn_started(state: FoldState, event: e.TurnStarted) -> None:
@@ -100,6 +105,11 @@ def dequeued(state: FoldState, event: e.PromptDequeued) -> None:
 
 def interruptible(state: FoldState, event: e.InterruptibleChanged) -> None:
     state.interruptible = event.interruptible
+
+
+def phase_ended(state: FoldState, event: PhaseEnded) -> None:
+    if event.kind == "hook" and event.seconds > SLOW:
+        state.notice(f"{event.name} took {seconds_text(event.seconds)}")
 
 
 def noted(state: FoldState, event: e.Noted) -> None:
