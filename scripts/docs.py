@@ -69,6 +69,17 @@ def endings() -> str:
     return "\n".join(lines)
 
 
+def status_faces() -> str:
+    """The sign, the word and the colour of every status of a call in the terminal."""
+    from callgate.tui.theme import STATUSES
+
+    rows = (
+        f"| {face.sign} | `{face.ascii}` | {face.word} | {face.style} | {status.replace('_', ' ')} |"
+        for status, face in STATUSES.items()
+    )
+    return "\n".join(("| sign | in ASCII | word | colour | status |", "|---|---|---|---|---|", *rows))
+
+
 def slash_commands() -> str:
     """Every slash command of the terminal, by group, and those that say what is missing."""
     from callgate.tui.commands.table import COMMANDS, MISSING
@@ -252,6 +263,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
+    "status-faces": (Path("docs/guides/terminal.md"), status_faces),
     "slash-commands": (Path("docs/reference/commands.md"), slash_commands),
     "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),

@@ -76,6 +76,13 @@ def _remembers(terminal: TerminalDriver) -> None:
     terminal.wait_for("[this project]")
 
 
+def _shows_context(terminal: TerminalDriver) -> None:
+    _explains(terminal)
+    terminal.type("/context")
+    terminal.press("enter")
+    terminal.wait_for("free")
+
+
 def _finishes(terminal: TerminalDriver) -> None:
     _asks(terminal)
     terminal.press("y")
@@ -87,6 +94,8 @@ SCENES: dict[str, Scene] = {
     "answer": Scene("callgate: an answer", (LOOKS, EXPLAINS), _explains),
     "question": Scene("callgate: a question", (LOOKS, EXPLAINS, FIXES), _asks),
     "always": Scene("callgate: always", (LOOKS, EXPLAINS, FIXES), _remembers),
+    "context": Scene("callgate: /context", (LOOKS, EXPLAINS), _shows_context, rows=60),
+    "narrow": Scene("callgate: 60 columns", (LOOKS, EXPLAINS, FIXES), _asks, columns=60, rows=48),
     "session": Scene(
         "callgate: a bug is fixed",
         (LOOKS, EXPLAINS, FIXES, TESTS, DONE),
