@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from callgate.admin.sessions import ago
 from callgate.cli.session import upkeep
-from callgate.cli.session.listing import ago
 from callgate.cli.terminal import width
 from tests.cli.session_kit import BAD, ESCAPE, Desk
 

@@ -8,13 +8,15 @@ PLAY names a function below that makes the model. Settings, tools, gate, record 
 import os
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from callgate import Model, Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, pause, say, turn
 from callgate.tui.app import run_terminal
+from callgate.tui.opening import SessionStart
+from callgate.tui.port import Terminal
 from callgate.tui.theme import theme_for
 
 FOREVER = 3600.0
@@ -49,21 +51,42 @@ def thinks() -> Model:
     return ScriptedModel(turn(pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
 
 
-PLAYS = {each.__name__: each for each in (talks, asks, streams, runs, thinks)}
+def writes() -> Model:
+    """Wants to write three files, which are three questions at once."""
+    calls = [call("Write", file_path=f"{name}.txt", content=f"{name}\n") for name in "abc"]
+    return ScriptedModel(turn(*calls), otherwise=turn(say("All are written.\n")))
+
+
+def wonders() -> Model:
+    """Asks the person two questions with options."""
+    colours = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like water"}]
+    sizes = [{"label": "small", "description": "fits"}, {"label": "large", "description": "shows"}]
+    questions = [
+        {"question": "Which colour?", "header": "Colour", "options": colours},
+        {"question": "Which sizes?", "header": "Size", "options": sizes, "multiSelect": True},
+    ]
+    return ScriptedModel(turn(call("AskUserQuestion", questions=questions)), otherwise=turn(say("Thank you.\n")))
+
+
+PLAYS = {each.__name__: each for each in (talks, asks, streams, runs, thinks, writes, wonders)}
 
 
 @asynccontextmanager
-async def _opened(play: str, resume: str) -> AsyncGenerator[tuple[Session, Config]]:
+async def _opened(play: str, resume: str, *, fork: bool) -> AsyncGenerator[tuple[Session, Config]]:
     config = load_config()
     store = Store(config.root, config.data)
-    journal = await (store.open(resume) if resume else store.create())
+    journal = await (store.create() if not resume else store.fork(resume) if fork else store.open(resume))
     session = await agent_session(config, PLAYS[play](), journal=journal)
     yield session, config
 
 
 def main(play: str, resume: str = "") -> int:
     theme = theme_for(os.environ, sys.stdout.encoding)
-    return run_terminal(lambda: _opened(play, resume), theme)
+
+    def opening(_terminal: Terminal, start: SessionStart) -> AbstractAsyncContextManager[tuple[Session, Config]]:
+        return _opened(play, start.resume or ("" if start.new else resume), fork=start.fork)
+
+    return run_terminal(opening, theme)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from callgate.config import Config
 from callgate.tui.blocks import Block, NoticeBlock, TableBlock
 from callgate.tui.commands import SlashCommand, run_command
 from callgate.tui.fold import ConversationFold
+from callgate.tui.opening import SessionStart
 from callgate.tui.port import Panel
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
@@ -26,6 +27,7 @@ class FakeTerminal:
         self.custom: Sequence[SlashCommand] = ()
         self.sent: list[Input] = []
         self.panels: list[Panel] = []
+        self.changes: list[SessionStart] = []
         self.asked: list[tuple[str, str]] = []
         self.input = ""
         self.viewed: Literal["inline", "full"] = "inline"
@@ -95,6 +97,9 @@ class FakeTerminal:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.append(task)
         return task
+
+    def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
+        self.changes.append(start)
 
     def once_open(self, action: Callable[[], None]) -> None:
         if self.session is None:

@@ -1,12 +1,13 @@
 """A terminal for tests of panels: keeps what they ask of it, and draws nothing."""
 
 import re
-from asyncio import Task, get_running_loop
+from asyncio import Event, Task, get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.fold import ConversationFold
+from callgate.tui.opening import SessionStart
 from callgate.tui.port import Panel
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Answer, Input
@@ -29,10 +30,12 @@ class PanelTerminal:
         self.custom: Sequence[Any] = ()
         self.posted: list[Input] = []
         self.panels: list[Panel] = []
+        self.changes: list[SessionStart] = []
         self.edits: list[str | None] = []
         self.input = ""
         self.asked: tuple[str, str, Callable[[str | None], None]] | None = None
         self.left: int | None = None
+        self._drawn = Event()
 
     @property
     def answers(self) -> list[Any]:
@@ -47,6 +50,12 @@ class PanelTerminal:
         done, self.asked = self.asked[2], None
         done(text)
 
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Waits until something holds; panels that work in a thread draw again when they are done."""
+        while not holds():
+            self._drawn.clear()
+            await self._drawn.wait()
+
     def post(self, sent: Input) -> None:
         self.posted.append(sent)
 
@@ -58,6 +67,7 @@ class PanelTerminal:
 
     def open_panel(self, panel: Panel) -> None:
         self.panels.append(panel)
+        self.redraw()
 
     def close_panel(self, panel: Panel) -> None:
         if panel in self.panels:
@@ -75,6 +85,9 @@ class PanelTerminal:
     def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
         return get_running_loop().create_task(work)
 
+    def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
+        self.changes.append(start)
+
     def once_open(self, action: Callable[[], None]) -> None:
         action()
 
@@ -82,7 +95,7 @@ class PanelTerminal:
         pass
 
     def redraw(self) -> None:
-        pass
+        self._drawn.set()
 
     def quit(self, code: int = 0) -> None:
         self.left = code

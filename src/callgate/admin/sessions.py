@@ -7,6 +7,7 @@ import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from json import dumps
 from os import PathLike
 from pathlib import Path
@@ -60,6 +61,7 @@ __all__ = [
     "Summary",
     "TakenIn",
     "Verified",
+    "ago",
     "as_csv",
     "as_json",
     "moment",
@@ -140,11 +142,33 @@ class Audited:
     faults: int
 
 
+def ago(at: float, now: float) -> str:
+    """The time passed, in a few letters; a date if that is long. All in UTC."""
+    passed = now - at
+    if -60 < passed < 60:
+        return "now"
+    if 0 < passed < 3600:
+        return f"{passed / 60:.0f} min"
+    if 0 < passed < 86400:
+        return f"{passed / 3600:.0f} h"
+    if 0 < passed < 7 * 86400:
+        return f"{passed / 86400:.0f} d"
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d") if at else "unknown"
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
+
+
 class Archive:
     """The sessions of one workspace first, those of the others where an id says so."""
 
     def __init__(self, workspace: str | PathLike[str] | None = None, data: str | PathLike[str] | None = None) -> None:
         self._store = Store(workspace, data)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the logs of this workspace."""
+        return str(self._store.folder)
 
     # ---- found --------------------------------------------------------------------------------------------------
 

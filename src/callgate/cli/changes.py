@@ -14,9 +14,8 @@ from callgate.admin.changes import (
     read_changes,
     read_diff,
 )
-from callgate.admin.sessions import moment
+from callgate.admin.sessions import ago, moment
 from callgate.cli.policy.words import room_on
-from callgate.cli.session.listing import ago
 from callgate.cli.session.output import columns, counted, out, put, put_json, say
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
 from callgate.formats.columns import pieces

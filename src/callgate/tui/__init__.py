@@ -1,6 +1,7 @@
 """The terminal: a door that sends inputs, hears events, and shows their fold.
 
 app        joins the parts, decides where keys go, draws frames
+opening    which session is opened, and what is shown of one that goes on
 layout     the live part for prompt_toolkit
 screen     one write for each frame; finished lines above the live part
 fold       events folded into blocks and the state of the session; ``blocks`` are its nouns

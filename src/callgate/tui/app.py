@@ -10,7 +10,6 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,11 +17,12 @@ from callgate._version import __version__
 from callgate.formats.home import home_path
 from callgate.tui.activity import Activity
 from callgate.tui.attention import rings, title_of
-from callgate.tui.blocks import Block, NoticeBlock
+from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
+from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
 from callgate.tui.panels.pager import PagerPanel
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel
@@ -32,7 +32,7 @@ from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event, Noted, StatusChanged
-from callgate.words.inputs import Input, Interrupt, Prompt, SetMode
+from callgate.words.inputs import Continue, Input, Interrupt, Prompt, SetMode
 from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ TWICE = 0.8
 """Seconds in which a key counts as pressed twice."""
 CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
 """The modes that one key goes through; the others are set by name."""
-
-Opening = Callable[[], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 
 Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
@@ -97,6 +95,8 @@ class TerminalApp:
         self._opening = opening
         self._when_open: list[Callable[[], None]] = []
         self._leave = asyncio.Event()
+        self._following: SessionStart | None = None
+        self._before = ""  # the session that comes back if the next one cannot be opened
         self._frame: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -122,6 +122,7 @@ class TerminalApp:
             self._code = 128 + signal.SIGHUP
         finally:
             self.application.output.clear_title()
+            self._following = None
             self._leave.set()
             for handle in (self._frame, self._tick, self._arms):
                 if handle is not None:
@@ -142,32 +143,18 @@ class TerminalApp:
         return "" if self.session is None or not self.session.messages else self.session.id
 
     async def _open(self) -> None:
-        """Opens the session, sends what was typed meanwhile, and closes it at the end."""
+        """Opens the session, and each one that the person changes to."""
+        start: SessionStart | None = SessionStart()
         try:
-            async with self._opening() as (session, config):
-                self.whole.apply_all(event for _number, event in await session.told_after(0))
-                session.listen(self._hear)  # before anything can be sent
-                self.session, self.config = session, config
-                if config.theme != "auto":
-                    self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
-                self.fold.status, self.fold.mode = session.status, session.mode
-                self.fold.model, self.fold.title = session.model, session.title
-                self._foretold = [*session.notes]
-                self.show(*greeting(session, config))
-                self.activity.status = session.status
-                self._start_status_line(session, config)
-                for sent in self.unsent:
-                    self.post(sent)
-                self.unsent.clear()
-                for action in self._when_open:
-                    action()
-                self._when_open.clear()
-                self.redraw()
-                self.start(asyncio.to_thread(warm_up))
-                await self._leave.wait()
-                if self.statusline is not None:
-                    await self.statusline.close()
-                await session.aclose()
+            while start is not None:
+                try:
+                    start = await self._live(start)
+                except CallgateError as error:
+                    if not self._before or self._leave.is_set():
+                        raise
+                    self.show(NoticeBlock(str(error), "error"))
+                    self._when_open.clear()  # that was for the other one
+                    start, self._before = SessionStart(resume=self._before), ""
         except CallgateError as error:
             if self._leave.is_set():
                 raise  # nothing is shown any more: the command line says it
@@ -176,6 +163,57 @@ class TerminalApp:
         except Exception:  # a fault of ours, which the command line tells
             self.quit(1)
             raise
+
+    async def _live(self, start: SessionStart) -> SessionStart | None:
+        """One session, from its opening to its end; gives the one that comes after it."""
+        async with self._opening(self, start) as (session, config):
+            await self._show_session(session, config)
+            for sent in self.unsent:
+                self.post(sent)
+            self.unsent.clear()
+            for action in self._when_open:
+                action()
+            self._when_open.clear()
+            self.redraw()
+            self.start(asyncio.to_thread(warm_up))
+            await self._leave.wait()
+            if self.statusline is not None:
+                await self.statusline.close()
+                self.statusline = None
+            await session.aclose()
+        following, self._following = self._following, None
+        if following is not None:
+            self._before, self.session = self.resumable, None
+            self._leave.clear()
+            self._flush()
+        return following
+
+    async def _show_session(self, session: Session, config: Config) -> None:
+        """Shows a session that was opened: a greeting, and the end of what was said in it."""
+        told = [event for _number, event in await session.told_after(0)]
+        self.whole = ConversationFold()
+        self.whole.apply_all(told)
+        fold = fold_of(told)
+        resumed = any(isinstance(each, PromptBlock) for each in fold.blocks)
+        keep_end(fold)
+        paused = [left_open(fold, len(session.waiting))] if session.status == "paused" else []
+        earlier = [*fold.blocks, *paused] if resumed else paused
+        fold.questions.clear()  # those of a turn that is not under way; going on asks them again
+        session.listen(self._hear)  # before anything can be sent
+        self.session, self.config = session, config
+        if config.theme != "auto":
+            self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
+        fold.status, fold.mode = session.status, session.mode
+        fold.model, fold.title = session.model, session.title
+        fold.blocks = [*self.fold.blocks, *greeting(session, config), *earlier]
+        self.fold = fold
+        self._foretold = [*session.notes]
+        self.activity = Activity()
+        self.activity.status = session.status
+        self.questions.follow({})
+        if self.full is not None:
+            self.full = self._transcript(expanded=False)
+        self._start_status_line(session, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
         """Starts the command of the person's status line, now or when the settings get one."""
@@ -193,6 +231,11 @@ class TerminalApp:
         else:
             self.session.post(sent)
             self.session.deliver()
+
+    def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
+        self._following = start
+        self._when_open.append(then)
+        self._leave.set()
 
     def once_open(self, action: Callable[[], None]) -> None:
         if self.session is None:
@@ -424,6 +467,9 @@ class TerminalApp:
         return before is not None and now - before < TWICE
 
     def _do_submit(self) -> None:
+        if self.fold.status == "paused" and not self.composer.asks and not self.composer.text.strip():
+            self.post(Continue())
+            return
         self.composer.submit()
 
     def _do_answer(self) -> None:
@@ -437,6 +483,10 @@ class TerminalApp:
             self.composer.give_up()
         elif self.fold.status in ("working", "waiting_confirmation"):
             self.post(Interrupt())
+        elif self.twice("interrupt") and not self.composer.text:
+            from callgate.tui.panels.rewind import open_rewind
+
+            self.start(open_rewind(self))
 
     def _do_cancel(self) -> None:
         if self.composer.asks or self.composer.text:

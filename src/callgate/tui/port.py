@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from callgate.tui.blocks import Block
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
+from callgate.tui.opening import SessionStart
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
 
@@ -78,6 +79,11 @@ class Terminal(Protocol):
 
     def start(self, work: Coroutine[Any, Any, Any]) -> Task[Any]:
         """Runs a coroutine beside the terminal; it ends with it."""
+        ...
+
+    def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
+        """Closes the session, which can be resumed, opens another one, and calls ``then``. If the other one cannot be
+        opened, this one comes back."""
         ...
 
     def once_open(self, action: Callable[[], None]) -> None:

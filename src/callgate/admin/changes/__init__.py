@@ -10,6 +10,7 @@ from pathlib import Path
 
 from callgate.admin.changes.others import LoggedCalls, OtherCall, other_calls, workspace_of
 from callgate.admin.sessions import Archive
+from callgate.changes import UNDO
 from callgate.changes.diff import section, unified
 from callgate.changes.history import ChangeHistory, Kept
 from callgate.changes.history_host import HistoryHost
@@ -27,6 +28,7 @@ __all__ = [
     "ChangeDiff",
     "Kept",
     "OtherCall",
+    "UNDO",
     "SessionChanges",
     "ShownFile",
     "PlannedUndo",

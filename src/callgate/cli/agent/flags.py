@@ -44,7 +44,12 @@ def add_session_flags(group: FlagGroup) -> None:
     group.add_argument(
         "-c", "--continue", dest="latest", action="store_true", help="go on with the newest session here"
     )
-    group.add_argument("-r", "--resume", metavar="ID", help="go on with this one: an id, a title, words, or a log file")
+    group.add_argument(
+        "-r",
+        "--resume",
+        metavar="ID",
+        help="go on with this one: an id, a title, words, or a log file; in a terminal without one: a list",
+    )
     group.add_argument("--fork", action="store_true", help="on a copy of it, which leaves the original as it is")
     group.add_argument(
         "--resume-at", metavar="MESSAGE", help="from this message on, such as a3; what came later is left"

@@ -10,7 +10,7 @@ from callgate.cli.prompt_arguments import add_prompt_flags
 def read_interactive(words: list[str]) -> Namespace:
     """Ends the program with a line about the first fault."""
     parser = interactive_parser()
-    options, unknown = parser.parse_known_args(words)
+    options, unknown = parser.parse_known_args(_with_picker(words))
     if unknown:
         parser.refuse(unknown[0])
     check_session_flags(parser, options)
@@ -28,3 +28,14 @@ def interactive_parser() -> CommandParser:
     add_rules_flags(parser.add_argument_group("what it may do"))
     add_session_flags(parser.add_argument_group("the session"))
     return parser
+
+
+def _with_picker(words: list[str]) -> list[str]:
+    """``--resume`` without an id gets an empty one, for which the terminal shows the sessions to choose from."""
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        following = words[at + 1] if at + 1 < len(words) else "-"
+        if word in ("-r", "--resume") and following.startswith("-"):
+            return [*words[:at], "--resume=", *words[at + 1 :]]
+    return words

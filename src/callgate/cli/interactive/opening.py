@@ -9,26 +9,48 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.opening import SessionStart
+
 if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
-    from callgate.tui.app import Opening
+    from callgate.tui.opening import Opening
+    from callgate.tui.port import Terminal
 
 
 def opening_of(options: Namespace) -> Opening:
     """A function that opens the session. Modules are imported in a thread, so that keys are shown meanwhile."""
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[tuple[Session, Config]]:
+    async def opened(terminal: Terminal, start: SessionStart) -> AsyncGenerator[tuple[Session, Config]]:
         await asyncio.to_thread(import_module, "callgate.cli.agent.opening")
         from callgate.cli.agent.opening import config_of, open_session
 
-        config = await asyncio.to_thread(config_of, options)
-        notes: list[str] = []
-        async with open_session(options, config, None, notes.append) as session:
+        wanted = _started(options, await _picked(terminal, options, start))
+        config = await asyncio.to_thread(config_of, wanted)
+        async with open_session(wanted, config, None, lambda note: terminal.show(NoticeBlock(note))) as session:
             yield session, config
 
-    def open_now() -> AbstractAsyncContextManager[tuple[Session, Config]]:
-        return opened()
+    def open_now(terminal: Terminal, start: SessionStart) -> AbstractAsyncContextManager[tuple[Session, Config]]:
+        return opened(terminal, start)
 
     return open_now
+
+
+async def _picked(terminal: Terminal, options: Namespace, start: SessionStart) -> SessionStart:
+    """The session that the person chooses, if the command line says ``--resume`` and does not name one."""
+    if start != SessionStart() or options.resume != "":
+        return start
+    from callgate.tui.panels.sessions import pick_session
+
+    found = await pick_session(terminal)
+    return SessionStart(new=True) if found is None else SessionStart(resume=found, fork=options.fork)
+
+
+def _started(options: Namespace, start: SessionStart) -> Namespace:
+    """The options for the session that the person changes to."""
+    if not start.new and not start.resume:
+        return options
+    given = {"latest": False, "resume": start.resume or None, "fork": start.fork, "session_id": None}
+    return Namespace(**{**vars(options), **given})

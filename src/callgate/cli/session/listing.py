@@ -2,10 +2,9 @@
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from time import time
 
-from callgate.admin.sessions import Archive, Listed
+from callgate.admin.sessions import Archive, Listed, ago
 from callgate.cli.session.output import columns, counted, out, put, put_json
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, signs_for, width
 from callgate.formats.jsonable import to_json
@@ -124,20 +123,3 @@ def _end_of(text: Safe, room: int, mark: str) -> Safe:
     while kept and width(kept) > room - len(mark):
         kept = kept[1:]
     return Safe(f"{mark}{kept}")
-
-
-def ago(at: float, now: float) -> str:
-    """The time passed, in a few letters; a date if that is long. All in UTC."""
-    passed = now - at
-    if -60 < passed < 60:
-        return "now"
-    if 0 < passed < 3600:
-        return f"{passed / 60:.0f} min"
-    if 0 < passed < 86400:
-        return f"{passed / 3600:.0f} h"
-    if 0 < passed < 7 * 86400:
-        return f"{passed / 86400:.0f} d"
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d") if at else "unknown"
-    except (ValueError, OverflowError, OSError):
-        return "unknown"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from callgate.tui.panels.arming import Arming, Receiver
-from callgate.tui.panels.questions import QuestionPanel
 from callgate.words.decisions import Question
 from callgate.words.events import Event, InputRefused
 
 if TYPE_CHECKING:
+    from callgate.tui.panels.questions import QuestionPanel
     from callgate.tui.port import Terminal
 
 Key = tuple[str, ...]
@@ -51,6 +51,8 @@ class QuestionQueue:
             return
         self.total = self._gone + len(questions)
         if self.card is None:
+            from callgate.tui.panels.questions import QuestionPanel  # costly, and the first prompt needs none
+
             self._key, question = next(iter(questions.items()))
             self.card = QuestionPanel(self._terminal, question, self)
             self.arming.appeared(self._clock(), after_answer=by_key)

@@ -1,0 +1,83 @@
+"""The session of the terminal: which one is opened, and what is shown of one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
+from callgate.tui.fold import ConversationFold
+from callgate.words.events import Event, Rewound
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.config import Config
+    from callgate.tui.port import Terminal
+
+SHOWN = 20
+"""Messages of an earlier life of the session that are shown."""
+
+
+@noun
+class SessionStart:
+    """The session to open: a ``new`` one, the one to ``resume``, or a copy of it (``fork``). With nothing given: as the
+    command line says."""
+
+    resume: str = ""
+    fork: bool = False
+    new: bool = False
+
+
+Opening = Callable[["Terminal", SessionStart], "AbstractAsyncContextManager[tuple[Session, Config]]"]
+
+
+def fold_of(events: Iterable[Event]) -> ConversationFold:
+    """The conversation on record, without what was rewound."""
+    fold = ConversationFold()
+    for event in events:
+        if isinstance(event, Rewound):
+            _cut(fold, event.message_id)
+        else:
+            fold.apply(event)
+    return fold
+
+
+def _cut(fold: ConversationFold, message_id: str) -> None:
+    """Removes a message and all that came after it."""
+    for at, each in enumerate(fold.blocks):
+        if _message_of(each) == message_id:
+            del fold.blocks[at:]
+            break
+    fold.questions.clear()
+
+
+def _message_of(block: Block) -> str:
+    if isinstance(block, CallBlock):
+        return block.message_id
+    return block.id.rpartition(".")[0] or block.id if isinstance(block, PromptBlock | TextBlock) else ""
+
+
+def keep_end(fold: ConversationFold) -> None:
+    """Keeps the blocks of the last messages, behind a line that counts those before."""
+    said = [at for at, each in enumerate(fold.blocks) if isinstance(each, PromptBlock | TextBlock)]
+    if len(said) > SHOWN:
+        many = len(said) - SHOWN
+        text = f"{many:,} earlier message{'' if many == 1 else 's'}: Ctrl-O shows the whole conversation."
+        fold.blocks[: said[-SHOWN]] = [NoticeBlock(text)]
+
+
+def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
+    """The line about a session that stopped in the middle of its work; ``waiting`` prompts were not delivered."""
+    calls = sum(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
+    counted = ((len(fold.questions), "question"), (calls, "unfinished call"), (waiting, "message that waits"))
+    parts = [_counted(number, what) for number, what in counted if number]
+    what = f": {', '.join(parts)}" if parts else ""
+    return NoticeBlock(f"This session stopped in the middle of its work{what}. Enter goes on.", "warning")
+
+
+def _counted(number: int, what: str) -> str:
+    first, _, rest = what.partition(" that ")
+    many = f"{number} {first}{'' if number == 1 else 's'}"
+    return f"{many} that {rest if number == 1 else rest.removesuffix('s')}" if rest else many

@@ -1,0 +1,163 @@
+"""Questions, pickers and going back, in a real terminal."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from callgate import Store
+from callgate.words.events import QuestionAnswered
+from tests.terminal.conftest import Play
+from tests.terminal.driver import TerminalDriver
+
+ARMED = 0.5
+"""Seconds after which a card takes keys; the terminal has its own clock."""
+
+
+def _asked(terminal: TerminalDriver, seen: str = "Allow") -> None:
+    """Sends a prompt and waits until the card of the first question takes keys."""
+    terminal.wait_for("idle")
+    terminal.type("please do it")
+    terminal.press("enter")
+    terminal.wait_for(seen)
+    _pause(terminal)
+
+
+def _pause(terminal: TerminalDriver) -> None:
+    """Presses no key until the card takes keys: that is a matter of time by its nature."""
+    until = time.monotonic() + ARMED
+    while time.monotonic() < until:
+        terminal.read(until - time.monotonic())
+
+
+def _answers(work: Path, home: Path) -> list[QuestionAnswered]:
+    found = Store(work, home / "data").read()
+    return [each for each in found.events if isinstance(each, QuestionAnswered)]
+
+
+@pytest.mark.spec("TUI-4")
+def test_arguments_are_changed_on_the_card_and_run_as_shown(play: Play, workspace: Path) -> None:
+    terminal = play("asks", columns=60)
+    _asked(terminal)
+    terminal.press("e")
+    terminal.wait_for("command: echo hi; touch x.txt")
+    terminal.press("backspace", "backspace", "backspace")
+    terminal.type("md")
+    terminal.press("enter")
+    terminal.wait_for("with your")
+    assert not (workspace / "x.md").exists()
+    terminal.press("y")
+    terminal.wait_for("The file is there.")
+    assert (workspace / "x.md").exists()
+    assert not (workspace / "x.txt").exists()
+
+
+@pytest.mark.spec("TUI-4")
+@pytest.mark.slow
+def test_three_questions_are_answered_one_after_the_other_and_type_ahead_answers_none(
+    play: Play, workspace: Path
+) -> None:
+    terminal = play("writes")
+    terminal.wait_for("idle")
+    terminal.type("please do it")
+    terminal.press("enter")
+    terminal.type("yyy")  # before the cards are there, or right after
+    terminal.wait_for("1 of 3")
+    terminal.wait_for("Tab answer this")
+    terminal.wait_for("yyy")
+    _pause(terminal)
+    assert not list(workspace.iterdir())
+    terminal.press("backspace", "backspace", "backspace")
+    _pause(terminal)
+    terminal.type("yyyy")  # one key held down
+    terminal.wait_for("2 of 3")
+    _pause(terminal)
+    terminal.paste("y\ny\n")
+    terminal.wait_for("Tab answer this")
+    terminal.press("ctrl-c", "tab", "n")
+    terminal.wait_for("no, because")
+    terminal.type("not that one")
+    terminal.press("enter")
+    terminal.wait_for("3 of 3")
+    _pause(terminal)
+    terminal.press("y")
+    terminal.wait_for("All are written.")
+    assert sorted(each.name for each in workspace.iterdir()) == ["a.txt", "c.txt"]
+
+
+@pytest.mark.slow
+def test_always_is_remembered_for_the_project_as_it_was_shown(play: Play, workspace: Path, tmp_path: Path) -> None:
+    terminal = play("writes")
+    _asked(terminal, "1 of 3")
+    terminal.press("a")
+    terminal.wait_for("Always allow:")
+    terminal.press("down", "down", "tab")
+    terminal.wait_for("[this project]")
+    assert not list((tmp_path / "home/data").glob("policies/*"))
+    terminal.press("enter")
+    terminal.wait_for("All are written.")  # the rule is for every Write, so it answers the other two
+    (kept,) = (tmp_path / "home/data").glob("policies/*.json")
+    assert json.loads(kept.read_text())["policies"]
+    assert len(list(workspace.iterdir())) == 3
+
+
+@pytest.mark.slow
+def test_questions_with_options_are_reviewed_before_they_are_sent(play: Play, workspace: Path, tmp_path: Path) -> None:
+    terminal = play("wonders", columns=60)
+    _asked(terminal, "Which colour?")
+    terminal.press("down", "enter")
+    terminal.wait_for("Which sizes?")
+    terminal.press("space", "down", "space", "enter")
+    terminal.wait_for("Size: small, large")
+    terminal.press("enter")
+    terminal.wait_for("Thank you.")
+    (answered,) = _answers(workspace, tmp_path / "home")
+    assert [each.chosen for each in answered.confirmation.answers] == [("blue",), ("small", "large")]
+
+
+@pytest.mark.slow
+def test_an_answer_from_elsewhere_takes_the_card_away(play: Play, workspace: Path, tmp_path: Path) -> None:
+    terminal = play("asks")
+    _asked(terminal)
+    store = Store(workspace, tmp_path / "home/data")
+    (question,) = store.questions()
+    store.answer(store.list()[0].session, question.no("from afar", door="elsewhere"))
+    terminal.wait_for("The file is there.")
+    assert not any("Allow" in line for line in terminal.lines)
+    assert not (workspace / "x.txt").exists()
+
+
+@pytest.mark.slow
+def test_a_killed_session_goes_on_with_its_question(play: Play, workspace: Path) -> None:
+    first = play("asks")
+    _asked(first)
+    first.process.kill()
+    first.process.wait()
+    terminal = play("asks", "latest")
+    terminal.wait_for("Enter goes on")
+    assert "please do it" in terminal.text
+    terminal.press("enter")
+    terminal.wait_for("Allow")
+    _pause(terminal)
+    terminal.press("y")
+    terminal.wait_for(lambda _seen: (workspace / "x.txt").exists())
+
+
+@pytest.mark.slow
+def test_escape_twice_goes_back_to_a_prompt_with_its_files(play: Play, workspace: Path) -> None:
+    terminal = play("writes")
+    _asked(terminal, "1 of 3")
+    for number in (2, 3, 0):
+        terminal.press("y")
+        terminal.wait_for(f"{number} of 3" if number else "All are written.")
+        _pause(terminal)
+    terminal.wait_for("idle")
+    terminal.press("esc", "esc")
+    terminal.wait_for("Go back to before a message")
+    terminal.press("enter")
+    terminal.wait_for("the conversation and files")
+    terminal.press("down", "enter")
+    terminal.wait_for("The conversation goes on from before")
+    terminal.wait_for(lambda seen: any(line.endswith("please do it") for line in seen.lines[-5:]))
+    assert not list(workspace.iterdir())
