@@ -131,6 +131,30 @@ def test_a_key_is_told_by_its_place_and_a_command_for_one_is_not_run(person: Per
     assert "holds no key" in all_of("key")[0].problem
     person.user("models.default = 'ollama/qwen3'\n" + NOWHERE)
     assert one("key").saw == "ollama: no key, and none is needed"
+    person.user(NOWHERE)
+    person.set("ANTHROPIC_API_KEY", "not a key")
+    assert (one("key").status, one("model").status) == ("fault", "ok")
+
+
+def test_secrets_in_settings_and_hooks_are_masked(person: Person) -> None:
+    secret = "sk-ant-api03-" + "a1B2" * 12
+    hook = f"[[hooks.Stop]]\ncommand = 'no-such-program --token {secret}'\n"
+    person.user(f"{NOWHERE}[providers.lab]\nbase_url = '{secret}'\n")
+    assert "must be" in one("settings").saw
+    assert secret not in person.run("doctor", "--json").out
+    person.user(NOWHERE + hook)
+    assert "no-such-program" in one("hooks").saw
+    assert secret not in person.run("doctor").out
+
+
+def test_a_folder_that_changed_is_told_by_the_check_of_trust_alone(person: Person) -> None:
+    file = person.project("mode = 'plan'\n")
+    digits = re.search(r"fingerprint (\w+)", person.run("trust", "show").out)
+    assert digits is not None
+    person.run("trust", "add", "--yes", digits[1])
+    assert one("trust").saw == f"{person.work} is trusted"
+    file.write_text("mode = 'plan'\n# changed\n")
+    assert (one("trust").status, one("settings").status) == ("warning", "ok")
 
 
 def test_a_model_that_cannot_be_or_is_not_known_is_told(person: Person) -> None:

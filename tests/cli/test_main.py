@@ -71,10 +71,10 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     assert ran.returncode == 0
     lines = ran.stdout.splitlines()
     assert len(lines) <= 45
-    assert max(map(len, lines)) <= 120
+    assert max(map(len, lines)) <= 80
     assert sorted(COMMANDS) == sorted({name.partition(" ")[0] for name in FUNCTIONS})
     assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
-    assert "0 done, 1 failed, 2 usage, 3 a question waits" in ran.stdout
+    assert "0 done, 1 failed, 2 usage, 3 a question waits" in " ".join(ran.stdout.split())
     assert "callgate -p --help" in ran.stdout
 
 

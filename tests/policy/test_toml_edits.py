@@ -103,6 +103,20 @@ def test_a_value_is_removed_with_its_line() -> None:
         without_value("limits = { max_turns = 3 }\n", ("limits", "max_turns"))
 
 
+def test_a_long_list_is_changed_without_reading_it_again_for_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    parses: list[int] = []
+    loads = tomllib.loads
+
+    def counted(text: str) -> dict[str, Any]:
+        parses.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr("callgate.policy.toml_edits.tomllib.loads", counted)
+    text = "allow = [\n" + '  "Bash(x[1])",\n' * 1000 + "]\nmode = 'plan'\n"
+    assert with_value(text, ("mode",), "default").endswith(']\nmode = "default"\n')
+    assert len(parses) < 20
+
+
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=6)
 LEAVES = st.one_of(
     st.booleans(),

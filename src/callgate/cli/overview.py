@@ -1,5 +1,7 @@
 """``callgate --help``: how to start the agent, and every command under a topic."""
 
+from textwrap import fill
+
 from callgate.cli.parsing import CommandParser
 from callgate.words.endings import EXIT_CODES_LINE
 
@@ -11,16 +13,19 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 """Every command, under the topic in which the help lists it."""
 
+COLUMNS = 79
+
 _START = """\
 usage: callgate [PROMPT] [options]     the agent in this terminal
        callgate -p PROMPT [options]    the agent without a terminal, for scripts
        callgate COMMAND …
 
-An agent in a terminal: it shows what it is about to do, asks once and remembers, and takes back exactly what it did."""
+An agent in a terminal: it shows what it is about to do, asks once and
+remembers, and takes back exactly what it did."""
 
 _END = """\
 options of the agent (all of them: callgate -p --help):
-  -c, --continue     go on with the newest session of this folder; -r ID: with another
+  -c, --continue     go on with the newest session here; -r ID: with another
   --model NAME       such as anthropic/claude-… or ollama/…
   --mode MODE        how calls are judged: default, plan, accept_edits, …
 
@@ -37,4 +42,4 @@ class OverviewParser(CommandParser):
         blocks = [_START]
         for topic, names in TOPICS.items():
             blocks.append("\n".join((f"{topic}:", *(f"  {name:<12}{self.summaries[name]}" for name in names))))
-        return "\n\n".join((*blocks, f"{_END}{EXIT_CODES_LINE}\n"))
+        return "\n\n".join((*blocks, f"{_END}{fill(EXIT_CODES_LINE, COLUMNS)}\n"))

@@ -21,6 +21,7 @@ _KEY = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_KEY})[ \t]*\]\]?")
 _VALUE = re.compile(rf"[ \t]*({_KEY})[ \t]*=[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_CLOSING = ("]", "}", '"""', "'''")
 _BOM = "\ufeff"
 _BY_HAND = "change it in the file: callgate config edit"
 
@@ -147,7 +148,9 @@ def _many_lines(lines: Sequence[str], first: int) -> int:
     """The number of lines of the statement: it ends where they parse. A value of several lines ends in a bracket
     or in quotes."""
     for last in range(first, len(lines)):
-        if last > first and not any(sign in lines[last] for sign in ("]", "}", '"""', "'''")):
+        line = lines[last].rstrip()
+        may_end = line.endswith(_CLOSING) or ("#" in line and any(sign in line for sign in _CLOSING))
+        if last > first and not may_end:
             continue
         if _parses("".join(lines[first : last + 1])):
             return last - first + 1

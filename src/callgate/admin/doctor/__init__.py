@@ -18,6 +18,7 @@ from time import monotonic
 from callgate.admin.doctor import machine, models, terminal, workspace
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault
 from callgate.config import Config, load_config
+from callgate.transcript.masking import Masker
 from callgate.words.errors import UsageError
 
 __all__ = ["CHECKS", "Diagnosis", "Patient", "is_healthy", "run_checks"]
@@ -74,8 +75,7 @@ def run_checks(
         try:
             found[name] = check(patient)
         except Exception as error:  # one that fails must not hide the others
-            text = f"this check failed: {type(error).__name__}: {error}"
-            found[name] = [fault("nothing", text, "callgate doctor --debug")]
+            found[name] = [fault("nothing", f"this check failed: {type(error).__name__}: {error}")]
 
     threads = {
         name: Thread(target=examine, args=(name, check), name=f"callgate-doctor-{name}", daemon=True)
@@ -87,7 +87,15 @@ def run_checks(
     for thread in threads.values():
         thread.join(max(0.0, until - monotonic()))
     late = [fault("nothing", f"this check did not end within {limit:g} s")]
-    return [replace(each, name=name) for name in checks for each in found.get(name, late)]
+    mask = Masker(given).text
+    return [_named(name, each, mask) for name in checks for each in found.get(name, late)]
+
+
+def _named(name: str, each: Diagnosis, mask: Callable[[str], str]) -> Diagnosis:
+    """The finding with the name of its check. Settings and command lines are quoted in it, so secrets are masked."""
+    return replace(
+        each, name=name, saw=mask(each.saw), problem=mask(each.problem), repair=tuple(map(mask, each.repair))
+    )
 
 
 def is_healthy(found: Sequence[Diagnosis]) -> bool:

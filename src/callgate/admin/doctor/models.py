@@ -99,9 +99,16 @@ def _chosen(patient: Patient, source: ModelSource) -> str:
     if config is None or config.models.default:
         return "" if config is None else config.models.default or ""
     for provider, (name, _) in source.catalogue.defaults.items():
-        if _has_command(provider, patient) or source.key(provider) is not None:
+        if _has_command(provider, patient) or _has_key(provider, source):
             return f"{provider}/{name}"
     return ""
+
+
+def _has_key(provider: str, source: ModelSource) -> bool:
+    try:
+        return source.key(provider) is not None
+    except UsageError:  # there is one that cannot be used: told by the check of keys
+        return True
 
 
 def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:

@@ -42,7 +42,11 @@ def settings(patient: Patient) -> Sequence[Diagnosis]:
         fault(str(each), "every call is denied until this is put right", _edit(each.origin.layer))
         for each in broken_settings(config)
     ]
-    found += [warning(saw, str(each), "callgate policy check") for each in config.notes]
+    found += [
+        warning(saw, str(each), "callgate policy check")
+        for each in config.notes
+        if each.origin.file != str(config.root)
+    ]
     return found or [fine(saw)]
 
 

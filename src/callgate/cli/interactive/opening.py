@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.opening import SessionStart
+from callgate.words.errors import ModelError
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -29,8 +30,14 @@ def opening_of(options: Namespace) -> Opening:
 
         wanted = _started(options, await _picked(terminal, options, start))
         config = await asyncio.to_thread(config_of, wanted)
-        async with open_session(wanted, config, None, lambda note: terminal.show(NoticeBlock(note))) as session:
-            yield session, config
+        is_open = False
+        try:
+            async with open_session(wanted, config, None, lambda note: terminal.show(NoticeBlock(note))) as session:
+                is_open = True
+                yield session, config
+        except ModelError as error:
+            page = "" if is_open or error.kind != "no_key" else await asyncio.to_thread(_first_run, config)
+            raise (ModelError(page, kind="no_key") if page else error) from None
 
     def open_now(terminal: Terminal, start: SessionStart) -> AbstractAsyncContextManager[tuple[Session, Config]]:
         return opened(terminal, start)
@@ -54,3 +61,9 @@ def _started(options: Namespace, start: SessionStart) -> Namespace:
         return options
     given = {"latest": False, "resume": start.resume or None, "fork": start.fork, "session_id": None}
     return Namespace(**{**vars(options), **given})
+
+
+def _first_run(config: Config) -> str:
+    from callgate.admin.first_run import first_run_page  # for a first start alone
+
+    return first_run_page(config)
