@@ -51,7 +51,10 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             assert found["context"]["total_input"] == 345
             assert (found["model"]["id"], found["model"]["name"]) == ("local/small", "small")
             assert found["folders"]["current"] == str(tmp_path)
-            assert found["vim"] == "normal"
+            assert (found["vim"], found["agent"], found["worktree"]) == ("normal", None, None)
+            session.folders = ("/notes",)
+            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0))
+            assert found["folders"]["added"] == ["/notes"]
 
     run_virtual(main())
 

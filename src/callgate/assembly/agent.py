@@ -95,6 +95,7 @@ async def agent_session(
         return built.text, built.notes
 
     session = Session(model, found, config=config, journal=journal, system=system, **options)
+    session.folders = tuple(map(str, folders))
     _load_during_first_request(session, [each for each in found if isinstance(each, ShippedTool)])
     return session
 

@@ -54,6 +54,8 @@ class Conversation(SessionView):
         self.host = parts.equipment.host
         self.deps = parts.equipment.deps
         self.cheap = parts.cheap
+        self.folders: tuple[str, ...] = ()
+        """Further folders that the person works in, set by the maker of the session."""
         self.compacts = parts.compacts
         self._toolbox = parts.equipment.toolbox
         self._now = self.host.clock.now

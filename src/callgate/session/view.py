@@ -37,6 +37,11 @@ class SessionView:
         return tags_of(self._ledger.metadata.get("tags"))
 
     @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Facts about the session itself, such as its title; see MetadataSet."""
+        return self._ledger.metadata
+
+    @property
     def mode(self) -> Mode:
         return self._ledger.mode
 

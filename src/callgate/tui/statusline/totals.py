@@ -82,7 +82,6 @@ def snapshot_of(
     *,
     project: str,
     seconds: float,
-    added: tuple[str, ...] = (),
     vim: str | None = None,
 ) -> StatusSnapshot:
     """The snapshot of a session in the folder ``project`` that has been open for these seconds."""
@@ -95,7 +94,7 @@ def snapshot_of(
         mode=session.mode,
         current=session.folder or project,
         project=project,
-        added=added,
+        added=session.folders,
         cost=session.cost if answered else None,
         seconds=seconds,
         api_seconds=totals.api_seconds,
@@ -105,6 +104,12 @@ def snapshot_of(
         used=totals.used,
         last=totals.last,
         total=session.usage if answered else None,
+        agent=_text(session.metadata.get("agent")),
+        worktree=_text(session.metadata.get("worktree")),
         background=session.background,
         vim=vim,
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
