@@ -16,6 +16,16 @@ from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
 
 
+async def settled(session: Session) -> None:
+    """Waits until the session does nothing."""
+    heard = asyncio.Event()
+    stop = session.listen(lambda _event: heard.set())
+    while session.status == "working":
+        heard.clear()
+        await heard.wait()
+    stop()
+
+
 class FakeTerminal:
     """Implements ``Terminal``. ``run`` types a command and waits until everything that it began has ended."""
 

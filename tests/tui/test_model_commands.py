@@ -15,7 +15,7 @@ from callgate.tui.panels.lists import ListPanel
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.inputs import Prompt
 from callgate.words.model import EffortInForce, RequestOptions, RunOptions
-from tests.tui.fakes import FakeTerminal
+from tests.tui.fakes import FakeTerminal, settled
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
 
@@ -36,15 +36,6 @@ def played(play: Play, **options: object) -> None:
             await play(FakeTerminal(session), session)
 
     asyncio.run(main())
-
-
-async def settled(session: Session) -> None:
-    heard = asyncio.Event()
-    stop = session.listen(lambda _event: heard.set())
-    while session.status == "working":
-        heard.clear()
-        await heard.wait()
-    stop()
 
 
 def test_a_model_that_is_not_there_is_opened_by_its_name_and_answers_next() -> None:

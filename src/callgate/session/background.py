@@ -6,6 +6,7 @@ The model is told of an end by a reminder with its next request; see ``staging``
 from typing import TYPE_CHECKING
 
 from callgate.core.turn import Equipment
+from callgate.words.errors import ToolFailure
 from callgate.words.events import Noted
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ class SessionTasks:
         if tasks is None:
             return "no command is running that could be moved to the background"
         return tasks.move(call_id)
+
+    def all(self) -> "tuple[BackgroundTask, ...]":
+        """The tasks of this session, oldest first."""
+        return () if self._tasks is None else tuple(self._tasks.of(self._owner))
+
+    async def stop(self, task_id: str) -> None:
+        """Ends a task and waits for that. ToolFailure if there is none."""
+        if self._tasks is None:
+            raise ToolFailure(f"There is no background task {task_id!r}.")
+        await self._tasks.get(task_id).stop(self._host.clock)
 
     def earlier(self) -> list[str]:
         """Notes on tasks of an earlier start that still run."""

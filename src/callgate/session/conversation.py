@@ -34,6 +34,7 @@ from callgate.words.model import EFFORTS, EffortInForce, ToolSpec, WantedEffort
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
+    from callgate.host.tasks import BackgroundTask
     from callgate.session.hooks import SessionHooks
     from callgate.session.titles import TitleWriter
     from callgate.transcript.tokens import ContextUse
@@ -162,6 +163,15 @@ class Conversation(SessionView):
     def pending(self) -> tuple[Staged, ...]:
         """The pending actions, to be applied or discarded, newest first."""
         return tuple(self._staging.stack.newest())
+
+    @property
+    def background_tasks(self) -> tuple[BackgroundTask, ...]:
+        """The background tasks of this session, oldest first."""
+        return self._background.all()
+
+    async def stop_background(self, task_id: str) -> None:
+        """Ends a background task and waits for that. ToolFailure if there is none."""
+        await self._background.stop(task_id)
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 

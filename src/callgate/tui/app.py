@@ -171,6 +171,7 @@ class TerminalApp:
             for sent in self.unsent:
                 self.post(sent)
             self.unsent.clear()
+            await self._read_commands(config)
             for action in self._when_open:
                 action()
             self._when_open.clear()
@@ -214,6 +215,11 @@ class TerminalApp:
         if self.full is not None:
             self.full = self._transcript(expanded=False)
         self._start_status_line(session, config)
+
+    async def _read_commands(self, config: Config) -> None:
+        from callgate.tui.commands import read_custom
+
+        await read_custom(self, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
         """Starts the command of the person's status line, now or when the settings get one."""

@@ -7,6 +7,7 @@ the others the functions of the commands, imported when one is called
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -17,9 +18,10 @@ from callgate.tui.commands.table import COMMANDS, MISSING, SlashCommand
 from callgate.words.errors import CallgateError, in_words
 
 if TYPE_CHECKING:
+    from callgate.config import Config
     from callgate.tui.port import Terminal
 
-__all__ = ["COMMANDS", "SlashCommand", "all_commands", "argument_words", "run_command"]
+__all__ = ["COMMANDS", "SlashCommand", "all_commands", "argument_words", "read_custom", "run_command"]
 
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
@@ -55,6 +57,17 @@ def run_command(terminal: Terminal, text: str) -> bool:
     return True
 
 
+async def read_custom(terminal: Terminal, config: Config) -> None:
+    """Reads the commands of the person and of the folder, in a thread; files that are none are named."""
+
+    def read() -> tuple[tuple[SlashCommand, ...], tuple[str, ...]]:
+        return _function("custom:custom_commands")(config)
+
+    terminal.custom, problems = await asyncio.to_thread(read)
+    if problems:
+        terminal.show(*(NoticeBlock(problem, "warning") for problem in problems))
+
+
 def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
     if command.at_rest and terminal.fold.status in ("working", "waiting_confirmation"):
         terminal.show(NoticeBlock(f"/{command.name} needs the agent at rest: Esc interrupts it.", "warning"))
@@ -63,7 +76,7 @@ def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
     try:
         work = run(terminal, text)
     except (CallgateError, OSError) as error:
-        terminal.show(NoticeBlock(in_words(error), "error"))
+        terminal.show(NoticeBlock(_words_of(error), "error"))
         return
     if work is not None:
         terminal.start(_shown(terminal, work))
@@ -74,7 +87,11 @@ async def _shown(terminal: Terminal, work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except (CallgateError, OSError) as error:
-        terminal.show(NoticeBlock(in_words(error), "error"))
+        terminal.show(NoticeBlock(_words_of(error), "error"))
+
+
+def _words_of(error: CallgateError | OSError) -> str:
+    return str(error) if isinstance(error, CallgateError) else in_words(error)
 
 
 def _function(name: str) -> Any:

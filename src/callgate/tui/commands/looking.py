@@ -1,11 +1,15 @@
-"""Commands that show the session: /cost, /tools."""
+"""Commands that show the session: /cost, /tools, /skills, /tasks."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from time import time
 from typing import TYPE_CHECKING
 
-from callgate.tui.blocks import TableBlock
-from callgate.tui.commands.parts import dollars, first_sentence, said, session_of
+from callgate.tui.blocks import NoticeBlock, TableBlock
+from callgate.tui.commands.parts import config_of, dollars, first_sentence, said, seconds, session_of
+from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
     from callgate.tui.port import Terminal
@@ -46,3 +50,54 @@ def tools(terminal: Terminal, _text: str) -> None:
     rows = tuple((each.name, first_sentence(each.description)) for each in session_of(terminal).tool_specs)
     note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
     terminal.show(TableBlock(rows, f"{len(rows)} tools", note=note))
+
+
+async def skills(terminal: Terminal, _text: str) -> None:
+    from callgate.admin.custom_commands import skills_of
+
+    found = await asyncio.to_thread(skills_of, config_of(terminal))
+    if not found.by_name:
+        said(terminal, "There are no skills. A folder with a SKILL.md in .callgate/skills makes one.")
+    else:
+        rows = tuple((f"/{each.name}", each.description) for each in found.by_name.values())
+        terminal.show(
+            TableBlock(rows, f"{len(rows)} skills", note="The model uses them by itself; /NAME uses one now.")
+        )
+    for problem in found.problems:
+        terminal.show(NoticeBlock(problem, "warning"))
+
+
+async def tasks(terminal: Terminal, text: str) -> None:
+    """Background work; ``stop ID`` ends one, ``stop all`` all."""
+    session, words = session_of(terminal), text.split()
+    if words and (words[0] != "stop" or len(words) != 2):
+        raise UsageError(f"/tasks takes nothing, stop ID, or stop all, not {text!r:.60}")
+    found = session.background_tasks
+    if words:
+        wanted = [each for each in found if each.status == "running" and words[1] in (each.id, "all")]
+        if not wanted:
+            raise UsageError(f"No task {words[1]} is running; /tasks lists them.")
+        for each in wanted:
+            await session.stop_background(each.id)
+        return
+    if not found:
+        said(terminal, "Nothing runs in the background.")
+        return
+    now = time()
+    rows = tuple(
+        (
+            each.id,
+            each.status,
+            seconds(max((each.ended or now) - each.record.started, 0.0)),
+            each.record.label,
+        )
+        for each in found
+    )
+    terminal.show(TableBlock(rows, "Background work", note="/tasks stop ID ends one."))
+
+
+def task_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
+    if terminal.session is None:
+        return ()
+    running = [each for each in terminal.session.background_tasks if each.status == "running"]
+    return [("stop all", "ends all of them"), *((f"stop {each.id}", each.record.label[:60]) for each in running)]

@@ -1,4 +1,4 @@
-"""The table of slash commands."""
+"""The table of slash commands, group by group."""
 
 from __future__ import annotations
 
@@ -33,19 +33,6 @@ class SlashCommand:
 
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
-        "help",
-        "the commands and keys",
-        "helping:help_",
-        "program",
-        arguments="[COMMAND]",
-        words="helping:names",
-        at_once=True,
-    ),
-    SlashCommand("keys", "the keys of the terminal", "helping:keys", "program", at_once=True),
-    SlashCommand(
-        "mode", "what needs a question", "steering:mode", "permissions", arguments="[MODE]", words="steering:modes"
-    ),
-    SlashCommand(
         "compact",
         "put a summary in place of the older history",
         "steering:compact",
@@ -53,8 +40,31 @@ COMMANDS: tuple[SlashCommand, ...] = (
         arguments="[FOCUS]",
         at_rest=True,
     ),
+    SlashCommand("continue", "go on with what was left unfinished", "prompts:go_on", "conversation", at_rest=True),
+    SlashCommand("init", "have AGENTS.md written for this folder", "prompts:init", "conversation", arguments="[WISH]"),
+    SlashCommand(
+        "review", "have changes reviewed; nothing is changed", "prompts:review", "conversation", arguments="[RANGE]"
+    ),
     SlashCommand("title", "name the session", "steering:title", "session", arguments="[NAME]", aliases=("rename",)),
     SlashCommand("tags", "mark the session with words", "steering:tags", "session", arguments="[WORD…|none]"),
+    SlashCommand(
+        "export",
+        "write the session to a file, secrets masked",
+        "sharing:export",
+        "session",
+        arguments="[FILE.md|.html|.json]",
+        words="sharing:formats",
+    ),
+    SlashCommand("diff", "the changes of the session", "changes:diff", "changes", arguments="[N]"),
+    SlashCommand(
+        "undo",
+        "take changes back, after showing them",
+        "changes:undo",
+        "changes",
+        arguments="[turn|call|session|N] [--partly]",
+        words="changes:scopes",
+        at_rest=True,
+    ),
     SlashCommand(
         "model",
         "choose the model; --save keeps it for new sessions",
@@ -74,9 +84,51 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("context", "the use of the model's window by the next request", "context:context", "looking"),
     SlashCommand("cost", "tokens and dollars of the session", "looking:cost", "looking", aliases=("usage",)),
     SlashCommand("tools", "the tools that the model has", "looking:tools", "looking"),
+    SlashCommand("skills", "the skills that there are", "looking:skills", "looking"),
+    SlashCommand(
+        "tasks",
+        "background work, and how to stop it",
+        "looking:tasks",
+        "looking",
+        arguments="[stop ID|all]",
+        words="looking:task_words",
+    ),
     SlashCommand(
         "calls", "the last calls: arguments, decision, times, result", "calls:calls", "looking", arguments="[COUNT]"
     ),
+    SlashCommand(
+        "mode", "what needs a question", "steering:mode", "permissions", arguments="[MODE]", words="steering:modes"
+    ),
+    SlashCommand(
+        "permissions",
+        "rules in force and remembered answers",
+        "policy:permissions",
+        "permissions",
+        arguments="[revoke ID…]",
+        aliases=("rules",),
+        words="policy:permission_words",
+    ),
+    SlashCommand("hooks", "the hooks of the settings", "policy:hooks", "permissions"),
+    SlashCommand(
+        "help",
+        "the commands and keys",
+        "helping:help_",
+        "program",
+        arguments="[COMMAND]",
+        words="helping:names",
+        at_once=True,
+    ),
+    SlashCommand("keys", "the keys of the terminal", "helping:keys", "program", at_once=True),
+    SlashCommand(
+        "config",
+        "settings and where they come from",
+        "machine:config",
+        "program",
+        arguments="[KEY [VALUE]]",
+        words="machine:setting_words",
+    ),
+    SlashCommand("doctor", "check what Callgate needs, and how to repair it", "machine:doctor", "program"),
+    SlashCommand("statusline", "the state of your status line", "machine:statusline", "program"),
     SlashCommand("version", "the versions of the program and Python", "machine:version", "program", at_once=True),
     SlashCommand("env", "program, platform, terminal, folders, variables; secrets masked", "machine:env", "program"),
     SlashCommand(

@@ -1,0 +1,167 @@
+"""Prompts that people keep as files and call by name: Markdown files in a folder ``commands``, and skills.
+
+    .callgate/commands/fix.md           /fix
+    .callgate/commands/db/migrate.md    /db:migrate
+
+Those of a repository count once the folder is trusted. Nothing in a file is run: its text becomes a prompt.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from callgate.config import Config
+from callgate.policy.trust import Trusted
+from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
+from callgate.tools.skills import FoundSkills, filled_in, find_skills, skill_folders
+from callgate.words.errors import ToolFailure, UsageError
+from callgate.words.model import EFFORTS, WantedEffort
+from callgate.words.noun import noun
+
+__all__ = ["CustomPrompt", "FoundPrompts", "custom_prompts", "prompt_text", "skills_of"]
+
+FOLDER = "commands"
+LARGEST = 100_000
+MOST = 500
+_DEEPEST = 4
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_KEYS = ("description", "argument-hint", "effort")
+"""The keys of the front matter that have an effect."""
+
+
+@noun
+class CustomPrompt:
+    """``hint`` shows the form of the arguments. ``within``: nothing outside of this folder is read, wherever links
+    lead. ``kind`` is a word for people: your own, the folder's, a skill."""
+
+    name: str
+    description: str
+    path: Path
+    kind: str
+    hint: str = ""
+    effort: WantedEffort | None = None
+    within: Path | None = None
+
+
+@noun
+class FoundPrompts:
+    """``problems`` name files that are no commands, keys without effect, and names that are taken."""
+
+    prompts: tuple[CustomPrompt, ...]
+    problems: tuple[str, ...] = ()
+
+
+def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
+    """The commands of the folder, if it is trusted, then the person's own, then skills; of two with one name the first
+    counts. ``taken`` are names that may not be used, each with its owner. Blocks."""
+    found: dict[str, CustomPrompt] = {}
+    problems: list[str] = []
+    places: list[tuple[Path, str, Path | None]] = []
+    if isinstance(config.trust, Trusted):
+        places.append((config.root / ".callgate" / FOLDER, "of this folder", config.root))
+    if config.folder is not None:
+        places.append((config.folder / FOLDER, "your own", None))
+    for folder, kind, within in places:
+        for name, path in _files(folder, problems):
+            if name in taken:
+                problems.append(f"{path}: /{name} is {taken[name]}; give the file another name")
+            elif name not in found:
+                made = _prompt(name, path, kind, within, problems)
+                if made is not None:
+                    found[name] = made
+    for skill in skills_of(config).by_name.values():
+        if skill.name not in taken and skill.name not in found:
+            found[skill.name] = CustomPrompt(
+                name=skill.name,
+                description=skill.description,
+                path=skill.path,
+                kind="skill",
+                within=skill.folder.within,
+            )
+    return FoundPrompts(tuple(found.values()), tuple(problems))
+
+
+def skills_of(config: Config) -> FoundSkills:
+    """The skills that a session of this config has. Blocks."""
+    trusted = isinstance(config.trust, Trusted)
+    return find_skills(skill_folders(config.root, home=config.home, own=config.folder, project=trusted))
+
+
+def prompt_text(prompt: CustomPrompt, arguments: str) -> str:
+    """The text of the file as it is now: ``$ARGUMENTS`` is everything that was typed, ``$1`` to ``$9`` single words; a
+    text without these gets the arguments at its end. Blocks; UsageError if it cannot be read."""
+    try:
+        body = _read(prompt.path, prompt.within).body.strip()
+    except (ToolFailure, FrontMatterFault) as fault:
+        raise UsageError(f"/{prompt.name} cannot be used: {prompt.path}: {fault}") from None
+    if not body:
+        raise UsageError(f"/{prompt.name} cannot be used: {prompt.path} has no text")
+    return filled_in(body, arguments)
+
+
+def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, Path]]:
+    """The files below a folder by the names of their commands, in the order of these."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        parts = Path(place).relative_to(folder).parts
+        folders[:] = sorted(each for each in folders if _NAME.fullmatch(each) and len(parts) < _DEEPEST)
+        for file in sorted(files):
+            if not file.endswith(".md"):
+                continue
+            count += 1
+            if count > MOST:
+                problems.append(f"{folder}: only the first {MOST} commands are read")
+                return
+            stem = file.removesuffix(".md")
+            if _NAME.fullmatch(stem):
+                yield ":".join((*parts, stem)), Path(place) / file
+            else:
+                problems.append(f"{Path(place) / file}: a name has letters, digits, - and _, at most 64")
+
+
+def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: list[str]) -> CustomPrompt | None:
+    try:
+        read = _read(path, within)
+    except (ToolFailure, FrontMatterFault) as fault:
+        problems.append(f"{path}: {fault}")
+        return None
+    values = read.values
+    problems += [f"{path}: {key} has no effect here" for key in values if key not in _KEYS]
+    effort = values.get("effort")
+    if effort is not None and effort not in (*EFFORTS, "auto"):
+        problems.append(f"{path}: effort is one of {', '.join(EFFORTS)} and auto, not {effort!r:.40}")
+        effort = None
+    described = values.get("description") or next(iter(read.body.strip().splitlines()), "")
+    return CustomPrompt(
+        name=name,
+        description=" ".join(str(described).lstrip("# ").split())[:200],
+        path=path,
+        kind=kind,
+        hint=str(values.get("argument-hint") or ""),
+        effort=effort,  # pyright: ignore[reportArgumentType]
+        within=within,
+    )
+
+
+def _read(path: Path, within: Path | None) -> MarkdownFile:
+    """ToolFailure in words; FrontMatterFault with its line. A file without a front matter is all text."""
+    try:
+        real = os.path.realpath(path, strict=True)
+        if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):
+            raise ToolFailure(f"it leads out of {within}, so it is not read")
+        if not os.path.isfile(real):
+            raise ToolFailure("it is not a regular file")
+        with open(real, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise ToolFailure(f"it cannot be read: {error.strerror or error}") from error
+    if len(data) > LARGEST:
+        raise ToolFailure(f"it has more than {LARGEST:,} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ToolFailure(f"it is not UTF-8 (byte {error.start})") from error
+    if not text.removeprefix("\ufeff").startswith("---"):
+        return MarkdownFile({}, text)
+    return read_markdown(text)

@@ -1,0 +1,196 @@
+"""Slash commands that need a session on disk, a workspace or settings."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from callgate import Session, Store, load_config
+from callgate.assembly.agent import agent_session
+from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tui.panels.lists import ListPanel
+from callgate.tui.panels.scroll import ScrollPanel
+from callgate.words.inputs import Prompt, Undo
+from tests.tui.fakes import FakeTerminal, settled
+
+Play = Callable[[FakeTerminal, Session], Awaitable[None]]
+Played = Callable[..., FakeTerminal]
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Plays with the agent in a workspace; its model writes a file once."""
+    root = tmp_path / "work"
+    root.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CALLGATE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("CALLGATE_CONFIG_DIR", str(tmp_path / "mine"))
+    monkeypatch.chdir(root)
+
+    def run(play: Play, *, settings: str = "") -> FakeTerminal:
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "mine/settings.toml").write_text(settings)
+        model = ScriptedModel(
+            turn(call("Write", file_path="a.txt", content="one\n")), otherwise=turn(say("Written: sk-not-a-key."))
+        )
+
+        async def main() -> FakeTerminal:
+            config = load_config(root)
+            journal = await Store(root, config.data).create()
+            async with await agent_session(config, model, journal=journal, mode="accept_edits") as session:
+                terminal = FakeTerminal(session, config)
+                await play(terminal, session)
+                return terminal
+
+        return asyncio.run(main())
+
+    return run
+
+
+def test_undo_shows_what_it_takes_back_and_asks_first(played: Played, tmp_path: Path) -> None:
+    file = tmp_path / "work/a.txt"
+
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "no change to take back" in await terminal.run("/undo")
+        await session.send(Prompt("go"))
+        assert file.read_text() == "one\n"
+        assert "a.txt" in await terminal.run("/undo turn")
+        panel = terminal.panels[-1]
+        assert isinstance(panel, ListPanel)
+        assert file.exists(), "a question first"
+        panel.act("choose")
+        assert terminal.sent == [Undo("turn")]
+        await settled(session)
+        assert not file.exists()
+        assert "takes turn, call, session" in " ".join((await terminal.run("/undo everything")).split())
+
+    played(play)
+
+
+def test_an_undo_that_cannot_be_whole_says_how_to_take_the_rest_back(played: Played, tmp_path: Path) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        await session.send(Prompt("go"))
+        (tmp_path / "work/a.txt").write_text("another\n")
+        shown = await terminal.run("/undo")
+        assert "/undo --partly" in shown
+        assert not terminal.panels
+
+    played(play)
+
+
+def test_diff_lists_the_changes_and_shows_their_lines(played: Played) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "changed no file" in await terminal.run("/diff")
+        await session.send(Prompt("go"))
+        assert "1  applied" in await terminal.run("/diff")
+        await terminal.run("/diff 1")
+        for panel in terminal.panels:
+            assert isinstance(panel, ScrollPanel)
+            assert any("+one" in line for line in panel.lines(60, 20))
+        assert len(terminal.panels) == 2
+        assert "there is no change 7" in await terminal.run("/diff 7")
+        assert "the number of a change" in await terminal.run("/diff x")
+
+    played(play)
+
+
+def test_export_writes_the_format_that_the_name_says_and_replaces_nothing(played: Played, tmp_path: Path) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        await session.send(Prompt("my key is sk-ant-api03-" + "a" * 93 + "-aaaaaaAA"))
+        assert "Written to" in await terminal.run("/export out.md")
+        text = (tmp_path / "work/out.md").read_text()
+        assert "my key is" in text
+        assert "a" * 60 not in text, "secrets are masked"
+        await terminal.run("/export out.html")
+        assert (tmp_path / "work/out.html").read_text().startswith("<!")
+        assert "is there already" in " ".join((await terminal.run("/export out.md")).split())
+        assert ".html" in await terminal.run("/export out.pdf")
+
+    played(play)
+
+
+def test_permissions_show_rules_with_their_origin_and_forget_answers(played: Played) -> None:
+    from callgate.admin.policy import WorkspacePolicy
+
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        kept = WorkspacePolicy().remember("allow", "Bash(git status)", scope="project")
+        shown = await terminal.run("/permissions")
+        assert "Bash(rm *)" in shown
+        assert "user:2" in shown
+        assert kept.id in shown
+        assert "accept_edits" in shown
+        assert "Forgotten" in await terminal.run(f"/permissions revoke {kept.id}")
+        assert not WorkspacePolicy().answers()
+        assert "no remembered answer" in await terminal.run("/permissions revoke nope")
+        assert "Name the answers" in await terminal.run("/permissions revoke")
+        assert "takes nothing" in await terminal.run("/permissions what")
+
+    played(play, settings='[permissions]\ndeny = ["Bash(rm *)"]\n')
+
+
+def test_hooks_skills_tasks_and_statusline_say_what_is_there_or_how_to_get_it(played: Played) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        for command, words in (
+            ("/hooks", "There are no hooks"),
+            ("/skills", "There are no skills"),
+            ("/tasks", "Nothing runs in the background"),
+            ("/statusline", "no status line of your own"),
+            ("/tasks stop bg-9", "No task bg-9 is running"),
+            ("/tasks halt", "takes nothing"),
+        ):
+            assert words in " ".join((await terminal.run(command)).split()), command
+
+    played(play)
+
+
+def test_hooks_and_the_status_line_of_the_settings_are_shown(played: Played) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        shown = await terminal.run("/hooks")
+        assert "PreToolUse" in shown
+        assert "true # check" in shown
+        assert "date" in await terminal.run("/statusline")
+
+    hook = '[[hooks.PreToolUse]]\nmatcher = "Bash"\ncommand = "true # check"\n'
+    played(play, settings=f'{hook}[statusline]\ncommand = "date"\n')
+
+
+def test_config_shows_one_or_all_settings_and_sets_one_in_the_persons_own_file(played: Played, tmp_path: Path) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        assert "limits.max_turns" in await terminal.run("/config")
+        assert "is set in" in await terminal.run("/config limits.max_turns 7")
+        assert "max_turns = 7" in (tmp_path / "mine/settings.toml").read_text()
+        assert "default" in await terminal.run("/config limits.max_cost")
+        assert "did you mean" in " ".join((await terminal.run("/config limits.max_trns")).split())
+
+    played(play)
+
+
+def test_doctor_shows_what_was_seen_and_what_repairs_it(played: Played) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        shown = await terminal.run("/doctor")
+        assert "python" in shown
+        assert "settings" in shown
+
+    played(play)
+
+
+def test_init_and_review_send_their_texts_and_continue_goes_on() -> None:
+    async def main() -> None:
+        async with Session(ScriptedModel(otherwise=turn(say("Fine.")))) as session:
+            terminal = FakeTerminal(session)
+            await terminal.run("/init for newcomers")
+            await terminal.run("/review main..topic")
+            await terminal.run("/review")
+            texts = [str(each.content) for each in terminal.sent if isinstance(each, Prompt)]
+            assert "AGENTS.md" in texts[0]
+            assert "for newcomers" in texts[0]
+            assert "`main..topic`" in texts[1]
+            assert "Change nothing" in texts[1]
+            assert "the working tree" in texts[2]
+            await session.send(Prompt("rest"))
+            terminal.fold.status = "idle"
+            await terminal.run("/continue")
+            assert any("nothing was left unfinished" in note for note in terminal.notices)
+
+    asyncio.run(main())
