@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate.config import Config, load_config
-from callgate.policy.entries import StatusLineSettings
+from callgate.policy.entries import KeyLine, StatusLineSettings
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, Untrusted
 from callgate.words.decisions import ApprovalPolicy, Origin
@@ -67,6 +67,25 @@ def test_a_status_line_knows_whether_a_repository_has_set_it(desk: Desk) -> None
     assert trusted == StatusLineSettings(command="theirs", refresh=60.0, padding=1, from_repository=True)
     desk.put(desk.own, "[statusline]\ncommand = 'mine'")
     assert desk.load().statusline == StatusLineSettings(command="mine", refresh=60.0, padding=1)
+
+
+@pytest.mark.spec("TUI-8")
+def test_keys_of_the_terminal_are_the_persons_own_with_file_and_line(desk: Desk) -> None:
+    desk.put(desk.project, "[keybindings.question]\nyes = 'n'\n[tui]\nediting = 'vim'")
+    desk.put(desk.own, "[keybindings.input]\nsubmit = 'ctrl-s'\nnewline = ['enter', 'alt-enter']")
+    desk.trust()
+    config = desk.load()
+    assert config.keybindings == (
+        KeyLine("input", "submit", ("ctrl-s",), Origin("user", str(desk.own), 2)),
+        KeyLine("input", "newline", ("enter", "alt-enter"), Origin("user", str(desk.own), 3)),
+    )
+    assert config.editing == "vim"
+    assert "key bindings are ignored" in config.notes[0].text
+    desk.put(desk.own, "[keybindings.input]\nsubmit = 3\n[tui]\nediting = 'nano'")
+    assert [fault.text for fault in desk.load().faults] == [
+        'keybindings.input.submit must be a key such as "ctrl-x ctrl-e" or a list of them, not 3',
+        "tui.editing must be emacs or vim, not 'nano'",
+    ]
 
 
 @pytest.mark.spec("GATE-3")

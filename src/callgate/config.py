@@ -14,12 +14,13 @@ from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from time import time
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from callgate.host.environment import max_concurrency_from
 from callgate.policy.entries import (
     IN_REPOSITORY,
     HookLine,
+    KeyLine,
     RuleLine,
     SettingsFault,
     SettingsFile,
@@ -75,6 +76,10 @@ class Config:
     statusline: StatusLineSettings = StatusLineSettings()
     theme: str = "auto"
     """The colours of the terminal: auto, dark, light or mono."""
+    editing: Literal["emacs", "vim"] = "emacs"
+    """The keys that edit the input line of the terminal."""
+    keybindings: tuple[KeyLine, ...] = ()
+    """Other keys for actions of the terminal; the terminal checks them."""
     trust: TrustState = Untrusted()
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
@@ -219,6 +224,8 @@ def _laid(config: Config, layers: Layers) -> Config:
         titles=bool(layers.value("session.title")),
         statusline=_status_line(layers),
         theme=cast(str, layers.value("tui.theme")),
+        editing=cast(Literal["emacs", "vim"], layers.value("tui.editing")),
+        keybindings=layers.keybindings,
         faults=layers.faults,
         notes=layers.notes,
         set_values=tuple(layers.values.values()),

@@ -69,6 +69,16 @@ class ServerLine:
 
 
 @noun
+class KeyLine:
+    """Other keys for an action of the terminal, in one of its contexts. Which there are is known to the terminal."""
+
+    context: str
+    action: str
+    keys: tuple[str, ...]
+    origin: Origin
+
+
+@noun
 class StatusLineSettings:
     """The command line that prints the terminal's status line; ``refresh`` are the seconds between two runs without an
     event, 0 for none, ``padding`` the blank columns at its left. ``from_repository``: a trusted folder has set it."""

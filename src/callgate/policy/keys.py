@@ -73,6 +73,7 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "models.effort": None,
     "session.compact": True,
     "session.title": True,
+    "tui.editing": "emacs",
     "statusline.command": None,
     "statusline.refresh": 0.0,
     "statusline.padding": 0,
@@ -134,6 +135,12 @@ _KEYS: tuple[Key, ...] = (
     Key("providers.*.idle_timeout", "duration", "How long the server may be silent within an answer."),
     Key("session.compact", "flag", "Whether a history is compacted by itself before it is too long; it is."),
     Key("session.title", "flag", "Whether a cheap model writes a title after the first prompt; it does."),
+    Key("tui.editing", "editing", "The keys that edit the input line; those of Emacs, unless given."),
+    Key(
+        "keybindings.*.*",
+        "chords",
+        f"Keys for an action of the terminal: [keybindings.input] submit. {_OWN}",
+    ),
     Key("statusline.command", "text", "A command line that prints the status line of the terminal."),
     Key("statusline.refresh", "interval", "How often it is run without an event; never, unless given."),
     Key("statusline.padding", "columns", "Blank columns at the left of the status line; none, unless given."),
@@ -163,6 +170,8 @@ KINDS: dict[str, str] = {
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
     "interval": 'seconds from 1 on, or a text such as "90s" or "5m"; 0 is never',
     "columns": "a whole number from 0 to 20",
+    "editing": "emacs or vim",
+    "chords": 'a key such as "ctrl-x ctrl-e" or a list of them',
     "count": "a whole number above 0",
     "tokens": "a whole number above 0",
     "dollars": "a number above 0, in dollars",
@@ -245,6 +254,14 @@ def read_texts(value: object) -> tuple[str, ...]:
     return tuple(cast(list[str], value))
 
 
+def read_chords(value: object) -> tuple[str, ...]:
+    """Keys of the terminal; which of them a terminal sends is known there."""
+    found = read_texts([value] if isinstance(value, str) else value)
+    if not all(each.strip() and each.isprintable() and len(each) <= 40 for each in found):
+        raise ValueError
+    return found
+
+
 def read_hosts(value: object) -> tuple[str, ...]:
     from callgate.policy.hosts import host_pattern  # most settings name no hosts
 
@@ -314,6 +331,8 @@ READERS: dict[str, Callable[[object], Any]] = {
     "duration": read_duration,
     "interval": read_interval,
     "columns": _only(int, lambda value: 0 <= value <= 20),
+    "editing": _only(str, ("emacs", "vim").__contains__),
+    "chords": read_chords,
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),
     "tokens": _only(int, lambda value: 0 < value <= LARGEST_COUNT**2),
     "dollars": read_dollars,

@@ -15,7 +15,8 @@ Rules of all layers count together: a deny anywhere stands. Of a plain value the
   trusted and the person has named none.
 
 Options of models and servers are by name, and the later layer's table counts as a whole, but for what managed says. A
-repository's never count: a base URL, a header or a command of its own would take the person's key elsewhere.
+repository's never count: a base URL, a header or a command of its own would take the person's key elsewhere. Nor do its
+key bindings: yes and no must be where the person expects them.
 
 Its deny and ask rules count without trust: they can only tighten and run nothing, and a person who opens a folder for
 the first time is the one who needs them. Its hooks, and all else that runs code, count only when it is trusted.
@@ -32,7 +33,16 @@ from dataclasses import field
 from pathlib import Path
 from typing import cast, get_args
 
-from callgate.policy.entries import IN_REPOSITORY, HookLine, Layer, OptionsLine, RuleLine, ServerLine, SettingsFault
+from callgate.policy.entries import (
+    IN_REPOSITORY,
+    HookLine,
+    KeyLine,
+    Layer,
+    OptionsLine,
+    RuleLine,
+    ServerLine,
+    SettingsFault,
+)
 from callgate.policy.keys import DEFAULTS
 from callgate.policy.settings import Settings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
@@ -46,7 +56,7 @@ FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", 
 
 _IF_TRUSTED = (
     *("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort"),
-    *("statusline.command", "statusline.refresh", "statusline.padding", "tui.theme"),
+    *("statusline.command", "statusline.refresh", "statusline.padding", "tui.theme", "tui.editing"),
 )
 _UNTOLD = ("statusline.refresh", "statusline.padding", "tui.theme")
 """Values of a repository that are ignored without a note: they mean nothing without the command, which has one, or
@@ -65,6 +75,8 @@ class Layers:
     values: Mapping[str, SetValue] = field(default_factory=nothing)
     options: Mapping[str, OptionsLine] = field(default_factory=nothing)
     servers: Mapping[str, ServerLine] = field(default_factory=nothing)
+    keybindings: tuple[KeyLine, ...] = ()
+    """Of one action the last line counts."""
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
 
@@ -121,6 +133,7 @@ def gather(settings: Sequence[Settings], *, trusted: bool, tighten: Sequence[Set
         values=values,
         options={line.model: line for each in _by_rank(ordered) for line in each.options},
         servers={line.name: line for each in _by_rank(ordered) for line in each.servers},
+        keybindings=tuple(line for each in _by_rank(ordered) for line in each.keybindings),
         faults=tuple(fault for each in ordered for fault in each.faults),
         notes=tuple(notes),
     )
@@ -151,6 +164,9 @@ def _ignored(settings: Settings, *, trusted: bool) -> list[SettingsFault]:
     if foreign:
         what = "options of models and servers are ignored, because they could take your key elsewhere: put yours into "
         notes.append(_note(f"{what}your own settings", foreign))
+    if settings.keybindings:
+        what = "key bindings are ignored, because a key of yours must not mean another thing here: put them into your "
+        notes.append(_note(f"{what}own settings", [line.origin for line in settings.keybindings]))
     if settings.hooks and not trusted:
         what = "hooks do nothing before this folder is trusted: see callgate trust show"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))

@@ -30,6 +30,7 @@ from callgate.policy.entries import (
     IN_REPOSITORY,
     HookKind,
     HookLine,
+    KeyLine,
     Layer,
     OptionsLine,
     RuleLine,
@@ -74,6 +75,7 @@ class Settings:
     plain: tuple[SetValue, ...] = ()
     options: tuple[OptionsLine, ...] = ()
     servers: tuple[ServerLine, ...] = ()
+    keybindings: tuple[KeyLine, ...] = ()
     faults: tuple[SettingsFault, ...] = ()
     sha256: str = ""
 
@@ -183,12 +185,13 @@ class _Reading:
         self._plain: list[SetValue] = []
         self._options: list[OptionsLine] = []
         self._servers: list[ServerLine] = []
+        self._keybindings: list[KeyLine] = []
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
         plain = ("questions", "limits", "sandbox", "session", "statusline", "tui")
         sections |= {section: partial(self._plain_section, section) for section in plain}
-        sections |= {"models": self._models, "providers": self._providers}
+        sections |= {"models": self._models, "providers": self._providers, "keybindings": self._all_keys}
         for name, value in tables.items():
             if name in sections:
                 if self._is_table(value, (name,)):
@@ -204,6 +207,7 @@ class _Reading:
             # A caller that forgets to look at the faults still gets no grant, and runs nothing, from a broken file.
             rules, hooks, plain = tuple(rule for rule in rules if rule.effect != "allow"), (), ()
             options, servers = (), ()
+            self._keybindings.clear()
         return Settings(
             layer=self._layer,
             file=self._shown_file,
@@ -212,6 +216,7 @@ class _Reading:
             plain=plain,
             options=options,
             servers=servers,
+            keybindings=tuple(self._keybindings),
             faults=faults,
             sha256=digest,
         )
@@ -239,6 +244,15 @@ class _Reading:
                         self._hook(event, written, ("hooks", event, index))
             else:
                 self._fault(("hooks", event), f"hooks are a list of tables: begin each one with [[hooks.{event}]]")
+
+    def _all_keys(self, table: dict[str, Any]) -> None:
+        for context, actions in table.items():
+            if self._is_table(actions, ("keybindings", context)):
+                for action, written in actions.items():
+                    path = ("keybindings", context, action)
+                    keys = self._value(path, written, "chords")
+                    if keys is not None:
+                        self._keybindings.append(KeyLine(context, action, keys, self._origin(path)))
 
     def _models(self, table: dict[str, Any]) -> None:
         self._plain_section("models", {name: value for name, value in table.items() if name != "options"})

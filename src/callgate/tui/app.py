@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from callgate._version import __version__
 from callgate.formats.home import home_path
+from callgate.tui.actions import InputActions
 from callgate.tui.activity import Activity
 from callgate.tui.attention import rings, title_of
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
@@ -23,7 +24,6 @@ from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
 from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
-from callgate.tui.panels.pager import PagerPanel
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel
 from callgate.tui.render import Face, Painter, PlainFace, warm_up
@@ -32,8 +32,7 @@ from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
 from callgate.words.events import Event, Noted, StatusChanged
-from callgate.words.inputs import Continue, Input, Interrupt, Prompt, SetMode
-from callgate.words.modes import Mode
+from callgate.words.inputs import Input, Prompt
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -46,10 +45,6 @@ FRAME = 1 / 30
 """Seconds between two frames at least."""
 TICK = 0.5
 """Seconds between frames while calls run, for the times that are shown."""
-TWICE = 0.8
-"""Seconds in which a key counts as pressed twice."""
-CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
-"""The modes that one key goes through; the others are set by name."""
 
 Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
@@ -86,6 +81,7 @@ class TerminalApp:
         self.statusline: SessionStatusLine | None = None
         self.activity = Activity()
         self._foretold: list[str] = []  # notes that were shown at the start, before the session tells them
+        self.actions = InputActions(self)
         self.composer = Composer(self)
         self.panels: list[Panel] = []
         self.unsent: list[Input] = [Prompt(prompt)] if prompt else []
@@ -100,7 +96,6 @@ class TerminalApp:
         self._frame: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._pressed: dict[str, float] = {}
         self._arms: asyncio.TimerHandle | None = None
         self.questions = QuestionQueue(self, monotonic)
         self.application.key_processor.after_key_press += self._key_pressed
@@ -208,12 +203,14 @@ class TerminalApp:
         fold.model, fold.title = session.model, session.title
         fold.blocks = [*self.fold.blocks, *greeting(session, config), *earlier]
         self.fold = fold
+        self.actions.configure(config)
+        self.composer.configure(config)
         self._foretold = [*session.notes]
         self.activity = Activity()
         self.activity.status = session.status
         self.questions.follow({})
         if self.full is not None:
-            self.full = self._transcript(expanded=False)
+            self.full = self.transcript(expanded=False)
         self._start_status_line(session, config)
 
     async def _read_commands(self, config: Config) -> None:
@@ -286,10 +283,10 @@ class TerminalApp:
     def view(self, name: Literal["inline", "full"]) -> None:
         """Shows the conversation inline, or on a screen of its own."""
         if (self.full is not None) is not (name == "full"):
-            self.full = None if self.full is not None else self._transcript(expanded=False)
+            self.full = None if self.full is not None else self.transcript(expanded=False)
             self.redraw()
 
-    def _transcript(self, *, expanded: bool) -> Transcript:
+    def transcript(self, *, expanded: bool) -> Transcript:
         return Transcript(self.whole, lambda: self.painter, expanded=expanded)
 
     def redraw(self) -> None:
@@ -424,7 +421,7 @@ class TerminalApp:
             if not self._ignores(panel):
                 panel.act(action)
         else:
-            getattr(self, f"_do_{action}")()
+            getattr(self.actions, action)()
         self.refocus()
         self.redraw()
 
@@ -439,14 +436,10 @@ class TerminalApp:
         card = self.questions.card
         if self.panel is card and card is not None and not card.takes_text:
             self.questions.arming.leave()
-            self.composer.insert(text)
+            self.composer.paste(text)
             self.redraw()
         else:
             self.typed(text)
-
-    def applies(self, action: str) -> bool:
-        """False for an action that has nothing to act on now, so that its key is free for another one."""
-        return action != "answer" or (self.questions.card is not None and not self.composer.asks)
 
     def _ignores(self, panel: Panel) -> bool:
         """True for a key right after an answer, which must not answer the next question."""
@@ -457,74 +450,11 @@ class TerminalApp:
         self.questions.pressed()
         self._await_arming()
 
-    def submitted(self, text: str) -> None:
-        """Sends what was typed: a command, or a prompt."""
+    def ran_command(self, text: str) -> bool:
+        """Runs a command; False if the text is none."""
         from callgate.tui.commands import run_command
 
-        if text.startswith("/") and run_command(self, text):
-            return
-        self.post(Prompt(text))
-
-    def twice(self, what: str) -> bool:
-        """True if the same was done a moment ago."""
-        now = asyncio.get_running_loop().time()
-        before = self._pressed.get(what)
-        self._pressed[what] = now
-        return before is not None and now - before < TWICE
-
-    def _do_submit(self) -> None:
-        if self.fold.status == "paused" and not self.composer.asks and not self.composer.text.strip():
-            self.post(Continue())
-            return
-        self.composer.submit()
-
-    def _do_answer(self) -> None:
-        self.questions.enter()
-
-    def _do_newline(self) -> None:
-        self.composer.insert("\n")
-
-    def _do_interrupt(self) -> None:
-        if self.composer.asks:
-            self.composer.give_up()
-        elif self.fold.status in ("working", "waiting_confirmation"):
-            self.post(Interrupt())
-        elif self.twice("interrupt") and not self.composer.text:
-            from callgate.tui.panels.rewind import open_rewind
-
-            self.start(open_rewind(self))
-
-    def _do_cancel(self) -> None:
-        if self.composer.asks or self.composer.text:
-            self.composer.give_up()
-        elif self.fold.status in ("working", "waiting_confirmation"):
-            self.post(Interrupt())
-        elif self.twice("cancel"):
-            self.quit()
-        else:
-            self.show(NoticeBlock("Press Ctrl-C once more to quit."))
-
-    def _do_quit(self) -> None:
-        if not self.composer.text:
-            self.quit()
-
-    def _do_cycle_mode(self) -> None:
-        mode = self.fold.mode
-        self.post(SetMode(CYCLE[(CYCLE.index(mode) + 1) % len(CYCLE)] if mode in CYCLE else CYCLE[0]))
-
-    def _do_suspend(self) -> None:
-        self.application.suspend_to_background()
-
-    def _do_transcript(self) -> None:
-        self.open_panel(PagerPanel(self, self._transcript(expanded=True)))
-
-    def _do_page_up(self) -> None:
-        if self.full is not None:
-            self.full.pane.page(-1)
-
-    def _do_page_down(self) -> None:
-        if self.full is not None:
-            self.full.pane.page(1)
+        return text.startswith("/") and run_command(self, text)
 
 
 def greeting(session: Session, config: Config) -> list[Block]:

@@ -1,10 +1,24 @@
 """Keys: actions in named contexts, with their default keys. One table; settings change it, ``?`` shows it."""
 
-from typing import Literal
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 from callgate.words.noun import noun
 
-Context = Literal["input", "question", "selector", "pager"]
+if TYPE_CHECKING:
+    from callgate.config import KeyLine
+
+Context = Literal["input", "completion", "question", "selector", "pager"]
+CONTEXTS: dict[Context, str] = {
+    "input": "the input line",
+    "completion": "the list below the input line: files, commands, earlier messages",
+    "question": "a question",
+    "selector": "a list to choose from",
+    "pager": "the whole conversation",
+}
 
 
 @noun
@@ -18,15 +32,28 @@ class KeyAction:
 
 
 ACTIONS: tuple[KeyAction, ...] = (
-    KeyAction("input", "submit", ("enter",), "send the message"),
-    KeyAction("input", "newline", ("escape enter", "c-j"), "a new line in the message"),
+    KeyAction("input", "submit", ("enter",), "send the message; while the agent works, it is read after this step"),
+    KeyAction("input", "queue", ("tab",), "while the agent works: send the message when it is done"),
+    KeyAction("input", "newline", ("escape enter", "c-j"), "a new line in the message; also a backslash before Enter"),
     KeyAction("input", "cancel", ("c-c",), "empty the input, interrupt, or twice: quit"),
-    KeyAction("input", "interrupt", ("escape",), "interrupt the work; twice: rewind"),
+    KeyAction("input", "interrupt", ("escape",), "interrupt the work; twice at rest: rewind"),
     KeyAction("input", "cycle_mode", ("s-tab",), "the next permission mode"),
+    KeyAction("input", "up", ("up",), "the line above; on the first one: a waiting message, an earlier message"),
+    KeyAction("input", "down", ("down",), "the line below; on the last one: a later message"),
+    KeyAction("input", "search_history", ("c-r",), "search earlier messages"),
+    KeyAction("input", "edit", ("c-x c-e", "c-g"), "write the message in $VISUAL or $EDITOR"),
+    KeyAction("input", "paste_image", ("c-v",), "attach the image of the clipboard"),
+    KeyAction("input", "background", ("c-b",), "let running commands go on in the background"),
     KeyAction("input", "transcript", ("c-o",), "the whole conversation with the output of calls"),
     KeyAction("input", "answer", ("tab",), "to the open question"),
+    KeyAction("input", "redraw", ("c-l",), "draw the screen again"),
+    KeyAction("input", "keys", ("?",), "these keys, if the input is empty"),
     KeyAction("input", "quit", ("c-d",), "quit, if the input is empty"),
     KeyAction("input", "suspend", ("c-z",), "suspend the program; fg brings it back"),
+    KeyAction("completion", "accept", ("enter", "tab"), "take the marked line"),
+    KeyAction("completion", "previous", ("up", "c-p"), "the line above"),
+    KeyAction("completion", "next", ("down", "c-n", "c-r"), "the line below"),
+    KeyAction("completion", "close", ("escape", "c-c"), "close the list"),
     KeyAction("question", "yes", ("y",), "run it"),
     KeyAction("question", "always", ("a",), "run it, and remember"),
     KeyAction("question", "no", ("n",), "do not run it"),
@@ -57,3 +84,111 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("selector", "erase", ("backspace",), "the last letter of the filter or of own words"),
     KeyAction("selector", "cancel", ("escape", "c-c"), "close"),
 )
+
+_WORDS = {"ctrl": "c", "control": "c", "c": "c", "shift": "s", "s": "s", "alt": "alt", "meta": "alt", "option": "alt"}
+_NAMES = {
+    "esc": "escape",
+    "return": "enter",
+    "del": "delete",
+    "bksp": "backspace",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+}
+_SAME = {"s-enter": "c-j", "c-m": "enter", "c-i": "tab"}
+"""Keys that arrive as others. Where a terminal reports Shift-Enter at all, the input line reads it as Ctrl-J."""
+_SHOWN = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown", "up": "↑", "down": "↓"}
+
+
+def sequence_of(written: str) -> str | None:
+    """Keys as prompt_toolkit names them: ``ctrl-x ctrl-e`` and ``alt-enter`` are ``c-x c-e`` and ``escape enter``. None
+    for keys that no terminal sends."""
+    from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES
+
+    found: list[str] = []
+    for word in written.split():
+        if len(word) == 1:
+            found.append(word)
+            continue
+        *modifiers, name = word.replace("+", "-").split("-")
+        if not name:  # the key is a minus or a plus itself
+            modifiers, name = modifiers[:-1], word[-1]
+        named = {_WORDS.get(each.lower(), "") for each in modifiers}
+        name = name if len(name) == 1 and "c" not in named else name.lower()
+        key = _NAMES.get(name, name)
+        if "" in named:
+            return None
+        key = "".join(f"{each}-" for each in ("c", "s") if each in named) + key
+        key = _SAME.get(key, key)
+        if len(key) > 1 and key != "space" and key not in ALL_KEYS and key not in KEY_ALIASES:
+            return None
+        found += ["escape", key] if "alt" in named else [key]
+    return " ".join(found) or None
+
+
+def shown_keys(keys: str, plain: bool = False) -> str:
+    """Keys as people write them: ``Ctrl-X Ctrl-E``, ``Alt-Enter``. ``plain``: without signs that are not ASCII."""
+    words = keys.split()
+    shown: list[str] = []
+    for at, word in enumerate(words):
+        if word == "escape" and at + 1 < len(words):
+            continue
+        *modifiers, name = word.split("-") if len(word) > 1 else [word]
+        alt = ["Alt"] if at and words[at - 1] == "escape" else []
+        said = _SHOWN.get(name, name if len(word) == 1 and not alt else name.capitalize())
+        said = said if said.isascii() or not plain else name.capitalize()
+        shown.append("-".join([*alt, *({"c": "Ctrl", "s": "Shift"}[each] for each in modifiers), said]))
+    return " ".join(shown)
+
+
+def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[str]]:
+    """The table with the changes of settings, and a line for each that cannot hold, with its file and line. A key that
+    a change gives to another action is taken from the one that had it, and a line says so."""
+    rows: dict[tuple[str, str], KeyAction] = {(row.context, row.action): row for row in ACTIONS}
+    changed: dict[tuple[str, str], KeyLine] = {}
+    faults: list[str] = []
+    for line in changes:
+        place, name = (line.context, line.action), f"keybindings.{line.context}.{line.action}"
+        keys = [sequence_of(each) for each in line.keys]
+        if line.context not in get_args(Context):
+            faults.append(f"{line.origin}: there is no context {line.context}: {', '.join(CONTEXTS)}")
+        elif place not in rows:
+            from difflib import get_close_matches  # for faults alone
+
+            known = [row.action for row in ACTIONS if row.context == line.context]
+            close = get_close_matches(line.action, known, 1)
+            tip = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            faults.append(f"{line.origin}: there is no action {name}: {tip}")
+        elif None in keys:
+            wrong = line.keys[keys.index(None)]
+            faults.append(f"{line.origin}: {name}: no terminal sends {wrong!r}; keys are such as ctrl-x, alt-enter, f5")
+        elif line.context == "input" and any(key is not None and len(key) == 1 and key != "?" for key in keys):
+            faults.append(f"{line.origin}: {name}: a character alone is typed, so it cannot be a key of the input line")
+        else:
+            rows[place] = replace(rows[place], keys=tuple(key for key in keys if key is not None))
+            changed[place] = line
+    faults += _settled(rows, changed)
+    return tuple(rows.values()), faults
+
+
+def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, str], KeyLine]) -> list[str]:
+    """Leaves every key to one action of a context: to a changed one before others, else to the first."""
+    faults: list[str] = []
+    owners: dict[tuple[str, str], KeyAction] = {}
+    order = {place: at for at, place in enumerate(changed)}
+    for place, row in sorted(rows.items(), key=lambda each: order.get(each[0], len(order))):
+        kept: list[str] = []
+        for key in row.keys:
+            owner = owners.setdefault((row.context, key), row)
+            line, other = changed.get((owner.context, owner.action)), changed.get(place)
+            if owner.action == row.action or line is None:  # some defaults share a key: each has its moment
+                kept.append(key)
+                continue
+            where = f"{line.origin}: " if other is None else f"{other.origin}: "
+            says = f"{shown_keys(key)} is {owner.action} in keybindings.{row.context}"
+            faults.append(f"{where}{says}, so it is not {row.action} any more" if other is None else f"{where}{says}")
+        rows[place] = replace(row, keys=tuple(kept))
+    return faults
+
+
+def keys_of(rows: Iterable[KeyAction], context: Context) -> list[KeyAction]:
+    return [row for row in rows if row.context == context]

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.key_binding import DynamicKeyBindings, KeyBindings
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
 
 from callgate.formats.display import visible
-from callgate.tui.keys import ACTIONS, Context, KeyAction
+from callgate.tui.bindings import bindings_of, vim_state
+from callgate.tui.composer.marks import AttachmentLabels
+from callgate.tui.keys import KeyAction
 from callgate.tui.screen import FrameOutput, InlineApplication
 
 if TYPE_CHECKING:
     from callgate.tui.app import TerminalApp
 
-_BELOW = 8
-"""Rows that are kept for the input line and what stands below it."""
+_LEAST = 3
+"""Rows that the live part has at least."""
 
 
 def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplication:
@@ -31,8 +33,12 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         return ANSI("\n".join(lines))
 
     def height() -> int:
-        rows = output.get_size().rows
-        return max(rows - (int(app.composer.asks) if app.covers else _BELOW), 3)
+        size = output.get_size()
+        below = app.composer.rows(size.columns, size.rows // 2) if app.panel is None else 0
+        return max(size.rows - below - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+
+    def columns() -> int:
+        return output.get_size().columns
 
     def shown_panel() -> list[str]:
         panel = app.shown_panel
@@ -48,17 +54,22 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
     entry = Window(
-        BufferControl(app.composer.buffer),
+        BufferControl(app.composer.buffer, input_processors=[AttachmentLabels(app.composer.attachments)]),
+        height=lambda: Dimension(min=1, max=max(output.get_size().rows // 2, 1)),
         dont_extend_height=True,
         wrap_lines=True,
         get_line_prefix=lambda number, wrapped: app.composer.prefix(number, wrapped),
     )
+    above = Window(FormattedTextControl(lambda: lines_of(app.composer.above(columns()))), dont_extend_height=True)
+    below = Window(FormattedTextControl(lambda: lines_of(app.composer.below(columns()))), dont_extend_height=True)
     footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
     root = HSplit(
         [
             ConditionalContainer(live, Condition(lambda: bool(app.fold.blocks or app.full) and not app.covers)),
             ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
+            ConditionalContainer(above, Condition(lambda: bool(app.fold.waiting) and not app.covers)),
             ConditionalContainer(entry, typing),
+            ConditionalContainer(below, typing & Condition(lambda: bool(app.composer.below(columns())))),
             ConditionalContainer(footer, Condition(lambda: not app.covers)),
         ],
         align=VerticalAlign.TOP,
@@ -71,48 +82,37 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         if not layout.has_focus(wanted):
             layout.focus(wanted)
 
+    def prepare(_sender: object) -> None:
+        """A panel for the whole screen is never drawn over the finished output."""
+        focus()
+        made_application.show_full_screen(app.covers or app.full is not None)
+
     app.refocus = focus
-    return InlineApplication(
+    made: dict[tuple[KeyAction, ...], KeyBindings] = {}
+
+    def bindings() -> KeyBindings:
+        rows = app.actions.rows
+        if rows not in made:
+            made[rows] = bindings_of(app)
+        return made[rows]
+
+    made_application = InlineApplication(
         layout=layout,
-        key_bindings=_bindings(app),
+        key_bindings=DynamicKeyBindings(bindings),
         output=output,
         full_screen=False,
         mouse_support=False,
         erase_when_done=True,
-        before_render=focus,
+        before_render=prepare,
     )
-
-
-def _bindings(app: TerminalApp) -> KeyBindings:
-    bindings = KeyBindings()
-    for row in ACTIONS:
-        for keys in row.keys:
-            _bind(bindings, app, row, keys)
-
-    @bindings.add(Keys.Any, filter=Condition(lambda: app.panel is not None))
-    def _typed(event: KeyPressEvent) -> None:
-        app.typed(event.data)
-
-    @bindings.add(Keys.BracketedPaste, filter=Condition(lambda: app.panel is not None))
-    def _pasted(event: KeyPressEvent) -> None:
-        app.pasted(event.data.replace("\r\n", "\n").replace("\r", "\n"))
-
-    return bindings
-
-
-def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) -> None:
-    here: Context = row.context
-
-    @bindings.add(*keys.split(), filter=Condition(lambda: app.context == here and app.applies(row.action)))
-    def _pressed(_event: KeyPressEvent) -> None:
-        app.act(row.action)
+    return made_application
 
 
 def footer_lines(app: TerminalApp) -> list[str]:
     """The lines below the input: the person's status line; then state, mode, model."""
     fold = app.fold
     state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
-    parts = [state, fold.mode.replace("_", " "), fold.model]
+    parts = [vim_state(app).upper(), state, fold.mode.replace("_", " "), fold.model]
     own = app.statusline
     lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)
     return [*lines, app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]

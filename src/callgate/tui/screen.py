@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point, Size
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -82,6 +83,29 @@ class InlineApplication(Application[int]):
             self.renderer.erase(leave_alternate_screen=False)
             # All below is erased; erasing behind a line that fills its row would erase the last letter of it.
             output.write_raw("".join(f"{line}\r\n" for line in lines))
+            self._redraw()
+
+    def _redraw(self, render_as_done: bool = False) -> None:
+        """One frame, with a change to the other screen if there is one."""
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            super()._redraw(render_as_done)
+
+    def use_vim(self, vim: bool) -> None:
+        """Keys of vim or of Emacs for the input line."""
+        self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
+
+    def clear(self) -> None:
+        """Draws the live part on an empty screen. The lines that were on it go up to the scrollback."""
+        output = self.output
+        assert isinstance(output, FrameOutput)
+        with output.frame():
+            self.renderer.erase(leave_alternate_screen=False)
+            if not self.full_screen:
+                output.write_raw("\n" * output.get_size().rows)
+            output.cursor_goto(0, 0)
+            output.erase_down()
             self._redraw()
 
     def show_full_screen(self, full: bool) -> None:

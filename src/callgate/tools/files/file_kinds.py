@@ -15,7 +15,7 @@ from callgate.words.messages import Content, Image, Text
 from callgate.words.noun import noun
 
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-_MOST_IMAGE = 5_000_000
+MOST_IMAGE = 5_000_000
 """Bytes of an image that models take."""
 _PAGES = 20
 _ENTRIES = 500
@@ -46,8 +46,8 @@ def image_type(data: bytes) -> str | None:
 
 
 def _image(path: str, data: bytes, media_type: str) -> Result:
-    if len(data) > _MOST_IMAGE:
-        told = f"{path} is an image of {len(data):,} bytes, and models take at most {_MOST_IMAGE:,}"
+    if len(data) > MOST_IMAGE:
+        told = f"{path} is an image of {len(data):,} bytes, and models take at most {MOST_IMAGE:,}"
         raise ToolFailure(f"{told}: make a smaller copy and read that.")
     display = Display("image", {"media_type": media_type, "path": path})
     return Result((Text(f"[{path}: {media_type}, {len(data):,} bytes]"), Image(media_type, data)), (display,))
@@ -189,5 +189,5 @@ def _pictures(data: Mapping[str, Any]) -> Iterator[Content]:
                 picture = b64decode(joined_source(data[media_type]))
             except ValueError:
                 continue
-            if len(picture) <= _MOST_IMAGE and image_type(picture) == media_type:
+            if len(picture) <= MOST_IMAGE and image_type(picture) == media_type:
                 yield Image(media_type, picture)

@@ -1,15 +1,37 @@
-"""The input line: a text that is being written, for a prompt or for a question that asks for words."""
+"""The input line: a text that is being written, for a prompt or for a question that asks for words.
+
+attachments  long pasted texts and images, one character each; ``marks`` shows them by their labels
+mentions     ``@path`` and paths of images in a text
+completion   the list below the line; ``files`` and ``ranking`` find the paths for it
+recall       earlier messages
+hints        the lines around the input: messages that wait, and what Enter will do
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
+from callgate.tui.composer.completion import CandidateList, candidates_at, searched
+from callgate.tui.composer.hints import enter_hint, waiting_lines
+from callgate.tui.composer.mentions import dropped_images, image_paths
+from callgate.tui.composer.recall import Recall, RecalledPrompt
+from callgate.words.errors import CallgateError
+from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt
+from callgate.words.messages import Image
+
 if TYPE_CHECKING:
+    from callgate.admin.prompt_history import PromptHistory
+    from callgate.config import Config
     from callgate.tui.app import TerminalApp
+    from callgate.tui.composer.files import FileIndex
 
 _Done = Callable[[str | None], None]
 
@@ -19,8 +41,19 @@ class Composer:
 
     def __init__(self, app: TerminalApp) -> None:
         self._app = app
-        self.buffer = Buffer(multiline=True)
-        self._asking: tuple[str, _Done, str] | None = None
+        self.attachments = Attachments()
+        self.buffer = Buffer(multiline=True, on_text_changed=self._changed, on_cursor_position_changed=self._moved)
+        self.list: CandidateList | None = None
+        self._asking: tuple[str, _Done, Document] | None = None
+        self._searching: Document | None = None
+        self._closed_at: int | None = None
+        self._edited: str | None = None
+        self._recall = Recall()
+        self._history: PromptHistory | None = None
+        self._unkept: list[RecalledPrompt] = []
+        self._files: FileIndex | None = None
+
+    # ---- the text -----------------------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
@@ -31,9 +64,21 @@ class Composer:
         """True while the line is borrowed."""
         return self._asking is not None
 
+    @property
+    def searches(self) -> bool:
+        """True while the line holds the text that earlier messages are searched for."""
+        return self._searching is not None
+
+    @property
+    def borrowed(self) -> bool:
+        """True while the line holds another text than a new message."""
+        return self._asking is not None or self._searching is not None or self._edited is not None
+
     def prefix(self, number: int, wrapped: int) -> str:
         if number or wrapped:
             return "  "
+        if self._searching is not None:
+            return "search: "
         return self._app.theme.sign("❯ ", "> ") if self._asking is None else f"{self._asking[0]} "
 
     def insert(self, text: str) -> None:
@@ -43,27 +88,316 @@ class Composer:
         self.buffer.set_document(Document(text, len(text)))
 
     def ask(self, label: str, initial: str, done: _Done) -> None:
-        kept = self.buffer.text if self._asking is None else self._asking[2]
+        kept = self.buffer.document if self._asking is None else self._asking[2]
         self._asking = (label, done, kept)
         self.set_text(initial)
 
-    def submit(self) -> None:
+    def newline(self) -> None:
+        self.buffer.newline(copy_margin=False)
+
+    def paste(self, text: str) -> None:
+        """Inserts what a terminal pasted: a long text as an attachment, paths of images as images."""
+        text = clean(text)
+        if self._asking is not None or self._searching is not None:
+            self.insert(text)
+            return
+        paths = dropped_images(text)
+        marks = [self._picture(path) for path in paths]
+        if marks and all(marks):
+            self.insert(" ".join(marks) + " ")
+        else:
+            self.insert(self.attachments.paste(text))
+
+    def paste_clipboard(self) -> None:
+        """Attaches the image of the clipboard."""
+
+        async def take() -> None:
+            from callgate.admin.pictures import clipboard_picture
+
+            try:
+                image = await asyncio.to_thread(clipboard_picture)
+            except CallgateError as error:
+                self._app.show(NoticeBlock(str(error), "warning"))
+                return
+            self.insert(self.attachments.picture("clipboard", image))
+            self._app.redraw()
+
+        self._app.start(take())
+
+    async def edit(self) -> None:
+        """Gives the text to the editor of the person. Pasted texts are in it whole; images stay where they were."""
+        text = self.attachments.unfolded(self.text)
+        edited = await self._app.edit_text(text)
+        if edited is None:
+            self._app.show(
+                NoticeBlock("The editor failed, so the message is as it was; see $VISUAL and $EDITOR.", "warning")
+            )
+        else:
+            self.set_text(strip_marks(edited.rstrip("\n"), keep=self.text))
+        self._app.redraw()
+
+    # ---- sending ------------------------------------------------------------------------------------------------
+
+    def submit(self, *, later: bool = False) -> None:
+        """Sends the text; ``later``: when the agent is done, instead of as soon as it can read it."""
         text = self.buffer.text
-        if self._asking is not None:
+        if self._searching is not None:
+            self.choose("accept")
+        elif self._asking is not None:
             self._end(text)
+        elif text.endswith("\\") and self.buffer.document.is_cursor_at_the_end:
+            self.buffer.delete_before_cursor()
+            self.newline()
+        elif self._edited is not None:
+            self._put_back(text)
         elif text.strip():
+            self._remember(text)
             self.buffer.reset()
-            self._app.submitted(text)
+            if not self._app.ran_command(self.attachments.unfolded(text)):
+                self._app.post(self._input(text, later))
+
+    def _input(self, text: str, later: bool) -> Input:
+        content = self.attachments.parts(text.strip(), self._typed_images(text))
+        steers = self._app.fold.status == "working" and not later
+        return Steer(content) if steers and isinstance(content, str) else Prompt(content)
+
+    def _put_back(self, text: str) -> None:
+        """Changes the message that waits; one that was delivered meanwhile is sent as a new one."""
+        waiting, self._edited = self._edited, None
+        self.buffer.reset()
+        if waiting in self._app.fold.waiting:
+            content = self.attachments.parts(text.strip(), self._typed_images(text))
+            self._app.post(EditPrompt(waiting, content) if text.strip() else WithdrawPrompt(waiting))
+        elif text.strip():
+            self._app.post(self._input(text, later=False))
 
     def give_up(self) -> None:
-        if self._asking is None:
-            self.buffer.reset()
-        else:
+        """Empties the line, or ends what borrowed it."""
+        if self._searching is not None:
+            self._leave_search()
+        elif self._asking is not None:
             self._end(None)
+        else:
+            self._edited = None
+            self._recall.rest()
+            self.buffer.reset()
 
     def _end(self, text: str | None) -> None:
         assert self._asking is not None
         _label, done, kept = self._asking
         self._asking = None
-        self.set_text(kept)
+        self.buffer.set_document(kept)
         done(text)
+
+    # ---- images -------------------------------------------------------------------------------------------------
+
+    def _picture(self, path: str) -> str:
+        """The mark of an image; empty if the file is none."""
+        image = self._read_image(path)
+        return "" if image is None else self.attachments.picture(Path(path).name, image, path)
+
+    def _typed_images(self, text: str) -> list[Image]:
+        """The images whose paths are words of the text; the words stay."""
+        return [image for path in image_paths(text) if (image := self._read_image(path)) is not None]
+
+    def _read_image(self, path: str) -> Image | None:
+        from callgate.admin.pictures import read_picture
+
+        try:
+            return read_picture(self._root() / Path(path).expanduser())
+        except (CallgateError, RuntimeError) as error:
+            self._app.show(NoticeBlock(str(error), "warning"))
+            return None
+
+    # ---- earlier messages ---------------------------------------------------------------------------------------
+
+    def configure(self, config: Config) -> None:
+        """Reads the messages of earlier sessions, once, and writes those that were sent meanwhile."""
+        if self._history is not None:
+            return
+
+        async def read() -> None:
+            from callgate.admin.prompt_history import PromptHistory
+
+            self._history = PromptHistory(config.data, config.root)
+            found = await asyncio.to_thread(self._history.prompts)
+            self._recall.load([RecalledPrompt(*each) for each in found])
+            for each in self._unkept:
+                self._keep(each)
+            self._unkept.clear()
+
+        self._app.start(read())
+
+    def _remember(self, text: str) -> None:
+        entry = RecalledPrompt(*self.attachments.kept(text))
+        if self._recall.add(entry):
+            self._keep(entry)
+
+    def _keep(self, entry: RecalledPrompt) -> None:
+        if self._history is None:
+            self._unkept.append(entry)
+        else:
+            self._app.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
+
+    def up(self) -> None:
+        """The line above; on the first one a message that waits, else an earlier message."""
+        if self.buffer.document.cursor_position_row:
+            self.buffer.cursor_up()
+        elif self._take_back():
+            return
+        elif (entry := self._recall.older(self.text)) is not None:
+            self._show_entry(entry)
+
+    def down(self) -> None:
+        document = self.buffer.document
+        if document.cursor_position_row < document.line_count - 1:
+            self.buffer.cursor_down()
+        elif (entry := self._recall.newer()) is not None:
+            if isinstance(entry, str):
+                self.set_text(entry)
+            else:
+                self._show_entry(entry)
+
+    def _take_back(self) -> bool:
+        """Takes the newest message that waits into the line; again: the one before it."""
+        waiting = [*self._app.fold.waiting]
+        if self._edited in waiting:
+            waiting = waiting[: waiting.index(self._edited)]
+        elif self.text:
+            return False
+        if not waiting:
+            return self._edited is not None
+        self._edited = waiting[-1]
+        self.set_text(self.attachments.taken_back(self._app.fold.waiting[self._edited].parts))
+        return True
+
+    def _show_entry(self, entry: RecalledPrompt) -> None:
+        self._closed_at = 0  # an old command opens no list
+        self.set_text(self.attachments.restored(entry.text, entry.pasted))
+
+    def search(self) -> None:
+        """Searches earlier messages for what stands in the line."""
+        if self._searching is None and self._asking is None:
+            self._searching = self.buffer.document
+            self._look()
+
+    def _leave_search(self) -> None:
+        assert self._searching is not None
+        kept, self._searching, self.list = self._searching, None, None
+        self.buffer.set_document(kept)
+
+    # ---- the list below the line --------------------------------------------------------------------------------
+
+    def choose(self, action: str) -> None:
+        """Acts on a key of the list."""
+        if action == "close":
+            self._closed_at = None if self.list is None else self.list.start
+            self.list = None
+            if self._searching is not None:
+                self._leave_search()
+        elif action == "accept":
+            self._accept()
+        elif self.list is not None:
+            self.list.move(1 if action == "next" else -1)
+
+    def _accept(self) -> None:
+        if self.list is None:
+            if self._searching is not None:
+                self._leave_search()
+            return
+        found, marked = self.list, self.list.marked
+        self.list = None
+        if marked.entry is not None:
+            self._searching = None
+            self._show_entry(marked.entry)
+            return
+        typed = self.text[found.start : self.buffer.cursor_position]
+        if found.kind == "files" and not marked.text.rstrip('"').endswith("/"):
+            after = self._picture(marked.shown) if image_paths(marked.text) else ""
+            self._replace(found.start, (after or marked.text) + " ")
+            if typed == marked.text:
+                self.submit()
+        elif found.kind == "files":
+            self._replace(found.start, marked.text)
+        else:
+            self._replace(found.start, marked.text)
+            if found.kind == "commands" and not marked.text.endswith(" "):
+                self.submit()
+
+    def _replace(self, start: int, text: str) -> None:
+        rest = self.text[self.buffer.cursor_position :]
+        text = text.rstrip() if rest[:1].isspace() else text
+        before = self.text[:start] + text
+        self.buffer.set_document(Document(before + rest, len(before)))
+
+    def _changed(self, _buffer: Buffer) -> None:
+        self._look()
+
+    def _moved(self, _buffer: Buffer) -> None:
+        if self.list is not None and self.list.kind != "history" and self.buffer.cursor_position < self.list.start:
+            self.list = None
+
+    def _look(self) -> None:
+        """Finds the list for the text of this moment."""
+        if self._searching is not None:
+            self.list = searched(self._recall, self.text)
+        elif self._asking is not None or not self.text:
+            self.list = self._closed_at = None
+        else:
+            self.list = candidates_at(self._app, self._file_index, self.text, self.buffer.cursor_position)
+            if self.list is None:
+                self._closed_at = None
+            elif self.list.start == self._closed_at:
+                self.list = None
+        self._app.redraw()
+
+    # ---- the lines around ---------------------------------------------------------------------------------------
+
+    def above(self, width: int) -> list[str]:
+        return waiting_lines(self._app.fold, self._app.theme, width, self._edited)
+
+    def rows(self, width: int, most: int) -> int:
+        """Rows of the line itself and of what stands around it."""
+        shown = self.attachments.labelled(self.text).split("\n")
+        own = sum((len(line) + 2) // max(width, 1) + 1 for line in shown[:most])
+        return min(own, most) + len(self.above(width)) + len(self.below(width))
+
+    def below(self, width: int) -> list[str]:
+        """The list, or the hint."""
+        theme = self._app.theme
+        if self.list is not None:
+            return self.list.lines(theme, width)
+        hint = self._hint()
+        return (
+            [theme.paint(f"  {hint if theme.unicode else hint.replace('·', '-')}"[: width - 1], "grey")] if hint else []
+        )
+
+    def _hint(self) -> str:
+        if self._searching is not None:
+            return "no earlier message has this text · Esc: back"
+        if self._asking is not None:
+            return "Enter: done · Esc: leave"
+        if self._edited is not None:
+            return enter_hint(self._app.fold, images=False, editing=self._edited in self._app.fold.waiting)
+        text = self.text
+        if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
+            return self._command_hint(text)
+        pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))
+        return enter_hint(self._app.fold, images=pictures, editing=False) if text.strip() else ""
+
+    def _command_hint(self, text: str) -> str:
+        from callgate.tui.commands import find_command
+
+        found = find_command(self._app, text[1:].partition(" ")[0])
+        return "" if found is None else f"/{found.name} {found.arguments}".rstrip() + f"  {found.help}"
+
+    def _file_index(self) -> FileIndex:
+        from callgate.tui.composer.files import FileIndex
+
+        if self._files is None:
+            self._files = FileIndex(self._app.start, self._root, self._look)
+        return self._files
+
+    def _root(self) -> Path:
+        """The workspace; before the settings are read, the current folder."""
+        return Path.cwd() if self._app.config is None else self._app.config.root

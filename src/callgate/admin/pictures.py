@@ -1,0 +1,63 @@
+"""Images for a message of a person: from files and from the clipboard. Everything here blocks."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from stat import S_ISREG
+
+from callgate.tools.files.file_kinds import MOST_IMAGE, image_type
+from callgate.words.errors import UsageError
+from callgate.words.messages import Image
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_CLIPBOARD: tuple[tuple[str, ...], ...] = (
+    ("wl-paste", "--no-newline", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("pngpaste", "-"),
+)
+
+
+def read_picture(path: Path) -> Image | None:
+    """The image in a file; None if there is no such file, or something else in it. UsageError if it is too large."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not S_ISREG(status.st_mode):
+                return None
+            head = file.read(16)
+            if image_type(head) is None:
+                return None
+            if status.st_size > MOST_IMAGE:
+                raise UsageError(
+                    f"{path.name} has {status.st_size:,} bytes, and models take images of at most {MOST_IMAGE:,}: "
+                    "make a smaller copy"
+                )
+            data = head + file.read(MOST_IMAGE)
+    except (OSError, ValueError):
+        return None
+    return _image(data)
+
+
+def clipboard_picture() -> Image:
+    """The image in the clipboard. UsageError says what is missing."""
+    found = [command for command in _CLIPBOARD if which(command[0])]
+    if not found:
+        needed = "pngpaste" if sys.platform == "darwin" else "wl-paste (Wayland) or xclip (X11)"
+        raise UsageError(f"images are pasted with {needed}, which is not installed; the path of a file works too")
+    for command in found:
+        try:
+            data = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        image = _image(data) if len(data) <= MOST_IMAGE else None
+        if image is not None:
+            return image
+    raise UsageError("there is no image in the clipboard, or one that is too large")
+
+
+def _image(data: bytes) -> Image | None:
+    kind = image_type(data)
+    return None if kind is None else Image(kind, data)

@@ -1,0 +1,64 @@
+"""Files of a workspace for a door that completes their names. Everything here blocks."""
+
+import os
+import subprocess
+from itertools import islice
+from pathlib import Path
+
+from callgate.host.environment import scrubbed
+from callgate.tools.ripgrep.engine import MODES, VARIABLE, SearchEngine, search_engine
+from callgate.tools.ripgrep.request import SearchRequest, argv
+from callgate.words.errors import ToolFailure
+
+MOST_FILES = 300_000
+_PIECE = 1 << 16
+
+
+def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
+    """The paths below a folder that Glob would find, in no order: without hidden files and those that git ignores. The
+    list ends after ``most``, so that a start in a home folder does not read the whole disk."""
+    inside = any((folder / ".git").exists() for folder in (root, *root.parents))
+    command = argv(_engine(), SearchRequest("", "files", in_repository=inside))
+    found: list[str] = []
+    try:
+        program = subprocess.Popen(
+            command,
+            cwd=root,
+            env=scrubbed(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in the terminal is not meant for it
+        )
+    except OSError:
+        return []
+    assert program.stdout is not None
+    with program, program.stdout as output:
+        rest = b""
+        while len(found) < most and (piece := output.read(_PIECE)):
+            *names, rest = (rest + piece).split(b"\0")
+            found += [os.fsdecode(name).removeprefix("./") for name in names]
+        program.kill()
+    return found[:most]
+
+
+def folder_names(folder: Path, most: int = 2_000) -> list[str]:
+    """The names in one folder, hidden ones too; those of folders end with ``/``. Empty if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, most)]
+    except OSError:
+        return []
+    return sorted(found, key=lambda name: (name.startswith("."), name))
+
+
+def _engine() -> SearchEngine:
+    """The engine of the search tools. The note about a missing package is not written: a terminal is on the screen."""
+    if os.environ.get(VARIABLE):
+        return search_engine()
+    for mode in MODES:
+        try:
+            return search_engine({VARIABLE: mode})
+        except ToolFailure:
+            continue
+    raise AssertionError("the engine of our own is always there")

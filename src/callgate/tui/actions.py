@@ -1,0 +1,138 @@
+"""The actions of the input line, by the names that they have in the table of keys."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from callgate.tui.blocks import NoticeBlock
+from callgate.tui.keys import ACTIONS, KeyAction, bound_keys
+from callgate.words.inputs import Continue, Interrupt, MoveToBackground, SetMode
+from callgate.words.modes import Mode
+
+if TYPE_CHECKING:
+    from callgate.config import Config
+    from callgate.tui.app import TerminalApp
+
+TWICE = 0.8
+"""Seconds in which a key counts as pressed twice."""
+CYCLE: tuple[Mode, ...] = ("default", "accept_edits", "plan")
+"""The modes that one key goes through; the others are set by name."""
+
+
+class InputActions:
+    """A method for each action of the context ``input``. ``rows`` is the table of keys with the person's changes."""
+
+    def __init__(self, app: TerminalApp) -> None:
+        self._app = app
+        self._pressed: dict[str, float] = {}
+        self.rows: tuple[KeyAction, ...] = ACTIONS
+
+    def configure(self, config: Config) -> None:
+        """Takes the person's keys; what is wrong with them is told."""
+        self.rows, faults = bound_keys(config.keybindings)
+        self._app.show(*(NoticeBlock(text, "warning") for text in faults))
+        self._app.application.use_vim(config.editing == "vim")
+
+    @property
+    def _works(self) -> bool:
+        return self._app.fold.status in ("working", "waiting_confirmation")
+
+    def _twice(self, what: str) -> bool:
+        """True if the same was done a moment ago."""
+        now = asyncio.get_running_loop().time()
+        before = self._pressed.get(what)
+        self._pressed[what] = now
+        return before is not None and now - before < TWICE
+
+    def submit(self) -> None:
+        composer = self._app.composer
+        if self._app.fold.status == "paused" and not composer.borrowed and not composer.text.strip():
+            self._app.post(Continue())
+        else:
+            composer.submit()
+
+    def queue(self) -> None:
+        if self._works:
+            self._app.composer.submit(later=True)
+
+    def answer(self) -> None:
+        self._app.questions.enter()
+
+    def newline(self) -> None:
+        self._app.composer.newline()
+
+    def interrupt(self) -> None:
+        composer = self._app.composer
+        twice = self._twice("interrupt")
+        if composer.borrowed:
+            composer.give_up()
+        elif self._works:
+            self._app.post(Interrupt())
+        elif twice and composer.text:
+            composer.give_up()
+        elif twice:
+            from callgate.tui.panels.rewind import open_rewind
+
+            self._app.start(open_rewind(self._app))
+
+    def cancel(self) -> None:
+        app = self._app
+        if app.composer.borrowed or app.composer.text:
+            app.composer.give_up()
+        elif self._works:
+            app.post(Interrupt())
+        elif self._twice("cancel"):
+            app.quit()
+        else:
+            app.show(NoticeBlock("Press Ctrl-C once more to quit."))
+
+    def quit(self) -> None:
+        self._app.quit()
+
+    def cycle_mode(self) -> None:
+        mode = self._app.fold.mode
+        self._app.post(SetMode(CYCLE[(CYCLE.index(mode) + 1) % len(CYCLE)] if mode in CYCLE else CYCLE[0]))
+
+    def up(self) -> None:
+        self._app.composer.up()
+
+    def down(self) -> None:
+        self._app.composer.down()
+
+    def search_history(self) -> None:
+        self._app.composer.search()
+
+    def edit(self) -> None:
+        self._app.start(self._app.composer.edit())
+
+    def paste_image(self) -> None:
+        self._app.composer.paste_clipboard()
+
+    def background(self) -> None:
+        if self._app.fold.running:
+            self._app.post(MoveToBackground())
+
+    def transcript(self) -> None:
+        from callgate.tui.panels.pager import PagerPanel
+
+        self._app.open_panel(PagerPanel(self._app, self._app.transcript(expanded=True)))
+
+    def page_up(self) -> None:
+        if self._app.full is not None:
+            self._app.full.pane.page(-1)
+
+    def page_down(self) -> None:
+        if self._app.full is not None:
+            self._app.full.pane.page(1)
+
+    def redraw(self) -> None:
+        self._app.application.clear()
+
+    def keys(self) -> None:
+        from callgate.tui.panels.keys import KeysPanel
+
+        self._app.open_panel(KeysPanel(self._app, self.rows, "input"))
+
+    def suspend(self) -> None:
+        self._app.application.suspend_to_background()

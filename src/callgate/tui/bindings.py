@@ -1,0 +1,111 @@
+"""The table of keys as bindings of prompt_toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.input import ansi_escape_sequences
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
+from prompt_toolkit.keys import Keys
+
+from callgate.tui.composer.attachments import clean
+from callgate.tui.keys import KeyAction
+
+if TYPE_CHECKING:
+    from callgate.tui.app import TerminalApp
+
+# Shift-Enter of terminals that report it, in both ways to report keys.
+for _reported in ("\x1b[13;2u", "\x1b[27;2;13~"):
+    ansi_escape_sequences.ANSI_SEQUENCES[_reported] = Keys.ControlJ
+
+
+def bindings_of(app: TerminalApp) -> KeyBindings:
+    """Bindings for the rows of this moment. Of two for the same keys the later one counts, so that a list below the
+    input line goes before the line."""
+    bindings = KeyBindings()
+    for row in sorted(app.actions.rows, key=lambda row: row.context == "completion"):
+        for keys in row.keys:
+            _bind(bindings, app, row, keys)
+
+    @bindings.add(Keys.Any, filter=Condition(lambda: app.panel is not None))
+    def _typed(event: KeyPressEvent) -> None:
+        app.typed(event.data)
+
+    @bindings.add(Keys.BracketedPaste)
+    def _pasted(event: KeyPressEvent) -> None:
+        """A paste sends nothing and answers no question."""
+        if app.panel is None:
+            app.composer.paste(event.data)
+        else:
+            app.pasted(clean(event.data))
+
+    return bindings
+
+
+def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) -> None:
+    when = _WHEN.get(row.action) if row.context == "input" else None
+
+    def holds() -> bool:
+        if row.context == "completion":
+            return app.context == "input" and app.composer.list is not None
+        return app.context == row.context and (when is None or when(app))
+
+    @bindings.add(*keys.split(), filter=Condition(holds))
+    def _pressed(_event: KeyPressEvent) -> None:
+        if row.context == "completion":
+            app.composer.choose(row.action)
+            app.redraw()
+        else:
+            app.act(row.action)
+
+
+def _is_empty(app: TerminalApp) -> bool:
+    return not app.composer.text and not app.composer.borrowed
+
+
+def _may_answer(app: TerminalApp) -> bool:
+    return app.questions.card is not None and not app.composer.asks
+
+
+def _inserts(app: TerminalApp) -> bool:
+    """False in the normal mode of vim, where keys are commands."""
+    return vim_state(app) in ("", "insert", "replace")
+
+
+def _may_interrupt(app: TerminalApp) -> bool:
+    """In vim Escape leaves the insert mode, a selection or a begun command first."""
+    state = app.application.vi_state
+    return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
+
+
+_WHEN: Mapping[str, Callable[[TerminalApp], bool]] = {
+    "answer": _may_answer,
+    "queue": lambda app: not _may_answer(app),
+    "keys": _is_empty,
+    "quit": _is_empty,
+    "interrupt": _may_interrupt,
+    "search_history": _inserts,
+    "paste_image": _inserts,
+}
+"""Actions of the input line that leave their keys to others unless this holds."""
+
+_MODES = {
+    InputMode.INSERT: "insert",
+    InputMode.INSERT_MULTIPLE: "insert",
+    InputMode.NAVIGATION: "normal",
+    InputMode.REPLACE: "replace",
+    InputMode.REPLACE_SINGLE: "replace",
+}
+
+
+def vim_state(app: TerminalApp) -> str:
+    """The state of vim's keys: insert, normal, visual or replace; empty for those of Emacs."""
+    if app.application.editing_mode != EditingMode.VI:
+        return ""
+    if app.composer.buffer.selection_state is not None:
+        return "visual"
+    return _MODES[app.application.vi_state.input_mode]

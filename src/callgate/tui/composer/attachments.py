@@ -1,0 +1,157 @@
+"""Long pasted texts and images in the input line: each is one character of the text, shown as a label.
+
+One character, so that the cursor, undo, cut and delete treat an attachment as one thing. The characters are of a
+private area of Unicode, and are removed from everything that is typed or pasted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from callgate.words.messages import Content, Image, Resource, Text
+from callgate.words.noun import noun
+
+_FIRST, _MOST = 0x10F000, 0x800
+_MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST - 1)}]")
+LONG_LINES = 10
+LONG_CHARACTERS = 1_000
+"""A pasted text with more of either is an attachment."""
+# Sequences that colour text or move the cursor, then all other characters that do something instead of being shown:
+# controls but for the line feed and the tab, marks that turn the direction of writing, and invisible letters.
+_SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[@-_])")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+
+@noun
+class Pasted:
+    """A long text."""
+
+    number: int
+    text: str
+
+    @property
+    def label(self) -> str:
+        lines = self.text.count("\n") + 1
+        size = f"{lines:,} lines" if lines > 1 else f"{len(self.text):,} characters"
+        return f"[Pasted #{self.number}: {size}]"
+
+
+@noun
+class Picture:
+    """An image. ``path`` is how the person wrote the place of its file; empty for one from the clipboard."""
+
+    number: int
+    name: str
+    image: Image
+    path: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"[Image #{self.number}: {self.name} {max(len(self.image.data) // 1024, 1):,} KB]"
+
+
+Attachment = Pasted | Picture
+
+
+def clean(text: str) -> str:
+    """Pasted text without what a terminal would act on, its line ends as line feeds."""
+    text = _SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _MARK.sub("", _UNSAFE.sub("", text))
+
+
+def strip_marks(text: str, keep: str = "") -> str:
+    """The text without marks, but for those of ``keep``."""
+    return _MARK.sub(lambda found: found[0] if found[0] in keep else "", text)
+
+
+def is_long(text: str) -> bool:
+    return len(text) > LONG_CHARACTERS or text.count("\n") >= LONG_LINES
+
+
+class Attachments:
+    """The attachments of one terminal, by the characters that stand for them. They are kept until the end, so that undo
+    and history bring them back."""
+
+    def __init__(self) -> None:
+        self._by_mark: dict[str, Attachment] = {}
+
+    def paste(self, text: str) -> str:
+        """The text to insert for a pasted one: a mark, if it is long."""
+        return self._pasted(text) if is_long(text) else text
+
+    def picture(self, name: str, image: Image, path: str = "") -> str:
+        """The mark of an image."""
+        return self._keep(Picture(self._next(Picture), name, image, path))
+
+    def at(self, mark: str) -> Attachment | None:
+        return self._by_mark.get(mark)
+
+    def within(self, text: str) -> list[Attachment]:
+        """The attachments of a text, in order."""
+        return [found for mark in _MARK.findall(text) if (found := self._by_mark.get(mark)) is not None]
+
+    def labelled(self, text: str) -> str:
+        """The text as it is shown."""
+        return _MARK.sub(lambda found: self._label(found[0]), text)
+
+    def parts(self, text: str, more: Iterable[Image] = ()) -> str | tuple[Content, ...]:
+        """The message: pasted texts in their places, images behind the text, which names them by their labels."""
+        images = [*(each.image for each in self.within(text) if isinstance(each, Picture)), *more]
+        whole = _MARK.sub(lambda found: self._said(found[0]), text)
+        return (Text(whole), *images) if images else whole
+
+    def unfolded(self, text: str) -> str:
+        """The text with pasted texts in their places; images are still marks."""
+        return _MARK.sub(lambda found: self._opened(found[0]), text)
+
+    def taken_back(self, parts: Sequence[object]) -> str:
+        """The text for the input line of a message that was sent already: long texts and images are attachments."""
+        text = "".join(part.text for part in parts if isinstance(part, Text))
+        marks = [self.picture("image", part) for part in parts if isinstance(part, Image)]
+        marks += [f" {part.uri}" for part in parts if isinstance(part, Resource)]
+        return self.paste(clean(text)) + "".join(marks)
+
+    def kept(self, text: str) -> tuple[str, Mapping[str, str]]:
+        """The text for the history, with labels, and the long texts by their labels. Images are their paths."""
+        pasted = {each.label: each.text for each in self.within(text) if isinstance(each, Pasted)}
+        return _MARK.sub(lambda found: self._remembered(found[0]), text).strip(), pasted
+
+    def restored(self, text: str, pasted: Mapping[str, str]) -> str:
+        """The text for the input line of an entry of the history."""
+        text = clean(text)
+        for label, content in pasted.items():
+            if label in text:
+                text = text.replace(label, self._pasted(clean(content)), 1)
+        return text
+
+    def _pasted(self, text: str) -> str:
+        """The mark of a long text; the same text has one mark."""
+        known = (mark for mark, each in self._by_mark.items() if isinstance(each, Pasted) and each.text == text)
+        return next(known, "") or self._keep(Pasted(self._next(Pasted), text))
+
+    def _keep(self, attachment: Attachment) -> str:
+        mark = chr(_FIRST + len(self._by_mark) % _MOST)
+        self._by_mark[mark] = attachment
+        return mark
+
+    def _next(self, kind: type[Attachment]) -> int:
+        return max((each.number for each in self._by_mark.values() if isinstance(each, kind)), default=0) + 1
+
+    def _label(self, mark: str) -> str:
+        found = self._by_mark.get(mark)
+        return "" if found is None else found.label
+
+    def _said(self, mark: str) -> str:
+        found = self._by_mark.get(mark)
+        if isinstance(found, Pasted):
+            return found.text
+        return "" if found is None else f"[Image #{found.number}: {found.path or found.name}]"
+
+    def _opened(self, mark: str) -> str:
+        found = self._by_mark.get(mark)
+        return found.text if isinstance(found, Pasted) else mark
+
+    def _remembered(self, mark: str) -> str:
+        found = self._by_mark.get(mark)
+        return found.label if isinstance(found, Pasted) else found.path if isinstance(found, Picture) else ""

@@ -1,0 +1,136 @@
+"""The list below the input line: files behind ``@``, commands behind ``/``, earlier messages that are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os.path import expanduser
+from typing import TYPE_CHECKING, Literal
+
+from callgate.formats.display import visible
+from callgate.tui.composer.mentions import mention_at, mention_of
+from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.tui.composer.files import FileIndex
+    from callgate.tui.composer.recall import Recall, RecalledPrompt
+    from callgate.tui.port import Terminal
+    from callgate.tui.theme import Theme
+
+ROWS = 8
+_PLACES = ("/", "~", ".")
+"""A path that begins so is completed by looking into its folder: it may be hidden, or lie outside the workspace."""
+Kind = Literal["files", "commands", "words", "history"]
+
+
+@noun
+class Candidate:
+    """``text`` takes the place of what was typed from ``start`` on. ``entry`` is the earlier message it stands for."""
+
+    text: str
+    shown: str
+    help: str = ""
+    entry: RecalledPrompt | None = None
+
+
+class CandidateList:
+    """Candidates, one of them marked. A new list of the same kind at the same place keeps nothing of the old one."""
+
+    def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
+        self.kind: Kind = kind
+        self.start = start
+        self.candidates = candidates
+        self._at = 0
+
+    @property
+    def marked(self) -> Candidate:
+        return self.candidates[self._at]
+
+    def move(self, by: int) -> None:
+        self._at = (self._at + by) % len(self.candidates)
+
+    def lines(self, theme: Theme, width: int, rows: int = ROWS) -> list[str]:
+        """At most so many rows, the marked one among them."""
+        first = min(max(self._at - rows + 1, 0), max(len(self.candidates) - rows, 0))
+        shown = self.candidates[first : first + rows]
+        room = min(max(len(each.shown) for each in shown), max(width * 2 // 3, 12), width - 4)
+        lines: list[str] = []
+        for at, each in enumerate(shown, first):
+            name = _cut(visible(each.shown), room if each.help else width - 4, self.kind == "files")
+            text = f" {name:<{room}}" + (f"  {visible(each.help)}" if each.help else "")
+            text = _cut(text, width - 1, False)
+            lines.append(theme.paint(text.ljust(width - 1), "reverse") if at == self._at else _dim(theme, text, room))
+        return lines
+
+
+def _dim(theme: Theme, text: str, room: int) -> str:
+    return text[: room + 1] + theme.paint(text[room + 1 :], "grey")
+
+
+def _cut(text: str, columns: int, from_left: bool) -> str:
+    """A path loses its beginning, other texts their end."""
+    if len(text) <= columns:
+        return text
+    return f"…{text[len(text) - columns + 1 :]}" if from_left else f"{text[: columns - 1]}…"
+
+
+def searched(recall: Recall, typed: str) -> CandidateList | None:
+    """Earlier messages with this text."""
+    found = [Candidate("", " ".join(each.text.split()), "", each) for each in recall.found(typed)]
+    return CandidateList("history", 0, found) if found else None
+
+
+def candidates_at(terminal: Terminal, files: Callable[[], FileIndex], text: str, cursor: int) -> CandidateList | None:
+    """The list for what stands before the cursor; None if nothing is to be completed there."""
+    before = text[:cursor]
+    if text.startswith("/") and "\n" not in before:
+        found = _commands(terminal, before)
+    else:
+        found = _files(files, before)
+    return found if found is not None and found.candidates else None
+
+
+def _commands(terminal: Terminal, before: str) -> CandidateList | None:
+    from callgate.tui.commands import all_commands, argument_words
+
+    name, blank, rest = before[1:].partition(" ")
+    if "/" in name:
+        return None
+    if blank:
+        start = len(before) - len(rest.rpartition(" ")[2])
+        typed = before[start:].lower()
+        if rest.count(" "):
+            return None
+        words = [(word, about) for word, about in argument_words(terminal, name) if word.lower().startswith(typed)]
+        found = [Candidate(word, word, about) for word, about in words if word.lower() != typed]
+        return CandidateList("words", start, found)
+    typed = name.lower()
+    ranked = [
+        (0 if each.name.startswith(typed) else 1 if any(one.startswith(typed) for one in each.aliases) else 2, at, each)
+        for at, each in enumerate(all_commands(terminal))
+        if any(typed in one for one in (each.name, *each.aliases))
+    ]
+    return CandidateList(
+        "commands",
+        0,
+        [
+            Candidate(
+                f"/{each.name}{' ' if each.arguments else ''}", f"/{each.name} {each.arguments}".rstrip(), each.help
+            )
+            for _rank, _at, each in sorted(ranked, key=lambda row: row[:2])
+        ],
+    )
+
+
+def _files(index: Callable[[], FileIndex], before: str) -> CandidateList | None:
+    mention = mention_at(before)
+    if mention is None:
+        return None
+    files, typed = index(), mention.typed
+    if typed.startswith(_PLACES):
+        folder, slash, name = typed.rpartition("/")
+        lead = folder + slash
+        names = [each for each in files.beside(expanduser(lead or ".")) if each.lower().startswith(name.lower())]
+        paths = [lead + each for each in names if name or not each.startswith(".")] if lead or name != "~" else []
+    else:
+        paths = files.ranked(typed)
+    return CandidateList("files", mention.start, [Candidate(mention_of(path), path) for path in paths])

@@ -1,0 +1,50 @@
+"""The lines around the input: messages that wait above it, and below it what Enter will do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callgate.formats.display import visible
+from callgate.tui.theme import Theme
+
+if TYPE_CHECKING:
+    from callgate.tui.fold import ConversationFold
+
+MOST_WAITING = 5
+
+
+def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str | None) -> list[str]:
+    """The messages that wait, numbered; of many the newest."""
+    waiting = [*fold.waiting.values()]
+    lines: list[str] = []
+    first = max(len(waiting) - MOST_WAITING, 0)
+    if first:
+        lines.append(theme.paint(f"  {first} more wait", "grey"))
+    for number, each in enumerate(waiting[first:], first + 1):
+        when = "read next" if each.steers else "sent when it is done"
+        sign = theme.sign("✎", "*") if each.id == edited else " "
+        others = len(each.parts) - 1
+        text = " ".join(each.text.split()) + (f" (+{others} attached)" if others > 0 else "")
+        line = f"{sign} {number}. {visible(text)}"
+        room = max(width - len(when) - 4, 12)
+        line = line if len(line) <= room else line[: room - 1] + theme.sign("…", ".")
+        lines.append(f"{line}  {theme.paint(when, 'grey')}")
+    return lines
+
+
+def enter_hint(fold: ConversationFold, *, images: bool, editing: bool) -> str:
+    """A line that says when the message will be read: in place of what runs, after it, or when the agent is done."""
+    if editing:
+        return "Enter: puts it back · empty: takes it out · Esc: leaves it as it was"
+    if fold.status == "waiting_confirmation":
+        return "Enter: waits until the agent is done · Tab: to the question"
+    if fold.status != "working":
+        return ""
+    if images:
+        return "Enter: waits until the agent is done, because of the image"
+    later = "Tab: waits until the agent is done"
+    if fold.interruptible:
+        return f"Enter: interrupts the running command · {later}"
+    if fold.running:
+        return f"Enter: read after the running call · {later}"
+    return f"Enter: read after this step · {later}"

@@ -1,0 +1,81 @@
+"""Earlier prompts in the input line: one after the other, or searched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from callgate.words.noun import nothing, noun
+
+MOST_FOUND = 50
+
+
+@noun
+class RecalledPrompt:
+    """A message of the history; ``pasted`` are long texts by the labels that stand for them in the text."""
+
+    text: str
+    pasted: Mapping[str, str] = field(default_factory=nothing)
+
+
+class Recall:
+    """``older`` and ``newer`` walk through the prompts; the text that was being written comes back at the end."""
+
+    def __init__(self) -> None:
+        self._prompts: list[RecalledPrompt] = []
+        self._at = 0
+        self._draft = ""
+
+    def load(self, prompts: Sequence[RecalledPrompt]) -> None:
+        """Puts the prompts of earlier sessions before those of this one."""
+        at_end = self._at == len(self._prompts)
+        place = len(self._prompts) - self._at
+        self._prompts = [*prompts, *self._prompts]
+        self._at = len(self._prompts) if at_end else len(self._prompts) - place
+
+    def add(self, prompt: RecalledPrompt) -> bool:
+        """False if it is the same as the last one."""
+        self._draft = ""
+        new = not self._prompts or self._prompts[-1] != prompt
+        if new:
+            self._prompts.append(prompt)
+        self._at = len(self._prompts)
+        return new
+
+    @property
+    def walking(self) -> bool:
+        return self._at < len(self._prompts)
+
+    def older(self, current: str) -> RecalledPrompt | None:
+        if not self._at:
+            return None
+        if not self.walking:
+            self._draft = current
+        self._at -= 1
+        return self._prompts[self._at]
+
+    def newer(self) -> RecalledPrompt | str | None:
+        """The next prompt; after the newest the text that was being written."""
+        if not self.walking:
+            return None
+        self._at += 1
+        return self._prompts[self._at] if self.walking else self._draft
+
+    def rest(self) -> None:
+        """The text in the line is a new one."""
+        self._at = len(self._prompts)
+
+    def found(self, typed: str) -> list[RecalledPrompt]:
+        """The prompts with this text, newest first, those that begin with it before the others."""
+        wanted = typed.strip().lower()
+        begins: dict[str, RecalledPrompt] = {}
+        holds: dict[str, RecalledPrompt] = {}
+        for each in reversed(self._prompts):
+            text = each.text.lower()
+            if text.startswith(wanted):
+                begins.setdefault(each.text, each)
+            elif wanted in text:
+                holds.setdefault(each.text, each)
+            if len(begins) >= MOST_FOUND:
+                break
+        return [*begins.values(), *(each for text, each in holds.items() if text not in begins)][:MOST_FOUND]
