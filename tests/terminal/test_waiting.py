@@ -27,10 +27,11 @@ def test_a_slow_hook_is_named_while_it_runs_and_shown_with_its_time(play: Play, 
     own = tmp_path / "home" / ".config" / "callgate"
     own.mkdir(parents=True)
     (own / "settings.toml").write_text("[[hooks.UserPromptSubmit]]\ncommand = 'sleep 2.6'\n")
-    terminal = play("talks")
+    terminal = play("talks", columns=60)
     terminal.wait_for("idle")
     terminal.type("go")
     terminal.press("enter")
     terminal.wait_for("waits for hook UserPromptSubmit sleep 2.6, 2.")
+    terminal.wait_for(lambda seen: any(line.endswith("scripted") for line in seen.lines))  # the mode and the model too
     terminal.wait_for("hook UserPromptSubmit sleep 2.6 took 2.")
     terminal.wait_for("here.")

@@ -12,6 +12,7 @@ from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Vertical
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 
+from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 from callgate.tui.bindings import bindings_of, vim_state
 from callgate.tui.composer.marks import AttachmentLabels
@@ -115,4 +116,17 @@ def footer_lines(app: TerminalApp) -> list[str]:
     parts = [vim_state(app).upper(), state, fold.mode.replace("_", " "), fold.model]
     own = app.statusline
     lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)
-    return [*lines, app.theme.paint(f" {app.theme.sign(' · ', ' - ').join(part for part in parts if part)}", "grey")]
+    columns, between = app.application.output.get_size().columns, app.theme.sign(" · ", " - ")
+    return [*lines, *(app.theme.paint(f" {line}", "grey") for line in _packed(parts, between, columns - 1))]
+
+
+def _packed(parts: list[str], between: str, columns: int) -> list[str]:
+    """The parts on as few lines as they need: a long one must not push the mode out of a narrow terminal."""
+    lines: list[str] = []
+    for part in filter(None, parts):
+        longer = f"{lines[-1]}{between}{part}" if lines else part
+        if lines and width(longer) <= columns:
+            lines[-1] = longer
+        else:
+            lines.append(clipped(part, columns))
+    return lines
