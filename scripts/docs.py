@@ -80,6 +80,28 @@ def status_faces() -> str:
     return "\n".join(("| sign | in ASCII | word | colour | status |", "|---|---|---|---|---|", *rows))
 
 
+def keys() -> str:
+    """Every action that has a key in the terminal, by place."""
+    from callgate.tui.keys import ACTIONS, CONTEXTS, shown_keys
+
+    lines: list[str] = []
+    for context, place in CONTEXTS.items():
+        lines += [
+            f"## {place[0].upper()}{place[1:]}",
+            "",
+            f"`[keybindings.{context}]`",
+            "",
+            "| action | keys | |",
+            "|---|---|---|",
+        ]
+        for row in ACTIONS:
+            if row.context == context:
+                shown = ", ".join(f"`{shown_keys(key)}`" for key in row.keys)
+                lines.append(f"| `{row.action}` | {shown} | {row.help} |")
+        lines.append("")
+    return "\n".join(lines).strip()
+
+
 def slash_commands() -> str:
     """Every slash command of the terminal, by group, and those that say what is missing."""
     from callgate.tui.commands.table import COMMANDS, MISSING
@@ -264,6 +286,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "api": (Path("docs/reference/api.md"), api),
     "events": (Path("docs/reference/events.md"), events),
     "status-faces": (Path("docs/guides/terminal.md"), status_faces),
+    "keys": (Path("docs/reference/keys.md"), keys),
     "slash-commands": (Path("docs/reference/commands.md"), slash_commands),
     "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),

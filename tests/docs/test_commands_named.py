@@ -1,0 +1,48 @@
+"""The documents name no command that is not there."""
+
+import re
+
+from callgate.cli import COMMANDS
+from callgate.tui.commands.table import COMMANDS as SLASH_COMMANDS
+from callgate.tui.commands.table import MISSING
+from tests.docs.kit import ROOT
+
+FOLDERS = ("guides", "concepts", "reference")
+PAGES = [ROOT / "README.md", ROOT / "docs/tutorial.md", ROOT / "docs/index.md"]
+PAGES += [file for folder in FOLDERS for file in sorted((ROOT / "docs" / folder).glob("*.md"))]
+PLACES = {"dev", "etc", "proc", "tmp", "usr"}
+"""Folders, which look as a command does."""
+OWN = {"fix", "release"}
+"""Examples of commands that people write."""
+
+
+_SLASH = re.compile(r"/([a-z]+)(?: [\w\[<].*)?$")
+
+
+def spans(text: str) -> list[str]:
+    """Code within a line."""
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+
+
+def typed(text: str) -> list[str]:
+    """Code within a line, and lines that begin with the program."""
+    return [*spans(text), *re.findall(r"^\$? ?(callgate .*)$", text, re.MULTILINE)]
+
+
+def test_every_slash_command_that_is_named_is_in_the_table() -> None:
+    known = {name for each in SLASH_COMMANDS for name in (each.name, *each.aliases)} | MISSING.keys() | PLACES | OWN
+    named = [(page, found[1]) for page in PAGES for each in spans(page.read_text()) if (found := _SLASH.match(each))]
+    assert len(named) > 5
+    assert [f"{page.name}: /{name}" for page, name in named if name not in known] == []
+
+
+def test_every_command_of_the_shell_that_is_named_is_there() -> None:
+    first = {name.split()[0] for name in COMMANDS}
+    named = [
+        (page, word)
+        for page in PAGES
+        for line in typed(page.read_text())
+        for word in re.findall(r"(?:^|[|;] *)callgate ([a-z]+)\b", line)
+    ]
+    assert len(named) > 100
+    assert sorted({f"{page.name}: callgate {word}" for page, word in named if word not in first}) == []
