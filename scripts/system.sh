@@ -5,7 +5,7 @@ set -eu
 
 # Program and, where its name is another, the package that has it.
 missing=
-for wanted in strace bwrap:bubblewrap rg:ripgrep; do
+for wanted in strace bwrap:bubblewrap rg:ripgrep zsh fish; do
     command -v "${wanted%%:*}" >/dev/null 2>&1 || missing="$missing ${wanted##*:}"
 done
 [ -n "$missing" ] || exit 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callgate.admin.settings import list_settings, load_config
+from callgate.admin.settings_change import change_setting
 from callgate.policy.keys import DEFAULTS, SETTINGS
 from callgate.policy.variables import FOR_HOOKS, VARIABLES
 from tests.cli.policy_kit import Person
@@ -83,6 +85,39 @@ def test_lists_texts_and_servers_are_set_as_people_write_them(person: Person) ->
     assert person.good("config", "get", "questions.deadline").out == "7200\n"
     assert person.good("config", "get", "session.title").out == "false\n"
     assert person.good("config", "get", "permissions.deny").out == "Bash(rm *)\nWebFetch\n"
+
+
+SAMPLES: dict[str, tuple[str, ...]] = {
+    "mode": ("plan",),
+    "text": ("some words",),
+    "duration": ("5m",),
+    "interval": ("5s",),
+    "count": ("4",),
+    "columns": ("4",),
+    "tokens": ("4000",),
+    "dollars": ("2.5",),
+    "flag": ("false",),
+    "hosts": ("pypi.org", "*.example.com"),
+    "effort": ("low",),
+    "rules": ("Bash(ls)", "Read"),
+}
+
+
+def test_every_key_that_has_a_value_of_its_own_can_be_set_and_removed(person: Person) -> None:
+    keys = {key.name: SAMPLES[key.kind] for key in SETTINGS if "*" not in key.name and key.kind in SAMPLES}
+    assert len(keys) > 20
+    config = load_config()
+    for name, words in keys.items():
+        assert change_setting(config, name, words, "user").counts, name
+    text = (person.config / "settings.toml").read_text()
+    assert load_config().faults == ()
+    found = {row.name: row for row in list_settings(load_config())}
+    assert all(found[name].origins for name in keys)
+    for name in keys:
+        change_setting(config, name, None, "user")
+    left = (person.config / "settings.toml").read_text()
+    assert "=" not in left
+    assert {line for line in text.splitlines() if line.startswith("[")} == set(filter(None, left.splitlines()))
 
 
 def test_the_layer_that_counts_is_said_when_it_is_not_the_one_that_was_changed(person: Person) -> None:

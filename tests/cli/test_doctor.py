@@ -1,5 +1,6 @@
 """``callgate doctor``: what was seen, what is wrong, and what repairs it."""
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,7 @@ from threading import Event
 
 import pytest
 
+from callgate import Session, Store
 from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machine, run_checks, terminal
 from callgate.admin.doctor.diagnosis import fine
 from callgate.admin.first_run import missing_model
@@ -17,6 +19,7 @@ from callgate.admin.installed import USES, app_packages, installation_of
 from callgate.config import load_config
 from callgate.policy.sandboxing import Proofs
 from callgate.providers import keys
+from callgate.testing import ScriptedModel, say, turn
 from tests.cli.policy_kit import Person
 from tests.providers.servers import Reply
 from tests.providers.servers.server import serving
@@ -247,6 +250,21 @@ def test_the_data_folder_and_its_sessions_are_looked_at_and_not_made(person: Per
     assert one("data folder").repair == (f"chmod go-w {person.data}",)
     person.set("CALLGATE_DATA_DIR", str(person.work / "data"))
     assert (one("trust").status, one("sandbox").status) == ("fault", "warning")
+
+
+def test_a_session_that_is_open_is_named_with_its_holder(person: Person) -> None:
+    async def held() -> tuple[str, Diagnosis]:
+        journal = await Store(person.work, person.data).create()
+        async with Session(ScriptedModel(turn(say("Hello."))), journal=journal) as session:
+            await session.run("hi")
+            return journal.session, await asyncio.to_thread(one, "sessions")
+
+    name, found = asyncio.run(held())
+    assert found.saw.startswith(f"1 of this folder; open now: {name} by process {os.getpid()} ")
+    assert one("sessions").saw == "1 of this folder"
+    (log,) = person.data.glob("projects/*/*.jsonl")
+    log.write_bytes(b"")
+    assert one("sessions").status in ("ok", "warning")
 
 
 def test_the_sandbox_is_told_from_its_proof_and_no_attack_is_run(

@@ -101,19 +101,22 @@ HELP_BUDGET = 115
 
 
 @pytest.mark.spec("CLI-1")
-def test_the_help_loads_few_modules(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("words", [["--help"], ["-p", "--help"]])
+def test_the_help_loads_few_modules(
+    tmp_path: Path, words: list[str], record_property: Callable[[str, object], None]
+) -> None:
     probe = (
         "import sys; before = set(sys.modules)\n"
         "import contextlib, io\n"
         "from callgate.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
-        "    assert main(['--help']) == 0\n"
+        f"    assert main({words}) == 0\n"
         "print(len(set(sys.modules) - before))\n"
     )
     ran = subprocess.run([sys.executable, "-I", "-c", probe], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert ran.stderr == ""
     loaded = int(ran.stdout)
-    record_property("report", f"callgate --help: {loaded} modules of at most {HELP_BUDGET}")
+    record_property("report", f"callgate {' '.join(words)}: {loaded} modules of at most {HELP_BUDGET}")
     assert loaded <= HELP_BUDGET
 
 

@@ -313,7 +313,7 @@ def test_a_number_that_python_does_not_read_is_no_toml(tmp_path: Path) -> None:
     ],
     ids=lambda value: repr(value)[:30],
 )  # fmt: skip
-@pytest.mark.spec("GATE-3")
+@pytest.mark.spec("GATE-3", "CLI-4")
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, line: int, says: str) -> None:
     tomllib.loads(text)
     fault = fault_of(tmp_path, text)

@@ -19,6 +19,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "repository"
 
 
+@pytest.mark.spec("CLI-4")
 def test_the_nearest_file_is_last_and_the_persons_own_first(repository: Path, tmp_path: Path) -> None:
     below = repository / "packages" / "one"
     below.mkdir(parents=True)

@@ -8,14 +8,13 @@ from difflib import get_close_matches
 from callgate.assembly.models import model_source
 from callgate.config import Config, load_config
 from callgate.host.clock import LoopClock
-from callgate.providers.catalogue import Catalogue
 from callgate.providers.keys import KeyStore
 from callgate.providers.opening import ModelSource
 from callgate.providers.probing import Probe, ProbeResult
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
-__all__ = ["KeyRow", "ProbeResult", "list_keys", "model_to_test", "provider_names", "remove_key", "store_key", "tried"]
+__all__ = ["KeyRow", "ProbeResult", "list_keys", "model_to_test", "remove_key", "store_key", "tried"]
 
 
 @noun
@@ -26,11 +25,6 @@ class KeyRow:
     origin: str
     end: str = ""
     fault: str = ""
-
-
-def provider_names() -> tuple[str, ...]:
-    """The vendors that Callgate knows; those of a person's own settings are not among them."""
-    return tuple(Catalogue().vendors)
 
 
 def store_key(provider: str, key: str) -> tuple[str, str | None]:

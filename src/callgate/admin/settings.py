@@ -33,7 +33,6 @@ __all__ = [
     "key_of",
     "list_settings",
     "load_config",
-    "setting_names",
 ]
 
 HIDDEN_KINDS = ("headers", "table")
@@ -52,11 +51,6 @@ class SettingRow:
     origins: tuple[Origin, ...] = ()
     variable: str = ""
     hidden: bool = False
-
-
-def setting_names() -> tuple[str, ...]:
-    """The keys that have a value of their own."""
-    return tuple(key.name for key in SETTINGS if "*" not in key.name)
 
 
 def find_setting(config: Config, name: str) -> SettingRow:

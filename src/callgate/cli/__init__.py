@@ -118,7 +118,7 @@ def _run(words: list[str]) -> int:
 
 
 def _headless(words: list[str]) -> int:
-    from callgate.cli.headless.arguments import read_headless
+    from callgate.cli.agent.headless_arguments import read_headless
 
     try:
         options = read_headless(words)

@@ -58,6 +58,6 @@ def check_auth(path: str, parser: CommandParser, options: Namespace) -> None:
 
 
 def _names() -> Sequence[str]:
-    from callgate.admin.auth import provider_names
+    from callgate.admin.names import provider_names
 
     return provider_names()

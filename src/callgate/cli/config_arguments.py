@@ -94,6 +94,6 @@ def _add_layers(parser: CommandParser) -> None:
 
 
 def _names() -> Sequence[str]:
-    from callgate.admin.settings import setting_names
+    from callgate.admin.names import setting_names
 
     return setting_names()

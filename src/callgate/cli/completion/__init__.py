@@ -6,13 +6,13 @@ shells   the scripts of bash and zsh, which share a table, and of fish
 The scripts are static: completing starts no program.
 """
 
+import sys
 from argparse import Namespace
 
 from callgate.cli.completion.grammar import completion_table
 from callgate.cli.completion.shells import SCRIPTS
-from callgate.cli.session.output import out
 
 
 def completion(options: Namespace) -> int:
-    out().write(SCRIPTS[options.shell](completion_table()))
+    sys.stdout.write(SCRIPTS[options.shell](completion_table()))
     return 0

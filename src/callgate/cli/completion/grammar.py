@@ -3,8 +3,8 @@
 from argparse import SUPPRESS, Action
 from collections.abc import Iterator, Mapping, Sequence
 
+from callgate.cli.agent.headless_arguments import headless_parser
 from callgate.cli.arguments import grammar
-from callgate.cli.headless.arguments import headless_parser
 from callgate.cli.interactive.arguments import interactive_parser
 from callgate.cli.parsing import CommandParser, Group
 from callgate.words.noun import noun

@@ -1,10 +1,11 @@
 """``callgate -p``: the whole agent, without a terminal.
 
-arguments  the flags
 reading    standard input: a part of the prompt, or inputs as lines of JSON
 driving    sends inputs, and follows the events until the session rests
 output     text, json and stream-json; ``lines`` writes those of the last in a thread
 result     the result, and the exit code of each reason
+
+The flags are in ``cli.agent.headless_arguments``: reading them must not load the agent.
 """
 
 import asyncio
