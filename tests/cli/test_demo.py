@@ -102,7 +102,7 @@ def in_terminal(env: dict[str, str], *options: str, most: int = 10**9) -> tuple[
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    command = [*COMMAND, *options]
+    command = [*COMMAND, "--lines", *options]
     started = subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     written = b""

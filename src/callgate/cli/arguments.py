@@ -93,6 +93,7 @@ def _add_demo(commands: Group) -> None:
         "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
     )
     demo.add_argument("--json", action="store_true", help="print every event as a line of JSON, and nothing else")
+    demo.add_argument("--lines", action="store_true", help="leave out the first part, the agent in this terminal")
     demo.add_argument("--speed", metavar="X", help="so many times faster (default 1, or $CALLGATE_DEMO_SPEED)")
     demo.add_argument("--no-color", action="store_true", help="lines without colours (so does $NO_COLOR)")
 

@@ -5,11 +5,12 @@ import signal
 import sys
 import tempfile
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
 
 from callgate import CallgateError
-from callgate.cli.demo import killed, rewrite, streaming
+from callgate.cli.demo import in_terminal, killed, rewrite, streaming
 from callgate.cli.demo.record import Fact, PlayRecord, facts
 from callgate.cli.demo.shop import Shop, make_files
 from callgate.cli.demo.stage import PlayStage
@@ -21,14 +22,16 @@ PLAYS = (streaming.PLAY, killed.PLAY, rewrite.PLAY)
 
 
 def demo(options: Namespace) -> int:
-    """Performs all plays in a temporary folder; 0 when every claim holds."""
+    """Shows the agent in this terminal, then performs all plays in a temporary folder; 0 when every claim holds."""
+    alone = options.json or options.lines or not in_terminal.plays_here()
+    first = [] if alone else in_terminal.perform(options.speed)
     with tempfile.TemporaryDirectory(prefix="callgate-demo-") as folder:
         shop = Path(folder, "shop")
         shop.mkdir()
         with chdir(shop):
             make_files()
             try:
-                found = asyncio.run(_perform(options.speed, PlayView(out(), options.form)))
+                found = asyncio.run(_perform(options.speed, PlayView(out(), options.form), first))
             except asyncio.CancelledError:
                 return 128 + signal.SIGTERM
             except TimeoutError:
@@ -39,12 +42,12 @@ def demo(options: Namespace) -> int:
     return 1 if broken else 0
 
 
-async def _perform(speed: float, view: PlayView) -> list[Fact]:
+async def _perform(speed: float, view: PlayView, first: Sequence[Fact]) -> list[Fact]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError):  # Windows
         loop.add_signal_handler(signal.SIGTERM, task.cancel)  # so that no folder and no process is left behind
-    found, events = list[Fact](), 0
+    found, events = [*first], 0
     view.say(f"callgate demo: {_INTRO}", "dim", indent=0)
     async with asyncio.timeout(70 + 35 / speed):
         for play in PLAYS:
