@@ -36,10 +36,12 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
             session.listen(lambda event: noted.set() if isinstance(event, Noted) else None)
             events = [event async for event in session.send("go")]
             assert said(events)[0].startswith("Started in the background as bg-1")
+            assert session.background == {"command": 1}
             with (tmp_path / "never").open("w") as fifo:
                 fifo.write("go\n")
             await noted.wait()
             assert session.status == "idle"  # it is not woken
+            assert session.background == {}
             events = [event async for event in session.send("and now?")]
             told = [event for event in events if isinstance(event, MessageAdded) and event.about == "bg-1"]
             assert "Background task bg-1 failed (exit code 3): command" in str(told[0].message)
@@ -75,11 +77,12 @@ def test_the_working_folder_is_there_again_after_a_restart(tmp_path: Path) -> No
     async def main() -> None:
         journal = await store.create()
         async with talk(work, turn(call("Bash", command="cd sub")), turn(say("moved")), journal=journal) as session:
+            assert session.folder is None
             await session.run("go")
         journal = await store.open(session.id)
         async with talk(work, turn(call("Bash", command="pwd")), turn(say("seen")), journal=journal) as session:
             events = [event async for event in session.send("where?")]
-            assert said(events) == [str(work / "sub")]
+            assert said(events) == [session.folder] == [str(work / "sub")]
 
     asyncio.run(main())
 
