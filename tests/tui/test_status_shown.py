@@ -17,7 +17,7 @@ from callgate.words.inputs import SetMode
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities
 
-COMMAND = r"""sed -E 's/.*"mode": "([a-z_]*)".*"used_percent": ([^,]*),.*/\1 \2/'"""
+COMMAND = r"""sed -E 's/.*"mode": "([a-z_]*)".*"used_percent": ([^,]*),.*"vim": "([a-z]*)".*/\1 \2 \3/'"""
 
 
 @pytest.mark.spec("STL-4", "STL-5")
@@ -29,12 +29,17 @@ def test_it_follows_a_session_and_keeps_its_place_in_full_screen(tmp_path: Path)
         answer = turn(say("x"), stop("end", Usage(input=49_990, output=10)))
         model = ScriptedModel(otherwise=answer, name="m", abilities=Abilities(context_tokens=200_000))
         async with Session(model, config=config) as session:
-            line = SessionStatusLine(session, config, redraw=drawn.set, tell=told.append)
+            vim = ["insert"]
+            line = SessionStatusLine(session, config, redraw=drawn.set, tell=told.append, vim=lambda: vim[0])
             assert (line.lines(), line.lines(keep_place=True)) == ([], ["  "])
             await drawn.wait()
-            assert line.lines() == ["  default null", "  \x1b[31mred\x1b[0m"]
-            assert line.lines(colours=False) == ["  default null", "  red"]
-            for posted, shown in (("go", "  default 25.0"), (SetMode("plan"), "  plan 25.0")):
+            assert line.lines() == ["  default null insert", "  \x1b[31mred\x1b[0m"]
+            vim[0] = "normal"
+            drawn.clear()
+            line.lines()  # a frame
+            await drawn.wait()
+            assert line.lines(colours=False) == ["  default null normal", "  red"]
+            for posted, shown in (("go", "  default 25.0 normal"), (SetMode("plan"), "  plan 25.0 normal")):
                 drawn.clear()
                 session.post(posted)
                 await drawn.wait()

@@ -18,6 +18,7 @@ from callgate.formats.home import home_path
 from callgate.tui.actions import InputActions
 from callgate.tui.activity import Activity
 from callgate.tui.attention import rings, title_of
+from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold
@@ -223,7 +224,11 @@ class TerminalApp:
         from callgate.tui.statusline.shown import SessionStatusLine
 
         self.statusline = SessionStatusLine(
-            session, config, redraw=self.redraw, tell=lambda text: self.show(NoticeBlock(text, "warning"))
+            session,
+            config,
+            redraw=self.redraw,
+            tell=lambda text: self.show(NoticeBlock(text, "warning")),
+            vim=lambda: vim_state(self) or None,
         )
 
     # ---- what commands and panels can do ------------------------------------------------------------------------

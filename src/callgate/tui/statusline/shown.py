@@ -52,6 +52,7 @@ class SessionStatusLine:
         self._redraw = redraw
         self._tell = tell
         self._vim = vim
+        self._vim_state = vim()
         self._read = (lambda: load_config(config.root)) if read is None else read
         self._stamps = self._look()
         self._line = self._started()
@@ -63,16 +64,15 @@ class SessionStatusLine:
         ):
             self._look_later()  # what an argument has set no file changes
 
-    def ask(self) -> None:
-        """Asks for a run because something has changed that is no event, such as the vim state."""
-        if self._line is not None:
-            self._line.ask()
-
     def lines(self, *, colours: bool = True, keep_place: bool = False) -> list[str]:
-        """The lines with their padding. ``keep_place``: an empty one while there are none yet, so that a full-screen
-        view does not jump."""
+        """The lines with their padding, for each frame: another vim state than in the last one asks for a run.
+        ``keep_place``: an empty line while there are none yet, so that a full-screen view does not jump."""
         if self._line is None:
             return []
+        state = self._vim()
+        if state != self._vim_state:
+            self._vim_state = state
+            self._line.ask()
         shown = self._line.lines or (("",) if keep_place else ())
         padding = " " * self._config.statusline.padding
         return [f"{padding}{line if colours else without_colours(line)}" for line in shown]
