@@ -139,6 +139,7 @@ def test_the_transcript_view_is_searched_and_left_without_a_trace(play: Play) ->
     assert any("Line 7 of" in line for line in terminal.lines)
     terminal.press("q")
     terminal.gone("transcript, ")
+    terminal.wait_for("working")
     assert [line for line in terminal.text.splitlines() if "Line" in line] == [
         line for line in before.splitlines() if "Line" in line
     ]

@@ -108,9 +108,12 @@ def _run(words: list[str]) -> int:
     if is_headless(words, commands):
         return _headless(words)
     if is_interactive(words, commands) and sys.stdin.isatty() and sys.stdout.isatty():
-        from callgate.cli.interactive import interactive
+        from callgate.cli.typeahead import typed_meanwhile
 
-        return interactive(words)
+        with typed_meanwhile() as typed:  # before all that takes time
+            from callgate.cli.interactive import interactive
+
+            return interactive(words, typed)
     from callgate.cli.arguments import read_arguments  # the grammar of all commands, which -p does without
 
     found = read_arguments(words)

@@ -50,12 +50,15 @@ TICK = 0.5
 Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
 
-def run_terminal(opening: Opening, theme: Theme, prompt: str = "", *, pilot: Pilot | None = None) -> int:
-    """Shows the terminal until the person leaves it; gives the exit code. ``pilot`` is a script that types and answers
-    in the person's place, for the demo."""
+def run_terminal(
+    opening: Opening, theme: Theme, prompt: str = "", *, typed: str = "", pilot: Pilot | None = None
+) -> int:
+    """Shows the terminal until the person leaves it; gives the exit code. ``typed`` are keys that were pressed during
+    the start; ``pilot`` is a script that types and answers in the person's place, for the demo."""
 
     async def main() -> tuple[int, str]:
         app = TerminalApp(opening, theme, prompt)
+        app.application.press(typed)
         if pilot is not None:
             app.start(pilot(app))
             await app.run()

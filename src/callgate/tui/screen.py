@@ -16,6 +16,9 @@ from typing import Any, TextIO
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -91,6 +94,14 @@ class InlineApplication(Application[int]):
         assert isinstance(output, FrameOutput)
         with output.frame():
             super()._redraw(render_as_done)
+
+    def press(self, keys: str) -> None:
+        """Puts keys before those that the terminal will send."""
+        pressed: list[KeyPress] = []
+        parser = Vt100Parser(pressed.append)
+        parser.feed(keys)
+        parser.flush()
+        store_typeahead(self.input, pressed)
 
     def use_vim(self, vim: bool) -> None:
         """Keys of vim or of Emacs for the input line."""

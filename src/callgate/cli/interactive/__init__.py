@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from callgate.cli.interactive.arguments import read_interactive
 
 
-def interactive(words: Sequence[str]) -> int:
-    """Runs the terminal; gives the exit code."""
+def interactive(words: Sequence[str], typed: str = "") -> int:
+    """Runs the terminal; gives the exit code. ``typed`` are keys that were pressed during the start."""
     try:
         options = read_interactive([*words])
     except SystemExit as end:  # told already
@@ -27,4 +27,4 @@ def interactive(words: Sequence[str]) -> int:
     from callgate.cli.interactive.opening import opening_of
 
     theme = theme_for(encoding=sys.stdout.encoding)
-    return run_terminal(opening_of(options), theme, options.prompt or "")
+    return run_terminal(opening_of(options), theme, options.prompt or "", typed=typed)
