@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from callgate import Interrupt, Prompt, Session
+from callgate.core.record import MemoryJournal
 from callgate.core.view import faults
 from callgate.testing import PlainTool, ScriptedModel, call, cut_off, fail, pause, run_virtual, say, send, settle, turn
 from callgate.testing.script import Ended, open_call, stop
@@ -19,13 +20,13 @@ from callgate.words.events import (
     TurnEnded,
     TurnStarted,
 )
-from callgate.words.inputs import SetModel
+from callgate.words.inputs import Continue, SetModel
 from callgate.words.limits import ExecutorSettings, LoopLimits, Retries
-from callgate.words.messages import Usage
+from callgate.words.messages import Spent, Usage
 from callgate.words.model import MessageStarted
 from callgate.words.traits import Traits
 from tests.core.kit import virtual_host
-from tests.flows.kit import Workspace, run
+from tests.flows.kit import Workspace, answering, run
 from tests.virtual import passes
 
 STEADY = Retries(jitter=0.0)
@@ -149,6 +150,28 @@ def test_after_three_overloads_in_a_row_the_fallback_answers_this_run_and_the_ne
             assert len(other.requests) == 2
             await run(session)
             assert session.messages[-1].text == "Back."
+
+    run_virtual(main())
+
+
+def test_a_message_of_the_fallback_has_the_price_of_the_fallback_while_a_person_is_asked_and_after_a_restart() -> None:
+    async def main() -> None:
+        own = ScriptedModel(turn(failing()), turn(failing()), turn(failing()), name="own")
+        writes = turn(call("write", path="a"), stop("tool_calls", Usage(input=10)))
+        other = ScriptedModel(writes, turn(say("Instead.")), name="far/other")
+        journal = MemoryJournal()
+        options: dict[str, Any] = {"price": lambda name, usage: 7.0 if name == "far/other" else 1.0, "fallback": other}
+        first = opened(Workspace(), own, journal=journal, **options)
+        await first.send(Prompt("go"))
+        assert first.status == "waiting_confirmation"
+        assert first.open_spent == Spent("far/other", Usage(input=10), 7.0)
+        left = MemoryJournal(journal.events)
+        await first.aclose()
+        async with opened(Workspace(), ScriptedModel(turn(say("Done.")), name="own"), journal=left, **options) as again:
+            assert again.open_spent == Spent("far/other", Usage(input=10), 7.0)
+            async for event in again.send(Continue()):
+                answering(again, event)
+            assert Spent("far/other", Usage(input=10), 7.0) in again.costs
 
     run_virtual(main())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from secrets import token_hex
+from os import urandom
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callgate.assembly.options import (
@@ -185,7 +185,7 @@ class Session(Conversation):
             options=_options(options, record, parent),
             session=journal.session,
             # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
-            lineage=(*lineage, journal.session or f"~{token_hex(8)}"),
+            lineage=(*lineage, journal.session or f"~{urandom(8).hex()}"),
             deps=deps,
             path=path,
             rerun_safe=rerun_safe,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from asyncio import Task
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from secrets import token_hex
+from os import urandom
 from typing import Any
 
 from callgate.core import outcomes
@@ -68,7 +68,7 @@ class CallExecutor:
         self._ledger = record.ledger
         settings = (settings or ExecutorSettings()).checked()
         # Call ids are unique in one session only: a root of its own keeps strangers from looking like kin.
-        lineage = lineage or (f"~{token_hex(8)}",)
+        lineage = lineage or (f"~{urandom(8).hex()}",)
         self._driver = driver = Driver(gate, host, record, settings, lineage, deps)
         self._board = driver.board
         self._outlet = driver.outlet

@@ -64,12 +64,12 @@ class MessageReading:
     @property
     def spent(self) -> Spent | None:
         """The price of the last attempt."""
-        return self.price_of(self.intake.usage)
+        return self.price_of(self.intake.usage, self._asked)
 
-    def price_of(self, usage: Usage | None) -> Spent | None:
+    def price_of(self, usage: Usage | None, by: Model) -> Spent | None:
         if usage is None:
             return None
-        model, price = self._asked.name, self._kit.price
+        model, price = by.name, self._kit.price
         return Spent(model, usage, None if price is None else price(model, usage))
 
     async def run(self, wanted: ToolChoice) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 from callgate.core.ports import Model
 from callgate.words.errors import ModelError
 from callgate.words.limits import Retries
+from callgate.words.messages import Message
 from callgate.words.noun import noun
 
 Remedy = Literal["again", "shorten", "show"]
@@ -91,3 +92,11 @@ class Recovery:
             return "show", ModelError(words, kind=error.kind, retryable=True, retry_after=error.retry_after)
         self._due = Repetition(self._failures, retries.delay(self._failures, error, self._chance()), error)
         return "again", error
+
+
+def answered_by(message: Message, own: Model, fallback: Model | None) -> Model:
+    """The model that wrote a message on record, by the name in it; the session's own where that says nothing."""
+    said = (message.model or "").rpartition("/")[2]
+    names = {model.name.rpartition("/")[2]: model for model in (fallback, own) if model is not None}
+    fitting = [name for name in names if said.startswith(name)]  # a provider adds the date of the model
+    return names[max(fitting, key=len)] if fitting else own

@@ -24,7 +24,7 @@ from callgate.core.outlet import bounded_together
 from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Staging, Target, ToolSource
 from callgate.core.reading import MessageReading
 from callgate.core.record import Record
-from callgate.core.recovery import Recovery, Remedy
+from callgate.core.recovery import Recovery, Remedy, answered_by
 from callgate.core.reminders import remind
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
@@ -233,7 +233,10 @@ class Turn:
         """The price of what the model has sent. A message that was resumed is on record."""
         opened = self._ledger.open_message
         if self.resumed:
-            return None if opened is None else self._reading.price_of(opened.message.usage)
+            if opened is None:
+                return None
+            by = answered_by(opened.message, self._kit.model, self._kit.fallback)
+            return self._reading.price_of(opened.message.usage, by)
         return self._reading.spent
 
     def _measures(self, calls: Iterable[Entry]) -> Measures | None:

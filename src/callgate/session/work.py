@@ -10,6 +10,7 @@ from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
 from callgate.core.loop import Loop
 from callgate.core.ports import Model
+from callgate.core.recovery import answered_by
 from callgate.core.turn import Equipment
 from callgate.session.history import HistoryEdits
 from callgate.session.parts import SessionParts
@@ -91,7 +92,8 @@ class Work:
         if opened is None or opened.message.usage is None:
             return None
         usage = opened.message.usage
-        return Spent(self.model, usage, None if price is None else price(self.model, usage))
+        name = answered_by(opened.message, self._equipment.model, self._equipment.fallback).name
+        return Spent(name, usage, None if price is None else price(name, usage))
 
     @property
     def busy(self) -> bool:

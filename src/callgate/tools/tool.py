@@ -6,7 +6,6 @@ function's annotations say what its arguments are; ``tool`` needs nothing that t
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import update_wrapper
 from inspect import getdoc, isroutine
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
@@ -216,6 +215,8 @@ def _own_copy(tool: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
     unknown = sorted(options.keys() - known)
     if unknown:
+        from difflib import get_close_matches  # only for an option that is not known
+
         close = get_close_matches(unknown[0], known, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
         raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}{hint}")
