@@ -18,7 +18,7 @@ from callgate.words.errors import ModelError
 from callgate.words.events import Compacted, Durable, InputRefused
 from callgate.words.inputs import Branch, Compact
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import Message, ResultPart, Usage
+from callgate.words.messages import Message, ResultPart, Spent, Usage
 from callgate.words.model import Abilities, Request, RequestLimits
 from callgate.words.traits import Traits, shared
 from tests.flows.compacting import (
@@ -446,6 +446,24 @@ async def test_the_cost_of_a_summary_is_on_record_and_counts() -> None:
         heard = await talked(session, "go")
         assert [boundary.cost for boundary in heard.boundaries] == [0.7]
         assert session.cost == pytest.approx(0.7)
+
+
+@pytest.mark.spec("CMP-8", "TRN-6")
+async def test_attempts_at_a_summary_that_failed_are_paid_for_and_on_record() -> None:
+    cut = turn(say("half of it"), stop("max_tokens", Usage(input=300)))
+    gone = turn(fail("down"))
+
+    def cheaply(request: Request) -> ScriptedTurn:
+        return cut if is_summary(request) else gone
+
+    cheap = scripted(cheaply, cheaply, name="cheap", abilities=SMALL)
+    async with session_on(
+        scripted(BIG, SUMMARY, DONE), cheap=cheap, price=lambda model, usage: usage.input / 1_000
+    ) as session:
+        heard = await talked(session, "go")
+        assert [boundary.cost for boundary in heard.boundaries] == [0.7]
+        assert Spent("cheap", Usage(input=300), 0.3) in session.costs
+        assert session.cost == pytest.approx(1.0)
 
 
 async def test_a_function_of_the_caller_comes_before_any_model() -> None:

@@ -12,10 +12,10 @@ from callgate.config import load_config
 from callgate.core.record import MemoryJournal
 from callgate.session.titles import title_of
 from callgate.testing import ScriptedModel, say, turn
-from callgate.testing.script import ScriptedTurn, cut_off, fail, pause
+from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop
 from callgate.words.events import Event, MetadataSet
 from callgate.words.inputs import SetTitle
-from callgate.words.messages import Text
+from callgate.words.messages import Spent, Text, Usage
 from callgate.words.model import ModelEvent, Request
 from tests.core.kit import virtual_host
 from tests.flows.compacting import DONE, LOOK, looks
@@ -123,6 +123,16 @@ async def test_a_failure_is_tried_once_more(failure: ScriptedTurn) -> None:
         await spoken(session, Prompt("one"), Prompt("two"), Prompt("three"))
         assert session.title == ""
     assert len(cheap.requests) == 2
+
+
+@pytest.mark.spec("TRN-10")
+async def test_attempts_that_failed_are_paid_for_and_on_record() -> None:
+    broken = turn(say("Fix"), cut_off())
+    unused = turn(say(' "" '), stop("end", Usage(input=7)))
+    cheap = ScriptedModel(unused, broken, name="cheap")
+    async with session_on(cheap, price=lambda name, usage: usage.input / 10) as session:
+        await spoken(session, Prompt("one"), Prompt("two"))
+        assert Spent("cheap", Usage(input=7), 0.7) in session.costs
 
 
 @pytest.mark.spec("TRN-10")

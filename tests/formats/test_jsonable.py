@@ -46,7 +46,7 @@ from callgate.words.inputs import (
     Steer,
     WithdrawPrompt,
 )
-from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking, Usage
+from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Spent, Text, Thinking, Usage
 from callgate.words.noun import noun
 from callgate.words.pending import Staged
 from callgate.words.traits import Locks, exclusive, reads, writes
@@ -249,6 +249,7 @@ EVENTS: list[Any] = [
     facts.Snipped(1.0, ("m1", "m2")),
     facts.ResultReplaced(1.0, "m1", "c1", (Text("gone"),)),
     facts.MetadataSet(1.0, "tags", ["a", {"type": "Text"}]),
+    facts.AnswerUnused(1.0, "title", Spent("m", Usage(input=1), 0.5)),
     facts.SessionOpened(1.0, "1.0", "/work", "elsewhere"),
     facts.Forked(1.0, "s1"),
     facts.LinesQuarantined(1.0, ((0, 10), (30, 4)), "kept"),

@@ -10,6 +10,7 @@ from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.events import (
+    AnswerUnused,
     Branched,
     CallArrived,
     CallDecided,
@@ -278,7 +279,7 @@ def _run_ended(ledger: Ledger, event: RunEnded) -> None:
     ledger.ended = event.reason
 
 
-def _spent(ledger: Ledger, event: RequestRetried | MetadataSet) -> None:
+def _spent(ledger: Ledger, event: RequestRetried | MetadataSet | AnswerUnused) -> None:
     if event.spent is not None:
         ledger.usage = ledger.usage + event.spent.usage
         ledger.spend(event.spent)
@@ -471,6 +472,7 @@ FOLD = cast(
         Snipped: _snipped,
         ResultReplaced: _replaced,
         MetadataSet: _metadata,
+        AnswerUnused: _spent,
         SessionOpened: _opened,
         Forked: _forked,
         LinesQuarantined: _quarantined,

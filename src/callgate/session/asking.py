@@ -1,9 +1,16 @@
 """One request beside the conversation, for a summary or a title: a text goes in, a text comes out, no tool is there."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
-from callgate.core.ports import Model
-from callgate.words.messages import Message, Text, Usage
+from callgate.core.allowance import Price
+from callgate.core.ports import Clock, Model
+from callgate.core.record import Record
+from callgate.words.errors import JournalError, StateError
+from callgate.words.events import AnswerUnused
+from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import (
     MessageEnded,
     MessageStarted,
@@ -27,9 +34,16 @@ class PlainAnswer:
 
 
 async def ask(
-    model: Model, system: str, text: str, *, most: int | None = None, options: RequestOptions | None = None
+    model: Model,
+    system: str,
+    text: str,
+    *,
+    lost: Callable[[Usage], None],
+    most: int | None = None,
+    options: RequestOptions | None = None,
 ) -> PlainAnswer:
-    """Asks for at most ``most`` tokens. Raises as the model does; calls in the answer are ignored."""
+    """Asks for at most ``most`` tokens. Raises as the model does; ``lost`` gets the tokens counted until then. Calls
+    in the answer are ignored."""
     request = Request(
         system=system,
         messages=(Message("u1", "user", (Text(text),)),),
@@ -49,6 +63,9 @@ async def ask(
                     stop, usage = event.stop_reason, usage + event.usage
                 case _:
                     pass
+    except BaseException:
+        lost(usage)
+        raise
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
@@ -59,3 +76,20 @@ async def ask(
 def instructions(name: str) -> str:
     """The text of a file beside this one."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+
+
+class UnusedAnswers:
+    """Puts on record what requests beside the conversation cost whose answers are not used."""
+
+    def __init__(self, purpose: Literal["title", "summary"], record: Record, clock: Clock, price: Price | None) -> None:
+        self._purpose: Literal["title", "summary"] = purpose
+        self._record = record
+        self._clock = clock
+        self._price = price
+
+    def pay(self, model: str, usage: Usage) -> None:
+        if usage == Usage():  # the server has counted nothing
+            return
+        spent = Spent(model, usage, None if self._price is None else self._price(model, usage))
+        with suppress(StateError, JournalError):  # the session is being closed
+            self._record.write(AnswerUnused(self._clock.now(), self._purpose, spent))

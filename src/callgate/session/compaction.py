@@ -16,6 +16,7 @@ from typing import Literal
 from callgate.core.ledger import Ledger, boundary_parts
 from callgate.core.ports import Model
 from callgate.core.view import History
+from callgate.session.asking import UnusedAnswers
 from callgate.session.context_gauge import ContextGauge, covered_by
 from callgate.session.parts import SessionParts
 from callgate.session.restoring import restored
@@ -53,6 +54,7 @@ class HistoryCompaction:
         self._staging = parts.staging
         self._automatic = parts.compacts
         self._gauge = ContextGauge(parts)
+        self._unused = UnusedAnswers("summary", self._record, self._kit.host.clock, self._kit.price)
         self._failures = 0
         self._warned = False
         self._summarizing: asyncio.Future[WrittenSummary | str] | None = None
@@ -192,6 +194,8 @@ class HistoryCompaction:
         chars = self._gauge.fixed + chars_of(self._after(boundary))
         boundary = replace(boundary, tokens_after=self._gauge.meter.tokens(chars))
         if trigger != "manual" and chars >= self._gauge.fixed + chars_of(ledger.history()):
+            if written.usage is not None:
+                self._unused.pay(written.model, written.usage)
             return "the summary is not shorter than the messages that it would replace"
         self._record.write(boundary)
         self._warned = False
@@ -219,7 +223,7 @@ class HistoryCompaction:
 
     async def _written(self, model: Model, history: History, focus: str) -> WrittenSummary | str:
         if self._summarize is None:
-            found = await summarized(self._writers(model), history, focus, self._gauge.meter.per_token)
+            found = await summarized(self._writers(model), history, focus, self._gauge.meter.per_token, self._unused)
             return f"no summary was written: {found}" if isinstance(found, str) else found
         try:
             text = self._summarize(history, focus)

@@ -1,10 +1,11 @@
 """Summaries of a history by a model: the material it is given, and what counts as a summary."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from callgate.core.ports import Model
-from callgate.session.asking import PlainAnswer, ask, instructions
+from callgate.session.asking import PlainAnswer, UnusedAnswers, ask, instructions
 from callgate.words.errors import ModelError, in_words
 from callgate.words.messages import CallPart, Image, Message, Part, Resource, ResultPart, Text, Usage
 from callgate.words.model import WHOLE
@@ -32,14 +33,14 @@ class WrittenSummary:
 
 
 async def summarized(
-    models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float
+    models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float, unused: UnusedAnswers
 ) -> WrittenSummary | str:
     """The summary of the first model that writes one; the reason if none does. ``focus`` is the wish of a person,
-    ``per_token`` the number of characters in a token."""
+    ``per_token`` the number of characters in a token. ``unused`` is told of the answers that are no summary."""
     reasons: list[str] = []
     for model in models:
         try:
-            found = await _by(model, messages, focus, per_token)
+            found = await _by(model, messages, focus, per_token, partial(unused.pay, model.name))
         except Exception as error:  # whatever a model of others raises
             found = in_words(error)
         if isinstance(found, WrittenSummary):
@@ -48,7 +49,9 @@ async def summarized(
     return "; ".join(reasons)
 
 
-async def _by(model: Model, messages: Sequence[Message], focus: str, per_token: float) -> WrittenSummary | str:
+async def _by(
+    model: Model, messages: Sequence[Message], focus: str, per_token: float, unused: Callable[[Usage], None]
+) -> WrittenSummary | str:
     system, wish = instructions("summary.md"), _wish(focus)
     window, output = model.abilities.context_tokens, model.abilities.output_tokens
     room = most = None
@@ -58,13 +61,16 @@ async def _by(model: Model, messages: Sequence[Message], focus: str, per_token: 
     for _ in range(_ATTEMPTS):
         text, left_out = material(messages, room)
         try:
-            answer = await ask(model, system, f"{_TASK}\n\n{text}{wish}", most=most)
+            answer = await ask(model, system, f"{_TASK}\n\n{text}{wish}", lost=unused, most=most)
         except ModelError as error:
             if error.kind != "too_long":
                 return str(error)
         else:
+            found = _checked(answer, left_out)
+            if isinstance(found, str):
+                unused(answer.usage)
             if answer.stop != "context_full":
-                return _checked(answer, left_out)
+                return found
         room = len(text) * 3 // 5
     return "the history is too long to be summed up"
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from callgate.core.allowance import Price
 from callgate.core.ports import Clock, Model, Timer
 from callgate.core.record import Record
-from callgate.session.asking import ask, instructions
+from callgate.session.asking import UnusedAnswers, ask, instructions
 from callgate.session.tasks import TaskSet
 from callgate.words.events import Event, MessageAdded, MetadataSet, RunEnded
 from callgate.words.messages import Part, Spent, Text
@@ -37,6 +38,7 @@ class TitleWriter:
         self._price = price
         self._record = record
         self._clock = clock
+        self._unused = UnusedAnswers("title", record, clock, price)
         self._spare = spare
         self._timer: Timer | None = None
         self._tasks = TaskSet()
@@ -78,7 +80,8 @@ class TitleWriter:
     async def _write(self, text: str) -> None:
         try:
             options = RequestOptions(thinking="off")
-            answer = await ask(self._model, instructions("title.md"), text, most=_TOKENS, options=options)
+            lost = partial(self._unused.pay, self._model.name)
+            answer = await ask(self._model, instructions("title.md"), text, lost=lost, most=_TOKENS, options=options)
         except Exception:  # a title is not worth a message: the next prompt may try again
             return
         title = title_of(answer.text) if answer.stop in WHOLE else ""
@@ -87,6 +90,8 @@ class TitleWriter:
             cost = None if self._price is None else self._price(self._model.name, answer.usage)
             spent = Spent(self._model.name, answer.usage, cost)
             self._record.write(MetadataSet(self._clock.now(), "title", title, spent))
+        else:
+            self._unused.pay(self._model.name, answer.usage)
 
 
 def title_of(text: str) -> str:

@@ -53,6 +53,7 @@ _APPLY: Mapping[type[e.Event], Callable[[FoldState, Any], None]] = {
     e.StrayFound: runs.stray_found,
     e.PolicyAdded: runs.policy_added,
     e.MetadataSet: runs.metadata_set,
+    e.AnswerUnused: runs.answer_unused,
     e.StatusChanged: runs.status_changed,
     e.ModeSet: runs.mode_set,
     e.ModelSet: runs.model_set,

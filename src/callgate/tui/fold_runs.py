@@ -77,6 +77,10 @@ def metadata_set(state: FoldState, event: e.MetadataSet) -> None:
         state.title = str(event.value or "")
 
 
+def answer_unused(state: FoldState, event: e.AnswerUnused) -> None:
+    state.spend(event.spent)
+
+
 def status_changed(state: FoldState, event: e.StatusChanged) -> None:
     state.status = event.status
 

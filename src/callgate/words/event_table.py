@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from callgate.words.events import (
     ActionResolved,
     ActionStaged,
+    AnswerUnused,
     Branched,
     CallArrived,
     CallDecided,
@@ -107,6 +108,7 @@ EVENTS: Mapping[type[Event], Row] = {
     Snipped: Row("message", "message_ids"),
     ResultReplaced: Row("message", "message_id"),
     MetadataSet: Row(),
+    AnswerUnused: Row(),
     SessionOpened: Row(),
     Forked: Row("leaf"),
     LinesQuarantined: Row(),

@@ -382,6 +382,16 @@ class MetadataSet:
 
 
 @noun
+class AnswerUnused:
+    """A request beside the conversation was paid for and gave nothing: a title or a summary that failed, was cut off
+    or came too late."""
+
+    at: float
+    purpose: Literal["title", "summary"]
+    spent: Spent
+
+
+@noun
 class SessionOpened:
     """The first line of a session. ``source`` says where its first entries were copied from, if they were; ``forked``:
     all up to Forked are those of another session."""
@@ -480,6 +490,7 @@ Durable = (
     | Snipped
     | ResultReplaced
     | MetadataSet
+    | AnswerUnused
     | SessionOpened
     | Forked
     | LinesQuarantined

@@ -12,6 +12,7 @@ from callgate.cli.headless.output import Output
 from callgate.cli.headless.result import HeadlessResult, Reason
 from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import (
+    AnswerUnused,
     Compacted,
     Event,
     InputRefused,
@@ -164,7 +165,7 @@ class HeadlessDriver:
                 if event.spent is not None and event.turn == self._turn:
                     self._spent.append(event.spent)
                 self._turn = None
-            case RequestRetried() | MetadataSet() if event.spent is not None:
+            case RequestRetried() | MetadataSet() | AnswerUnused() if event.spent is not None:
                 self._spent.append(event.spent)
             case Compacted() if event.usage is not None:
                 self._spent.append(Spent(event.model, event.usage, event.cost))
