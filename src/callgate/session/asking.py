@@ -9,7 +9,6 @@ from callgate.core.allowance import Price
 from callgate.core.ports import Clock, Model
 from callgate.core.record import Record
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import AnswerUnused
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import (
     MessageEnded,
@@ -21,6 +20,7 @@ from callgate.words.model import (
     TextDelta,
 )
 from callgate.words.noun import noun
+from callgate.words.turns import AnswerUnused
 
 
 @noun

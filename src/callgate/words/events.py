@@ -18,7 +18,7 @@ from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
 from callgate.words.noun import nothing, noun
 from callgate.words.pending import Ended, Staged
-from callgate.words.turns import Measures, PhaseEnded, PhaseStarted, TurnCause, TurnReason
+from callgate.words.turns import AnswerUnused, Measures, PhaseEnded, PhaseStarted, TurnCause, TurnReason
 
 SessionStatus = Literal["idle", "working", "waiting_confirmation", "paused", "closed"]
 
@@ -379,16 +379,6 @@ class MetadataSet:
     key: str
     value: Any
     spent: Spent | None = None
-
-
-@noun
-class AnswerUnused:
-    """A request beside the conversation was paid for and gave nothing: a title or a summary that failed, was cut off
-    or came too late."""
-
-    at: float
-    purpose: Literal["title", "summary"]
-    spent: Spent
 
 
 @noun

@@ -1,7 +1,8 @@
-"""Causes and ends of a turn, its measures, and the phases of a session's work that no call shows."""
+"""Causes and ends of a turn, its measures, and the work of a session that no call shows."""
 
 from typing import Literal
 
+from callgate.words.messages import Spent
 from callgate.words.noun import noun
 
 TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error"]
@@ -73,3 +74,13 @@ class PhaseEnded:
     name: str
     seconds: float
     call_id: str | None = None
+
+
+@noun
+class AnswerUnused:
+    """A request beside the conversation was paid for and gave nothing: a title or a summary that failed, was cut off
+    or came too late."""
+
+    at: float
+    purpose: Literal["title", "summary"]
+    spent: Spent
