@@ -83,6 +83,11 @@ def _shows_context(terminal: TerminalDriver) -> None:
     terminal.wait_for("free")
 
 
+def _lists_commands(terminal: TerminalDriver) -> None:
+    terminal.type("/")
+    terminal.wait_for("/compact")
+
+
 def _finishes(terminal: TerminalDriver) -> None:
     _asks(terminal)
     terminal.press("y")
@@ -94,6 +99,7 @@ SCENES: dict[str, Scene] = {
     "answer": Scene("callgate: an answer", (LOOKS, EXPLAINS), _explains),
     "question": Scene("callgate: a question", (LOOKS, EXPLAINS, FIXES), _asks),
     "always": Scene("callgate: always", (LOOKS, EXPLAINS, FIXES), _remembers),
+    "commands": Scene("callgate: commands", (), _lists_commands),
     "context": Scene("callgate: /context", (LOOKS, EXPLAINS), _shows_context, rows=60),
     "narrow": Scene("callgate: 60 columns", (LOOKS, EXPLAINS, FIXES), _asks, columns=60, rows=48),
     "session": Scene(

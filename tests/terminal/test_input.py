@@ -27,6 +27,21 @@ def test_files_are_completed_behind_an_at_sign(play: Play, workspace: Path) -> N
     terminal.wait_for("All")
 
 
+def test_a_command_that_is_typed_in_full_needs_one_enter_and_a_beginning_is_completed(play: Play) -> None:
+    terminal = play("talks")
+    terminal.wait_for("idle")
+    terminal.type("/too")
+    terminal.wait_for("the tools that the model has")
+    terminal.type("ls")
+    terminal.press("enter")
+    terminal.wait_for("Your own are Python files")
+    terminal.gone("❯ /tools")
+    terminal.type("/dif")
+    terminal.wait_for("/diff [N]")
+    terminal.press("enter")
+    terminal.wait_for("❯ /diff ")
+
+
 @pytest.mark.spec("TUI-8")
 def test_a_question_mark_lists_the_keys_and_settings_change_them(play: Play, tmp_path: Path) -> None:
     settings = tmp_path / "home/.config/callgate/settings.toml"

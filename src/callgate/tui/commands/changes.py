@@ -109,5 +109,5 @@ async def diff(terminal: Terminal, text: str) -> None:
             for line in each.patch.splitlines():
                 page.block(line.encode("utf-8", "replace").decode(), _STYLES.get(line[:1], ""))
 
-    title = f"Change {text}" if text else f"{len(found)} changes of this session"
+    title = f"Change {text}" if text else f"{len(found)} change{'s' * (len(found) != 1)} of this session"
     terminal.open_panel(ScrollPanel(terminal, title, write))

@@ -87,8 +87,8 @@ class ScrollPanel:
             self._write(page)
             self._width, self._lines = width, page.lines
         frame = PanelPage(theme, width)
-        frame.line(self._title, "bold", self._place())
         self._height = max(height - 3, 1)
+        frame.line(self._title, "bold", self._place())
         foot = PanelPage(theme, width)
         if self._missed:
             foot.words(f"no line has {self._sought!r}", "yellow")
