@@ -107,6 +107,7 @@ def test_settings_that_cannot_be_read_are_a_finding_and_the_rest_goes_on(person:
     told = {row["check"]: row for row in json.loads(ran.out)["checks"]}
     assert ran.code == 1
     assert "CALLGATE_MODE" in told["settings"]["problem"]
+    assert told["settings"]["repair"] == ["unset CALLGATE_MODE"]
     assert told["python"]["status"] == "ok"
     assert {told[name]["status"] for name in ("key", "model", "trust", "hooks", "sandbox", "sessions")} == {"skipped"}
 

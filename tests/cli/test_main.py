@@ -96,6 +96,13 @@ def test_every_command_has_a_function_and_help_of_its_own() -> None:
     assert sorted(found) == sorted(FUNCTIONS)
 
 
+@pytest.mark.parametrize("words", [("--help",), ("-p", "--help"), ("config", "--help"), ("completion", "fish")])
+def test_a_terminal_without_unicode_gets_the_help_too(words: tuple[str, ...]) -> None:
+    ran = run(*words, environment={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.isascii()
+
+
 HELP_BUDGET = 115
 """Modules that the help may load, beyond those of a fresh interpreter: it is the first thing that is tried."""
 

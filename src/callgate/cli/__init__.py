@@ -11,6 +11,8 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
+from typing import cast
 
 from callgate.cli.terminal import safe
 from callgate.words.errors import CallgateError
@@ -172,6 +174,8 @@ def _take_closed_descriptors() -> None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure") and sys.stdout.errors == "strict":
+        cast(TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")  # for a terminal without Unicode
 
 
 def _let_go_of_stdout() -> None:

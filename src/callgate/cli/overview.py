@@ -18,7 +18,7 @@ COLUMNS = 79
 _START = """\
 usage: callgate [PROMPT] [options]     the agent in this terminal
        callgate -p PROMPT [options]    the agent without a terminal, for scripts
-       callgate COMMAND …
+       callgate COMMAND ...
 
 An agent in a terminal: it shows what it is about to do, asks once and
 remembers, and takes back exactly what it did."""
@@ -26,8 +26,8 @@ remembers, and takes back exactly what it did."""
 _END = """\
 options of the agent (all of them: callgate -p --help):
   -c, --continue     go on with the newest session here; -r ID: with another
-  --model NAME       such as anthropic/claude-… or ollama/…
-  --mode MODE        how calls are judged: default, plan, accept_edits, …
+  --model NAME       such as anthropic/claude-opus-5-5 or ollama/qwen3
+  --mode MODE        how calls are judged: default, plan, accept_edits, ...
 
   --version, --help (also of every command), --debug (tracebacks)
 """

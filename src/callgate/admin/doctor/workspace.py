@@ -35,7 +35,8 @@ _TRUST = ("callgate trust show", "callgate trust add")
 def settings(patient: Patient) -> Sequence[Diagnosis]:
     config = patient.config
     if config is None:
-        return [fault("the environment", patient.problem, "env | grep CALLGATE_")]
+        named = re.search(r"\b(CALLGATE|XDG)_\w+", patient.problem)
+        return [fault("the environment", patient.problem, *((f"unset {named[0]}",) if named else ()))]
     there = [f"{each.path} ({each.layer})" for each in config.files if each.path.exists()]
     saw = ", ".join(there) or "no settings file; everything has its default"
     found = [

@@ -31,7 +31,7 @@ class _Paragraphs(argparse.HelpFormatter):
 def add_policy(commands: Group) -> None:
     policy = commands.group(
         "policy",
-        "rules and answers: list, explain, check, add, revoke …",
+        "rules and answers: list, explain, check, add, revoke ...",
         "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules are a "
         "convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
     )
