@@ -42,7 +42,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             assert totals == StatusTotals(last=used, used=135, api_seconds=3.5, added=4, removed=2)
             found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0, vim="normal"))
             assert found["cost"] == {
-                "total": 0.0,
+                "total": None,
                 "seconds": 60.0,
                 "api_seconds": 3.5,
                 "lines_added": 4,
@@ -55,6 +55,18 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             session.folders = ("/notes",)
             found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=60.0))
             assert found["folders"]["added"] == ["/notes"]
+
+    run_virtual(main())
+
+
+@pytest.mark.spec("STL-2")
+def test_the_cost_is_told_where_a_price_is_known(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = ScriptedModel(turn(say("x"), stop("end", Usage(output=4))))
+        async with Session(model, root=tmp_path, price=lambda _model, usage: 0.5 * usage.output) as session:
+            totals = totals_of(await run(session))
+            found = payload(snapshot_of(session, totals, project=str(tmp_path), seconds=1.0))
+            assert found["cost"]["total"] == 2.0
 
     run_virtual(main())
 

@@ -86,6 +86,7 @@ def snapshot_of(
 ) -> StatusSnapshot:
     """The snapshot of a session in the folder ``project`` that has been open for these seconds."""
     answered = session.usage != Usage()
+    priced = any(each.cost is not None for each in session.costs)
     return StatusSnapshot(
         session=session.id,
         title=session.title,
@@ -95,7 +96,7 @@ def snapshot_of(
         current=session.folder or project,
         project=project,
         added=session.folders,
-        cost=session.cost if answered else None,
+        cost=session.cost if priced else None,
         seconds=seconds,
         api_seconds=totals.api_seconds,
         lines_added=totals.added,
