@@ -76,6 +76,8 @@ class Config:
     statusline: StatusLineSettings = StatusLineSettings()
     theme: str = "auto"
     """The colours of the terminal: auto, dark, light or mono."""
+    view: str = "inline"
+    """The view of the terminal: inline or full."""
     editing: Literal["emacs", "vim"] = "emacs"
     """The keys that edit the input line of the terminal."""
     keybindings: tuple[KeyLine, ...] = ()
@@ -224,6 +226,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         titles=bool(layers.value("session.title")),
         statusline=_status_line(layers),
         theme=cast(str, layers.value("tui.theme")),
+        view=cast(str, layers.value("tui.view")),
         editing=cast(Literal["emacs", "vim"], layers.value("tui.editing")),
         keybindings=layers.keybindings,
         faults=layers.faults,

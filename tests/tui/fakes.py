@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from callgate import Session
 from callgate.config import Config
@@ -10,7 +10,7 @@ from callgate.tui.blocks import Block, NoticeBlock, TableBlock
 from callgate.tui.commands import SlashCommand, run_command
 from callgate.tui.fold import ConversationFold
 from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel
+from callgate.tui.port import Panel, ViewName
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
@@ -40,7 +40,7 @@ class FakeTerminal:
         self.changes: list[SessionStart] = []
         self.asked: list[tuple[str, str]] = []
         self.input = ""
-        self.viewed: Literal["inline", "full"] = "inline"
+        self.viewed: ViewName = "inline"
         self.code: int | None = None
         self.later: list[Callable[[], None]] = []
         self._tasks: list[asyncio.Task[Any]] = []
@@ -117,7 +117,7 @@ class FakeTerminal:
         else:
             action()
 
-    def view(self, name: Literal["inline", "full"]) -> None:
+    def view(self, name: ViewName) -> None:
         self.viewed = name
 
     def redraw(self) -> None:

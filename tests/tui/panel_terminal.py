@@ -3,12 +3,12 @@
 import re
 from asyncio import Event, Task, get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import Block, NoticeBlock
 from callgate.tui.fold import ConversationFold
 from callgate.tui.opening import SessionStart
-from callgate.tui.port import Panel
+from callgate.tui.port import Panel, ViewName
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Answer, Input
 
@@ -91,7 +91,11 @@ class PanelTerminal:
     def once_open(self, action: Callable[[], None]) -> None:
         action()
 
-    def view(self, name: Literal["inline", "full"]) -> None:
+    @property
+    def viewed(self) -> ViewName:
+        return "inline"
+
+    def view(self, name: ViewName) -> None:
         pass
 
     def redraw(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 from callgate import Session, Store, load_config
 from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, turn
+from callgate.tui.opening import SessionStart
 from callgate.tui.panels.lists import ListPanel
 from callgate.tui.panels.scroll import ScrollPanel
 from callgate.words.inputs import Prompt, Undo
@@ -194,3 +195,82 @@ def test_init_and_review_send_their_texts_and_continue_goes_on() -> None:
             assert any("nothing was left unfinished" in note for note in terminal.notices)
 
     asyncio.run(main())
+
+
+def test_clear_resume_and_branch_change_the_session_and_say_how_to_come_back(played: Played) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "nothing to copy" in await terminal.run("/branch")
+        await session.send(Prompt("go"))
+        await terminal.run("/clear")
+        await terminal.run("/branch")
+        assert terminal.changes == [SessionStart(new=True), SessionStart(resume=session.id, fork=True)]
+        assert "open here already" in await terminal.run(f"/resume {session.id[:12]}")
+        assert "there is no session" in " ".join((await terminal.run("/resume nothing-like-this")).split())
+        other = await Store(Path.cwd(), load_config().data).fork(session.id)
+        await other.aclose()
+        await terminal.run(f"/resume {other.session}")
+        assert terminal.changes[-1] == SessionStart(resume=other.session)
+        await terminal.run("/rewind")
+        assert isinstance(terminal.panels[-1], ListPanel)
+
+    played(play)
+
+
+@pytest.mark.spec("CMD-6")
+def test_the_view_changes_in_place_and_is_remembered(played: Played) -> None:
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        assert "The view is inline" in await terminal.run("/view status")
+        await terminal.run("/view full")
+        assert terminal.viewed == "full"
+        assert "The view is full" in await terminal.run("/view")
+        assert load_config().view == "full"
+        assert "There is no view" in await terminal.run("/view wide")
+        await terminal.run("/view inline")
+        assert load_config().view == "inline"
+        assert not terminal.changes, "the session goes on"
+
+    played(play)
+
+
+@pytest.mark.spec("CMD-7")
+def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tmp_path: Path) -> None:
+    from callgate.admin.policy import Trusted
+
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        shown = await terminal.run("/setup")
+        assert session.model in shown
+        assert "nothing to trust" in " ".join(shown.split())
+        await terminal.run("/setup theme light")
+        await terminal.run("/setup theme light")
+        assert load_config().theme == "light"
+        assert "takes auto, dark" in await terminal.run("/setup theme pink")
+        assert "There is no step" in await terminal.run("/setup all")
+        assert "nothing to trust" in await terminal.run("/setup trust")
+        (tmp_path / "work/.callgate").mkdir()
+        (tmp_path / "work/.callgate/settings.toml").write_text('[permissions]\ndeny = ["Bash"]\n')
+        for answer in ("no", "yes"):
+            assert ".callgate/settings.toml" in await terminal.run("/setup trust")
+            panel = terminal.panels[-1]
+            assert isinstance(panel, ListPanel)
+            panel.act("down" if answer == "yes" else "up")
+            panel.act("choose")
+            assert isinstance(load_config().trust, Trusted) is (answer == "yes")
+        assert "is trusted as it is" in await terminal.run("/setup trust")
+        assert "trusted no more" in " ".join((await terminal.run("/setup reset")).split())
+        config = load_config()
+        assert (config.theme, config.view) == ("auto", "inline")
+        assert not isinstance(config.trust, Trusted)
+
+    played(play)
+
+
+def test_every_command_with_words_gives_candidates_of_two_texts(played: Played) -> None:
+    from callgate.tui.commands import COMMANDS, argument_words
+
+    async def play(terminal: FakeTerminal, _session: Session) -> None:
+        for each in COMMANDS:
+            found = argument_words(terminal, each.name)
+            assert all(isinstance(word, str) and isinstance(about, str) for word, about in found), each.name
+            assert bool(found) is bool(each.words), each.name
+
+    played(play)

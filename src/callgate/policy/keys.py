@@ -78,6 +78,7 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "statusline.refresh": 0.0,
     "statusline.padding": 0,
     "tui.theme": "auto",
+    "tui.view": "inline",
 }
 """The values that count where none is set; None is no limit."""
 
@@ -149,10 +150,17 @@ _KEYS: tuple[Key, ...] = (
         "theme",
         "The colours of the terminal; auto goes by its background, and is dark if unknown.",
     ),
+    Key(
+        "tui.view",
+        "view",
+        "The view of the terminal: inline leaves finished output in its scrollback, full takes the whole screen.",
+    ),
 )
 SETTINGS = tuple(replace(key, meaning=key.meaning.format(DEFAULTS.get(key.name))) for key in _KEYS)
 """Every key of a settings file."""
 
+VIEWS = ("inline", "full")
+"""The views of the terminal."""
 THEMES = ("auto", "dark", "light", "mono")
 """The colours of the terminal."""
 FAMILIES = ("anthropic", "openai", "openai-chat", "gemini")
@@ -185,6 +193,7 @@ KINDS: dict[str, str] = {
     "family": "one of " + ", ".join(FAMILIES),
     "variable": "the name of an environment variable",
     "theme": "one of " + ", ".join(THEMES),
+    "view": "one of " + ", ".join(VIEWS),
 }
 """The expected value for each kind, in words that follow "must be"."""
 
@@ -346,5 +355,6 @@ READERS: dict[str, Callable[[object], Any]] = {
     "family": _only(str, FAMILIES.__contains__),
     "variable": read_variable,
     "theme": _only(str, THEMES.__contains__),
+    "view": _only(str, VIEWS.__contains__),
 }
 """The reader of each kind. Each raises ValueError, with a message only where it knows more than its kind says."""

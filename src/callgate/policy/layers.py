@@ -58,7 +58,7 @@ _IF_TRUSTED = (
     *("questions.notify", "models.default", "models.cheap", "models.fallback", "models.effort"),
     *("statusline.command", "statusline.refresh", "statusline.padding", "tui.theme", "tui.editing"),
 )
-_UNTOLD = ("statusline.refresh", "statusline.padding", "tui.theme")
+_UNTOLD = ("statusline.refresh", "statusline.padding", "tui.theme", "tui.view")
 """Values of a repository that are ignored without a note: they mean nothing without the command, which has one, or
 little."""
 _NAMED = 5

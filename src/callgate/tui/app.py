@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callgate._version import __version__
 from callgate.formats.home import home_path
@@ -26,7 +26,7 @@ from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
 from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
 from callgate.tui.panels.queue import QuestionQueue
-from callgate.tui.port import Panel
+from callgate.tui.port import Panel, ViewName
 from callgate.tui.render import Face, Painter, PlainFace, warm_up
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
@@ -201,6 +201,8 @@ class TerminalApp:
         fold.questions.clear()  # those of a turn that is not under way; going on asks them again
         session.listen(self._hear)  # before anything can be sent
         self.session, self.config = session, config
+        if config.view == "full":
+            self.view("full")
         if config.theme != "auto":
             self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
         fold.status, fold.mode = session.status, session.mode
@@ -288,7 +290,11 @@ class TerminalApp:
         self.composer.set_text(text)
         self.redraw()
 
-    def view(self, name: Literal["inline", "full"]) -> None:
+    @property
+    def viewed(self) -> ViewName:
+        return "inline" if self.full is None else "full"
+
+    def view(self, name: ViewName) -> None:
         """Shows the conversation inline, or on a screen of its own."""
         if (self.full is not None) is not (name == "full"):
             self.full = None if self.full is not None else self.transcript(expanded=False)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from callgate.tui.commands.table import SlashCommand
 
 
+ViewName = Literal["inline", "full"]
+
+
 class Panel(Protocol):
     """Something that takes the keys while it is open: a question, a list to choose from, a view of the transcript.
 
@@ -90,7 +93,12 @@ class Terminal(Protocol):
         """Calls the action when there is a session: at once, if there is one."""
         ...
 
-    def view(self, name: Literal["inline", "full"]) -> None:
+    @property
+    def viewed(self) -> ViewName:
+        """The view now."""
+        ...
+
+    def view(self, name: ViewName) -> None:
         """Shows the conversation inline, or on a screen of its own."""
         ...
 

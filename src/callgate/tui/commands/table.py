@@ -45,6 +45,21 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         "review", "have changes reviewed; nothing is changed", "prompts:review", "conversation", arguments="[RANGE]"
     ),
+    SlashCommand("rewind", "go back to an earlier message", "sessions:rewind", "conversation", at_rest=True),
+    SlashCommand(
+        "clear",
+        "begin a new session; this one is kept",
+        "sessions:clear",
+        "session",
+        aliases=("new",),
+        at_rest=True,
+    ),
+    SlashCommand(
+        "resume", "go on in another session", "sessions:resume", "session", arguments="[ID|WORDS]", at_rest=True
+    ),
+    SlashCommand(
+        "branch", "go on in a copy of this session", "sessions:branch", "session", aliases=("fork",), at_rest=True
+    ),
     SlashCommand("title", "name the session", "steering:title", "session", arguments="[NAME]", aliases=("rename",)),
     SlashCommand("tags", "mark the session with words", "steering:tags", "session", arguments="[WORD…|none]"),
     SlashCommand(
@@ -126,6 +141,22 @@ COMMANDS: tuple[SlashCommand, ...] = (
         "program",
         arguments="[KEY [VALUE]]",
         words="machine:setting_words",
+    ),
+    SlashCommand(
+        "view",
+        "inline or on a screen of its own; kept for later",
+        "setup:view",
+        "program",
+        arguments="[inline|full|status]",
+        words="setup:view_words",
+    ),
+    SlashCommand(
+        "setup",
+        "the steps of a first start",
+        "setup:setup",
+        "program",
+        arguments="[status|theme NAME|trust|reset]",
+        words="setup:setup_words",
     ),
     SlashCommand("doctor", "check what Callgate needs, and how to repair it", "machine:doctor", "program"),
     SlashCommand("statusline", "the state of your status line", "machine:statusline", "program"),

@@ -295,12 +295,13 @@ class Composer:
             self.list = None
             if self._searching is not None:
                 self._leave_search()
-        elif action == "accept":
-            self._accept()
+        elif action in ("accept", "complete"):
+            self._accept(sends=action == "accept")
         elif self.list is not None:
             self.list.move(1 if action == "next" else -1)
 
-    def _accept(self) -> None:
+    def _accept(self, *, sends: bool) -> None:
+        """Takes the marked line. ``sends``: a line that was typed whole, or a command without arguments, is sent."""
         if self.list is None:
             if self._searching is not None:
                 self._leave_search()
@@ -315,13 +316,14 @@ class Composer:
         if found.kind == "files" and not marked.text.rstrip('"').endswith("/"):
             after = self._picture(marked.shown) if image_paths(marked.text) else ""
             self._replace(found.start, (after or marked.text) + " ")
-            if typed == marked.text:
+            if sends and typed == marked.text:
                 self.submit()
         elif found.kind == "files":
             self._replace(found.start, marked.text)
         else:
             self._replace(found.start, marked.text)
-            if found.kind == "commands" and not marked.text.endswith(" "):
+            whole = typed == marked.text.rstrip() or not marked.text.endswith(" ")
+            if sends and found.kind == "commands" and whole:
                 self.submit()
 
     def _replace(self, start: int, text: str) -> None:
