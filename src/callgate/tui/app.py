@@ -22,6 +22,7 @@ from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
 from callgate.tui.fold import ConversationFold
+from callgate.tui.footer import context_used
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
 from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
@@ -32,7 +33,7 @@ from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event, Noted, StatusChanged
+from callgate.words.events import Compacted, Event, ModelSet, Noted, StatusChanged, TurnEnded
 from callgate.words.inputs import Input, Prompt
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class TerminalApp:
         self.questions = QuestionQueue(self, monotonic)
         self.application.key_processor.after_key_press += self._key_pressed
         self._title = ""
+        self.context_used = ""
+        self._shown: list[Block] = []  # not printed yet
         self._code = 0
         self.full: Transcript | None = None
         """The conversation in the full view; None in the inline one."""
@@ -207,7 +210,8 @@ class TerminalApp:
             self.theme = theme_for(encoding=sys.stdout.encoding, name=config.theme)
         fold.status, fold.mode = session.status, session.mode
         fold.model, fold.title = session.model, session.title
-        fold.blocks = [*self.fold.blocks, *greeting(session, config), *earlier]
+        fold.blocks = [*self.fold.blocks, *earlier]
+        self._shown += greeting(session, config)
         self.fold = fold
         self.actions.configure(config)
         self.composer.configure(config)
@@ -257,7 +261,9 @@ class TerminalApp:
             action()
 
     def show(self, *blocks: Block) -> None:
-        self.fold.blocks.extend(blocks)
+        """Adds blocks at once, above those that are not finished."""
+        self.whole.blocks.extend(blocks)
+        self._shown.extend(blocks)
         self.redraw()
 
     def print_lines(self, lines: Sequence[str]) -> None:
@@ -378,6 +384,8 @@ class TerminalApp:
         self.activity.apply(event)
         if rings(event, began):
             output.bell()
+        if isinstance(event, (TurnEnded, ModelSet, Compacted)) and self.session is not None:
+            self.context_used = context_used(self.session)
         if isinstance(event, StatusChanged) and self.session is not None:
             failure = self.session.take_failure()
             if failure is not None:
@@ -419,7 +427,8 @@ class TerminalApp:
         if self.application.full_screen or not self.application.is_running:
             return False
         painter = self._painter(unbroken=True)
-        lines = [line for block in self.fold.take_finished() for line in painter.lines(block)]
+        shown, self._shown = self._shown, []
+        lines = [line for block in (*shown, *self.fold.take_finished()) for line in painter.lines(block)]
         self.application.print_above(lines)
         return bool(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import time
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
@@ -12,10 +11,9 @@ from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Vertical
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 
-from callgate.formats.columns import clipped, width
-from callgate.formats.display import visible
-from callgate.tui.bindings import bindings_of, vim_state
+from callgate.tui.bindings import bindings_of
 from callgate.tui.composer.marks import AttachmentLabels
+from callgate.tui.footer import footer_lines
 from callgate.tui.keys import KeyAction
 from callgate.tui.screen import FrameOutput, InlineApplication
 
@@ -107,26 +105,3 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
         before_render=prepare,
     )
     return made_application
-
-
-def footer_lines(app: TerminalApp) -> list[str]:
-    """The lines below the input: the person's status line; then state, mode, model."""
-    fold = app.fold
-    state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
-    parts = [vim_state(app).upper(), state, fold.mode.replace("_", " "), fold.model]
-    own = app.statusline
-    lines = [] if own is None else own.lines(colours=app.theme.colours, keep_place=app.application.full_screen)
-    columns, between = app.application.output.get_size().columns, app.theme.sign(" · ", " - ")
-    return [*lines, *(app.theme.paint(f" {line}", "grey") for line in _packed(parts, between, columns - 1))]
-
-
-def _packed(parts: list[str], between: str, columns: int) -> list[str]:
-    """The parts on as few lines as they need: a long one must not push the mode out of a narrow terminal."""
-    lines: list[str] = []
-    for part in filter(None, parts):
-        longer = f"{lines[-1]}{between}{part}" if lines else part
-        if lines and width(longer) <= columns:
-            lines[-1] = longer
-        else:
-            lines.append(clipped(part, columns))
-    return lines

@@ -1,0 +1,65 @@
+"""The lines below the input: the person's status line; then the work under way, mode, model, context and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import time
+from typing import TYPE_CHECKING
+
+from callgate.formats.columns import clipped, width
+from callgate.formats.display import visible
+from callgate.tui.bindings import vim_state
+from callgate.words.modes import Mode
+
+if TYPE_CHECKING:
+    from callgate import Session
+    from callgate.tui.app import TerminalApp
+
+_MODES: Mapping[Mode, str] = {"plan": "cyan", "accept_edits": "yellow", "bypass": "bold red", "dont_ask": "magenta"}
+"""Styles of the modes that are not the usual one."""
+
+Part = tuple[str, str]
+"""A text and its style."""
+
+
+def footer_lines(app: TerminalApp) -> list[str]:
+    fold, theme, own = app.fold, app.theme, app.statusline
+    state = "starting" if app.session is None else visible(app.activity.line(time())) or fold.status.replace("_", " ")
+    parts: list[Part] = [
+        (vim_state(app).upper(), "grey"),
+        (state, "grey"),
+        (f"{fold.mode.replace('_', ' ')} mode", _MODES.get(fold.mode, "grey")),
+        (visible(fold.model), "grey"),
+        (app.context_used, "grey"),
+        ("" if not fold.cost else f"${fold.cost:.2f}", "grey"),
+    ]
+    lines = [] if own is None else own.lines(colours=theme.colours, keep_place=app.application.full_screen)
+    columns, between = app.application.output.get_size().columns, theme.sign(" · ", " - ")
+    for packed in _packed(parts, width(between), columns - 1):
+        lines.append(" " + theme.paint(between, "grey").join(theme.paint(text, style) for text, style in packed))
+    return lines
+
+
+def context_used(session: Session) -> str:
+    """The share of the model's window that the next request takes; empty where the window is not known."""
+    use = session.context_use()
+    if use.limits is None or not use.count.total:
+        return ""
+    return f"{100 * use.count.total / use.limits.usable:.0f}% of context"
+
+
+def _packed(parts: Sequence[Part], between: int, columns: int) -> list[list[Part]]:
+    """The parts on as few lines as they need: a long one must not push the mode out of a narrow terminal."""
+    lines: list[list[Part]] = []
+    used = 0
+    for text, style in parts:
+        if not text:
+            continue
+        text = clipped(text, columns)
+        if lines and used + between + width(text) <= columns:
+            lines[-1].append((text, style))
+            used += between + width(text)
+        else:
+            lines.append([(text, style)])
+            used = width(text)
+    return lines
