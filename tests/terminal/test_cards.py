@@ -1,7 +1,10 @@
 """Questions, pickers and going back, in a real terminal."""
 
 import json
-import time
+import os
+import re
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,24 +14,18 @@ from callgate.words.events import QuestionAnswered
 from tests.terminal.conftest import Play
 from tests.terminal.driver import TerminalDriver
 
-ARMED = 0.5
-"""Seconds after which a card takes keys; the terminal has its own clock."""
-
 
 def _asked(terminal: TerminalDriver, seen: str = "Allow") -> None:
     """Sends a prompt and waits until the card of the first question takes keys."""
     terminal.wait_for("idle")
     terminal.type("please do it")
     terminal.press("enter")
-    terminal.wait_for(seen)
-    _pause(terminal)
+    _armed(terminal, seen)
 
 
-def _pause(terminal: TerminalDriver) -> None:
-    """Presses no key until the card takes keys: that is a matter of time by its nature."""
-    until = time.monotonic() + ARMED
-    while time.monotonic() < until:
-        terminal.read(until - time.monotonic())
+def _armed(terminal: TerminalDriver, card: str = "") -> None:
+    """Waits until a card takes keys: it names them then, and not before."""
+    terminal.wait_for(re.compile(rf"{re.escape(card)}[^~]*(y yes|Enter next)"))
 
 
 def _answers(work: Path, home: Path) -> list[QuestionAnswered]:
@@ -66,21 +63,18 @@ def test_three_questions_are_answered_one_after_the_other_and_type_ahead_answers
     terminal.wait_for("1 of 3")
     terminal.wait_for("Tab answer this")
     terminal.wait_for("yyy")
-    _pause(terminal)
     assert not list(workspace.iterdir())
     terminal.press("backspace", "backspace", "backspace")
-    _pause(terminal)
+    _armed(terminal)
     terminal.type("yyyy")  # one key held down
-    terminal.wait_for("2 of 3")
-    _pause(terminal)
+    _armed(terminal, "Allow Write(b.txt)")
     terminal.paste("y\ny\n")
     terminal.wait_for("Tab answer this")
     terminal.press("ctrl-c", "tab", "n")
     terminal.wait_for("no, because")
     terminal.type("not that one")
     terminal.press("enter")
-    terminal.wait_for("3 of 3")
-    _pause(terminal)
+    _armed(terminal, "Allow Write(c.txt)")
     terminal.press("y")
     terminal.wait_for("All are written.")
     assert sorted(each.name for each in workspace.iterdir()) == ["a.txt", "c.txt"]
@@ -138,8 +132,7 @@ def test_a_killed_session_goes_on_with_its_question(play: Play, workspace: Path)
     terminal.wait_for("Enter goes on")
     assert "please do it" in terminal.text
     terminal.press("enter")
-    terminal.wait_for("Allow")
-    _pause(terminal)
+    _armed(terminal, "Allow")
     terminal.press("y")
     terminal.wait_for(lambda _seen: (workspace / "x.txt").exists())
 
@@ -148,10 +141,11 @@ def test_a_killed_session_goes_on_with_its_question(play: Play, workspace: Path)
 def test_escape_twice_goes_back_to_a_prompt_with_its_files(play: Play, workspace: Path) -> None:
     terminal = play("writes")
     _asked(terminal, "1 of 3")
-    for number in (2, 3, 0):
+    for name in "bc":
         terminal.press("y")
-        terminal.wait_for(f"{number} of 3" if number else "All are written.")
-        _pause(terminal)
+        _armed(terminal, f"Allow Write({name}.txt)")
+    terminal.press("y")
+    terminal.wait_for("All are written.")
     terminal.wait_for("idle")
     terminal.press("esc", "esc")
     terminal.wait_for("Go back to before a message")
@@ -161,3 +155,35 @@ def test_escape_twice_goes_back_to_a_prompt_with_its_files(play: Play, workspace
     terminal.wait_for("The conversation goes on from before")
     terminal.wait_for(lambda seen: any(line.endswith("please do it") for line in seen.lines[-5:]))
     assert not list(workspace.iterdir())
+
+
+@pytest.mark.slow
+def test_a_folder_with_hooks_is_asked_about_before_they_count_and_the_sessions_can_be_picked(
+    tmp_path: Path, workspace: Path
+) -> None:
+    """The program itself, with a model that is never asked."""
+    (workspace / ".callgate").mkdir()
+    (workspace / ".callgate/settings.toml").write_text('[[hooks.SessionStart]]\ncommand = "touch ran"\n')
+    env = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "CALLGATE_DATA_DIR": str(tmp_path / "data"),
+        "CALLGATE_MODEL": "ollama/none",
+    }
+    command = [sys.executable, "-m", "callgate"]
+    with TerminalDriver(command, cwd=workspace, env=env) as terminal:
+        terminal.wait_for("? Trust")
+        terminal.wait_for("runs `touch ran`")
+        assert not (workspace / "ran").exists()
+        terminal.press("down", "enter")
+        terminal.wait_for("idle")
+        terminal.press("ctrl-d")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.faults == []
+    with TerminalDriver([*command, "--resume"], cwd=workspace, env=env) as terminal:
+        terminal.wait_for("Sessions of this folder")
+        terminal.press("esc")
+        terminal.wait_for("idle")
+        terminal.signal(signal.SIGTERM)
+        terminal.wait_for_exit()
+        assert terminal.faults == []

@@ -47,6 +47,8 @@ class Cards:
         self.queue = QuestionQueue(self.terminal, lambda: self.now)
         self.open = {(*each.path, each.call_id): each for each in questions}
         self.queue.follow(self.open)
+        self.now += SETTLE
+        self.queue.receiver(writing=False)
 
     @property
     def card(self) -> QuestionPanel:
@@ -73,8 +75,10 @@ def test_questions_are_counted_and_the_next_appears_when_one_is_answered() -> No
     assert "2 of 3" in shown(cards.card)
     assert "asked by the agent scout" in shown(cards.card)
     assert cards.queue.receiver(writing=False) == "nothing"
+    assert "y yes" not in shown(cards.card)
     cards.now += SETTLE
     assert cards.queue.receiver(writing=False) == "card"
+    assert "y yes" in shown(cards.card)
     cards.settle("c2")  # answered at another door
     assert cards.card.question.call_id == "c3"
     assert cards.queue.receiver(writing=False) == "input"

@@ -20,6 +20,7 @@ def _form(*fields: AskedField) -> FieldsForm:
 def _shown(form: FieldsForm) -> str:
     page = PanelPage(Theme("mono", colours=False, unicode=False), 60)
     form.write(page)
+    form.write_keys(page)
     assert all(len(line) < 60 for line in page.lines)
     return "\n".join(page.lines)
 

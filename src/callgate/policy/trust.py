@@ -122,7 +122,16 @@ class Trust:
             return Untrusted("it changed since it was shown: look again")
         record = _Record(VERSION, os.path.realpath(root), self._clock(), shown.files)
         write_record(self._file(root), to_sparse(record))
+        self._declined(root).unlink(missing_ok=True)
         return Trusted(record.at)
+
+    def declined(self, root: Path) -> bool:
+        """True if the person does not want to be asked about this folder."""
+        return os.path.lexists(self._declined(root))
+
+    def decline(self, root: Path) -> None:
+        """Remembers not to ask about this folder. UsageError when that cannot be written."""
+        write_record(self._declined(root), {"v": VERSION, "root": os.path.realpath(root)})
 
     def revoke(self, root: Path) -> bool:
         """Trust it no more; False when it was not trusted. UsageError when the record cannot be removed."""
@@ -145,6 +154,9 @@ class Trust:
             except Damaged as error:
                 found.append(TrustedFolder(str(file), problem=f"it {error}"))
         return tuple(sorted(found, key=lambda each: each.root))
+
+    def _declined(self, root: Path) -> Path:
+        return self._file(root).with_suffix(".declined")
 
     def _file(self, root: Path) -> Path:
         return self._folder / f"{sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]}.json"

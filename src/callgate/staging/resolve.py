@@ -1,11 +1,12 @@
 """``resolve``: the tool that finishes a staged action. A call of it does what the action does, so it is decided, locked
 and asked about as that action."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from callgate.core.ports import Run
 from callgate.staging.calling import called, shielded
@@ -167,17 +168,41 @@ class ChangeResolution(_Bound):
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         with self._finishing.resolving(self._staged, run):
-            return await self._finishing.changes(self._staged)
+            found = await self._finishing.changes(self._staged)
+        wanted = self._files(arguments)
+        return found if wanted is None else _only(found, wanted)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        reason = str(arguments["reason"])
+        reason, wanted = str(arguments["reason"]), self._files(arguments)
+        if wanted is not None:
+            left = [path for path in self._staged.paths if path not in wanted]
+            reason = f"{reason} (only {', '.join(wanted)}; not applied: {', '.join(left)})" if left else reason
+            await self._finishing.forget(self._staged)
         self._finishing.resolved(self._staged, "applied", reason, self._by)
         text = f"Applied: {self._staged.label} ({self._staged.summary}). Reason: {reason}"
         return self._told(arguments, None, text, "Accepted")
 
+    def _files(self, arguments: Mapping[str, Any]) -> list[str] | None:
+        """The files that a person chose of it, in ``extra``; None for all. A model applies all or nothing."""
+        extra = arguments.get("extra")
+        if self._by != "person" or not isinstance(extra, Mapping):
+            return None
+        chosen: Any = cast("Mapping[str, Any]", extra).get("files")
+        return [str(each) for each in chosen] if isinstance(chosen, list) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
     def refused(self, arguments: Mapping[str, Any], failure: ToolFailure) -> Result:
         """It stays pending; nothing was applied, unless it is HalfApplied."""
         return self._failed(arguments, str(failure), "unknown" if isinstance(failure, HalfApplied) else "none")
+
+
+def _only(changes: ChangeSet, paths: Sequence[str]) -> ChangeSet:
+    """A change set of some of the files: a change of its own, since the one in the history is of all."""
+    files = tuple(each for each in changes.files if each.path in paths)
+    unknown = [path for path in paths if path not in {each.path for each in files}]
+    if unknown or not files:
+        there = ", ".join(each.path for each in changes.files)
+        raise ToolFailure(f"{unknown[0] if unknown else 'No file'} is not in {changes.label}; it changes {there}")
+    return changes if len(files) == len(changes.files) else replace(changes, files=files, staged=None)
 
 
 class CallbackResolution(_Bound):

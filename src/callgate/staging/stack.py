@@ -220,6 +220,14 @@ class Stack:
         await self._drop(staged)
         self.resolved(staged, "discarded", reason, by)
 
+    async def forget(self, staged: Staged) -> None:
+        """Drops its change from the history, where only some of its files were applied."""
+        state = None
+        if staged.change is not None and self._history is not None:
+            state = await self._history.state_of(staged.change)
+        if state == "staged":
+            await self._drop(staged)
+
     async def give_up(self, action_id: str, reason: str) -> bool:
         """Discards it, whatever its ``reject`` does. Waits for a resolution under way; False if that ended it."""
         while self.busy(action_id):

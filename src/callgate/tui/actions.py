@@ -57,7 +57,12 @@ class InputActions:
             self._app.composer.submit(later=True)
 
     def answer(self) -> None:
-        self._app.questions.enter()
+        if self._app.questions.card is not None:
+            self._app.questions.enter()
+        else:
+            from callgate.tui.panels.pending import open_pending
+
+            self._app.start(open_pending(self._app))
 
     def newline(self) -> None:
         self._app.composer.newline()

@@ -25,7 +25,7 @@ from callgate.tui.fold import ConversationFold
 from callgate.tui.footer import context_used
 from callgate.tui.keys import Context
 from callgate.tui.layout import build_application
-from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open
+from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open, staged_line
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel, ViewName
 from callgate.tui.render import Face, Painter, PlainFace, warm_up
@@ -129,7 +129,11 @@ class TerminalApp:
             for handle in (self._frame, self._tick, self._arms):
                 if handle is not None:
                     handle.cancel()
-            await opened
+            if self.session is None:  # it may wait for a choice that is not made any more
+                opened.cancel()
+            await asyncio.wait((opened,))
+            if not opened.cancelled():
+                opened.result()
             for task in self._tasks:
                 task.cancel()
         return self._code
@@ -372,6 +376,8 @@ class TerminalApp:
         if len(lines) > height:
             more = self.theme.paint(f"{self.theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
             lines = [more, *lines[len(lines) - height + 1 :]]
+        if self.fold.pending and self.fold.status in ("idle", "paused") and self.shown_panel is None:
+            lines.append(self.theme.paint(staged_line(self.fold.pending.values(), self.painter.width), "yellow"))
         return lines
 
     def _hear(self, event: Event) -> None:

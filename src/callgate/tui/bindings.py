@@ -68,7 +68,9 @@ def _is_empty(app: TerminalApp) -> bool:
 
 
 def _may_answer(app: TerminalApp) -> bool:
-    return app.questions.card is not None and not app.composer.asks
+    """A card waits, or something is staged and nothing is being written."""
+    waits = app.questions.card is not None or (bool(app.fold.pending) and _is_empty(app))
+    return waits and not app.composer.asks
 
 
 def _inserts(app: TerminalApp) -> bool:

@@ -45,7 +45,7 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("input", "paste_image", ("c-v",), "attach the image of the clipboard"),
     KeyAction("input", "background", ("c-b",), "let running commands go on in the background"),
     KeyAction("input", "transcript", ("c-o",), "the whole conversation with the output of calls"),
-    KeyAction("input", "answer", ("tab",), "to the open question"),
+    KeyAction("input", "answer", ("tab",), "to the open question, or to what is staged"),
     KeyAction("input", "redraw", ("c-l",), "draw the screen again"),
     KeyAction("input", "keys", ("?",), "these keys, if the input is empty"),
     KeyAction("input", "quit", ("c-d",), "quit, if the input is empty"),

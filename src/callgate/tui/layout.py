@@ -64,7 +64,9 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
     root = HSplit(
         [
-            ConditionalContainer(live, Condition(lambda: bool(app.fold.blocks or app.full) and not app.covers)),
+            ConditionalContainer(
+                live, Condition(lambda: bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers)
+            ),
             ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
             ConditionalContainer(above, Condition(lambda: bool(app.fold.waiting) and not app.covers)),
             ConditionalContainer(entry, typing),

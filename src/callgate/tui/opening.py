@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
+from callgate.formats.display import visible
 from callgate.tui.blocks import Block, CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import ConversationFold
 from callgate.words.events import Event, Rewound
 from callgate.words.noun import noun
+from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate import Session
@@ -75,6 +77,14 @@ def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
     parts = [_counted(number, what) for number, what in counted if number]
     what = f": {', '.join(parts)}" if parts else ""
     return NoticeBlock(f"This session stopped in the middle of its work{what}. Enter goes on.", "warning")
+
+
+def staged_line(pending: Iterable[Staged], width: int) -> str:
+    """The line above the input that names what waits to be applied or discarded."""
+    *older, newest = pending
+    more = f" and {len(older)} more" if older else ""
+    hint = "  Tab: look, apply or discard"
+    return f"{visible(f'staged: {newest.label}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[: width - 1]
 
 
 def _counted(number: int, what: str) -> str:

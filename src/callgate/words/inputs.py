@@ -69,7 +69,8 @@ class Answer:
 
 @noun
 class Resolve:
-    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to its staging tool."""
+    """Apply or discard what was staged: the newest, or the one with this id. ``extra`` goes to its staging tool; for a
+    change of files, ``{"files": [paths]}`` applies these alone and drops the others."""
 
     action: ResolveAction
     reason: str

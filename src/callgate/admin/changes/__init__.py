@@ -37,6 +37,7 @@ __all__ = [
     "read_all_changes",
     "read_changes",
     "read_diff",
+    "read_staged",
     "shown_files",
     "take_back",
 ]
@@ -147,6 +148,15 @@ def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
         raise UsageError(_no_such(past, number))
     changes = ChangeHistory(past.log.parent).load(kept)
     return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
+
+
+def read_staged(session: str, number: int) -> ChangeSet:
+    """A change that waits in the history of a session. UsageError if there is none of this number."""
+    past = read_changes(session)
+    kept = next((each for each in past.changes if each.number == number), None)
+    if kept is None:
+        raise UsageError(_no_such(past, number))
+    return ChangeHistory(past.log.parent).load(kept)
 
 
 def _past(log: Path, workspace: str) -> SessionChanges:

@@ -30,6 +30,8 @@ def opening_of(options: Namespace) -> Opening:
 
         wanted = _started(options, await _picked(terminal, options, start))
         config = await asyncio.to_thread(config_of, wanted)
+        if not options.bare and await _trusts(terminal, config):
+            config = await asyncio.to_thread(config_of, wanted)
         is_open = False
         try:
             async with open_session(wanted, config, None, lambda note: terminal.show(NoticeBlock(note))) as session:
@@ -43,6 +45,15 @@ def opening_of(options: Namespace) -> Opening:
         return opened(terminal, start)
 
     return open_now
+
+
+async def _trusts(terminal: Terminal, config: Config) -> bool:
+    """Asks about a folder that is not trusted; True if it is now."""
+    if await asyncio.to_thread(lambda: config.has_no_untrusted_files):
+        return False
+    from callgate.tui.panels.trust import ask_trust
+
+    return await ask_trust(terminal, config)
 
 
 async def _picked(terminal: Terminal, options: Namespace, start: SessionStart) -> SessionStart:

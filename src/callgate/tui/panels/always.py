@@ -47,6 +47,8 @@ class AlwaysChoice:
         names = [f"[{name}]" if number == self.scope else name for number, (_, name) in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
         page.words(self._place(), "grey")
+
+    def write_keys(self, page: PanelPage) -> None:
         keys = [(page.theme.sign("↑ ↓", "up/down"), "rule"), ("Tab", "for how long")]
         page.keys([*keys, ("Enter", "allow and remember"), ("Esc", "back")])
 

@@ -120,7 +120,6 @@ class FieldsForm:
             self._write_field(page)
         if self.fault:
             page.words(self.fault, "red")
-        self._write_keys(page)
 
     def _write_field(self, page: PanelPage) -> None:
         asked, here, theme = self._field, self._here, page.theme
@@ -146,7 +145,7 @@ class FieldsForm:
             said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ()))) or "no answer"
             page.words(f"{asked.header}: {said}")
 
-    def _write_keys(self, page: PanelPage) -> None:
+    def write_keys(self, page: PanelPage) -> None:
         arrows = page.theme.sign("↑ ↓", "up/down")
         if self.reviewing:
             page.keys([("Enter", "send"), ("Esc", "back")])

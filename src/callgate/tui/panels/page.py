@@ -24,7 +24,11 @@ class PanelPage:
 
     def words(self, text: str, style: str = "", indent: int = 2) -> None:
         """A sentence, broken between words."""
-        for line in words(visible(text), self.width - indent):
+        self.safe_words(visible(text), style, indent)
+
+    def safe_words(self, text: str, style: str = "", indent: int = 2) -> None:
+        """The same for text that is safe to show already: made safe once more, it would spell its spelling."""
+        for line in words(text, self.width - indent):
             self.lines.append(" " * indent + self.theme.paint(line, style))
 
     def block(self, text: str, style: str = "", indent: int = 2, before: str = "") -> None:

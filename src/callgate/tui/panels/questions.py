@@ -34,6 +34,7 @@ class CardPlace(Protocol):
     arming: Arming
     total: int
     waits: bool
+    takes: bool
 
     @property
     def number(self) -> int: ...
@@ -312,14 +313,17 @@ class QuestionPanel:
     def _write_foot(self, page: PanelPage) -> None:
         if self.fault:
             page.words(self.fault, "red")
-        if self._place.waits and not self.sent:
-            page.keys([("Tab", "answer this; what you type goes to the input line")])
-        elif self._always is not None:
-            self._always.write(page)
-        elif self._form is not None:
-            self._form.write(page)
-        elif self.sent:
+        form = self._always or self._form
+        if form is not None:
+            form.write(page)
+        if self.sent:
             page.words("Your answer is on its way.", "grey")
+        elif self._place.waits:
+            page.keys([("Tab", "answer this; what you type goes to the input line")])
+        elif not self._place.takes:
+            page.words(page.mark, "grey")  # keys are named when they are taken
+        elif form is not None:
+            form.write_keys(page)
         else:
             self._write_keys(page)
 

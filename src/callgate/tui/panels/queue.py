@@ -30,6 +30,8 @@ class QuestionQueue:
         self.total = 0
         self.waits = False
         """The card waits until the person asks for it, because the input line has the keys."""
+        self.takes = False
+        """The card has the keys."""
 
     @property
     def number(self) -> int:
@@ -61,6 +63,7 @@ class QuestionQueue:
         """The part that gets a key that is pressed now."""
         found: Receiver = "input" if self.card is None else self.arming.receiver(self._clock(), writing=writing)
         self.waits = found == "input" and (writing or self.arming.was_left)
+        self.takes = found == "card"
         return found
 
     def uncovered(self, panel: object) -> None:
