@@ -326,9 +326,10 @@ def test_every_package_of_the_extra_app_is_explained() -> None:
     wanted = [line for line in project["app"] if not line.startswith("callgate[")]
     for extra in re.findall(r"callgate\[(.*)\]", " ".join(project["app"]))[0].split(","):
         wanted += project[extra]
-    names = {re.split(r"[<>=\[]", line)[0] for line in wanted}
-    assert set(USES) <= names
-    assert {each.name for each in app_packages()} >= set(USES)
+    names = {re.split(r"[<>=\[]", line)[0].lower().replace("_", "-") for line in wanted}
+    assert names == set(USES), "say in admin/installed.py what a new package is for"
+    assert {each.name for each in app_packages()} <= set(USES)
+    assert {each.name for each in app_packages() if each.needed} <= {"h11", "prompt-toolkit", "rich"}
 
 
 @pytest.mark.parametrize(

