@@ -25,7 +25,8 @@ remembers, and takes back exactly what it did."""
 
 _END = """\
 options of the agent (all of them: callgate -p --help):
-  -c, --continue     go on with the newest session here; -r ID: with another
+  -c, --continue     go on with the newest session of this folder
+  -r, --resume [ID]  go on with another one, chosen from a list unless named
   --model NAME       such as anthropic/claude-opus-5-5 or ollama/qwen3
   --mode MODE        how calls are judged: default, plan, accept_edits, ...
 
