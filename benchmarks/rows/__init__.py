@@ -22,6 +22,7 @@ from benchmarks.rows import (
     sandbox,
     streams,
     structural,
+    terminal,
     turns,
 )
 
@@ -43,5 +44,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "streams": streams.rows,
     "headless": headless.rows,
     "prompt": prompt.rows,
+    "terminal": terminal.rows,
     **record.ROWS,
 }

@@ -43,6 +43,8 @@ LIMITED: dict[str, set[str]] = {
         for name in ("anthropic", "gemini", "openai", "openai-chat")
     },
     "headless": {f"headless_{name}" for name in ("start", "memory", "call", "reads", "early", "late")},
+    "prompt": {"prompt_start"},
+    "terminal": {"terminal_stream_flat", "terminal_again", "terminal_session_flat"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
@@ -54,7 +56,7 @@ LIMITED: dict[str, set[str]] = {
 }
 
 
-SLOW = ("import", "growth", "structural", "previews", "history", "files", "streams", "headless")
+SLOW = ("import", "growth", "structural", "previews", "history", "files", "streams", "headless", "prompt")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in ROWS])

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callgate.tui import streaming
 from callgate.tui.render.markdown import markdown_rows
 from callgate.tui.render.spans import painted
-from callgate.tui.streaming import LONGEST_PARAGRAPH, MOST_LINES, Opened, finished_length, parts_of
+from callgate.tui.streaming import LONGEST_PARAGRAPH, MOST_LINES, MOST_ROWS, Opened, finished_length, parts_of
 from callgate.tui.theme import Theme
 from tests.rows import rows
 
@@ -23,6 +24,7 @@ PIECES = (
         "---\n",
         "> ",
         "| a | b |\n",
+        "| c | d |\n",
         "|---|---|\n",
         "[x] ",
         "<br>",
@@ -75,6 +77,23 @@ def test_items_of_a_list_keep_their_numbers() -> None:
 def test_a_text_that_arrives_in_pieces_looks_as_it_does_whole(pieces: list[str], size: int, width: int) -> None:
     text = "".join(pieces)
     assert _streamed(text, size, width) == _lines(text, Opened(), width)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(1, 7))
+def test_it_does_so_wherever_long_parts_are_cut(pieces: list[str], size: int) -> None:
+    text = "".join(pieces)
+    limits = {"MOST_LINES": 3, "FEWEST_LINES": 1, "MOST_ROWS": 2, "LONGEST_PARAGRAPH": 2, "LARGEST": 20}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in limits.items():
+            patch.setattr(streaming, name, limit)
+        assert _streamed(text, size, 60) == _lines(text, Opened(), 60)
+
+
+def test_long_tables_leave_in_stretches_with_their_head() -> None:
+    text = "| a | b |\n|---|---|\n" + "".join(f"| {number} | x |\n" for number in range(3 * MOST_ROWS))
+    lines = _lines(text, Opened(), 60)
+    assert _streamed(text, 40, 60) == lines
+    assert len(lines) == 3 * MOST_ROWS + 3 * 2
 
 
 @pytest.mark.parametrize("line", ["x = 1", "def f():", "    return 1", "", "`" * 3 + "py"])

@@ -28,7 +28,6 @@ from callgate.tui.layout import build_application
 from callgate.tui.opening import Opening, SessionStart, fold_of, keep_end, left_open, staged_line
 from callgate.tui.panels.queue import QuestionQueue
 from callgate.tui.port import Panel, ViewName
-from callgate.tui.render import Face, Painter, PlainFace, warm_up
 from callgate.tui.screen import terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.tui.transcript import Transcript
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.commands.table import SlashCommand
+    from callgate.tui.render import Face, Painter
     from callgate.tui.statusline.shown import SessionStatusLine
 
 T = TypeVar("T")
@@ -70,6 +70,13 @@ def run_terminal(
     if session and sys.stdout.isatty():
         sys.stdout.write(theme.paint(f"callgate --resume {session} goes on here", "grey") + "\n")
     return code
+
+
+def _warm_up() -> None:
+    """Imports what painting needs."""
+    from callgate.tui.render import warm_up
+
+    warm_up()
 
 
 class TerminalApp:
@@ -182,7 +189,7 @@ class TerminalApp:
                 action()
             self._when_open.clear()
             self.redraw()
-            self.start(asyncio.to_thread(warm_up))
+            self.start(asyncio.to_thread(_warm_up))
             await self._leave.wait()
             if self.statusline is not None:
                 await self.statusline.close()
@@ -363,6 +370,8 @@ class TerminalApp:
         return self._painter()
 
     def _painter(self, *, unbroken: bool = False) -> Painter:
+        from callgate.tui.render import Painter  # the first prompt needs none of it
+
         columns = self.application.output.get_size().columns
         return Painter(self.theme, columns, self._face, unbroken=unbroken)
 
@@ -432,13 +441,18 @@ class TerminalApp:
         """Prints the finished blocks. False if there are none, or a full-screen view covers the place."""
         if self.application.full_screen or not self.application.is_running:
             return False
-        painter = self._painter(unbroken=True)
         shown, self._shown = self._shown, []
-        lines = [line for block in (*shown, *self.fold.take_finished()) for line in painter.lines(block)]
+        blocks = [*shown, *self.fold.take_finished()]
+        if not blocks:
+            return False
+        painter = self._painter(unbroken=True)
+        lines = [line for block in blocks for line in painter.lines(block)]
         self.application.print_above(lines)
         return bool(lines)
 
     def _face(self, name: str, arguments: Any) -> Face:
+        from callgate.tui.render import PlainFace
+
         return PlainFace(name) if self.session is None else self.session.face(name, arguments)
 
     # ---- keys ---------------------------------------------------------------------------------------------------

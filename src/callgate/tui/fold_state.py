@@ -48,7 +48,7 @@ class FoldState:
         self.streamed: set[str] = set()
         self.names: dict[str, str] = {}
         self._last_taken: Block | None = None
-        self._final = 0
+        self._final: tuple[int, Block | None] = (0, None)
 
     # ---- blocks -------------------------------------------------------------------------------------------------
 
@@ -60,9 +60,14 @@ class FoldState:
     @property
     def first_open(self) -> int:
         """The place of the first block that may still change. Where blocks are never taken there are many before it."""
-        while self._final < len(self.blocks) and self.blocks[self._final].done:
-            self._final += 1
-        return min(self._final, len(self.blocks))
+        at, last = self._final
+        # The terminal adds and removes blocks too.
+        if at > len(self.blocks) or (at and self.blocks[at - 1] is not last):
+            at = 0
+        while at < len(self.blocks) and self.blocks[at].done:
+            at += 1
+        self._final = (at, self.blocks[at - 1] if at else None)
+        return at
 
     @property
     def question(self) -> Question | None:
@@ -74,7 +79,6 @@ class FoldState:
         still streaming."""
         ready = max(self.first_open, len(self.blocks) - MOST_BLOCKS)
         taken, self.blocks[:ready] = self.blocks[:ready], []
-        self._final = 0
         first = self.blocks[0] if self.blocks else None
         if isinstance(first, TextBlock):
             length, opened = finished_length(first.text, first.opened)
@@ -91,7 +95,6 @@ class FoldState:
     def place(self, at: int, blocks: list[Block]) -> None:
         """Puts blocks before the one at this place. Neighbours that are calls are joined."""
         self.blocks[at:at] = blocks
-        self._final = min(self._final, at)
         for number in range(at, min(at + len(blocks) + 1, len(self.blocks))):
             each = self.blocks[number]
             if isinstance(each, CallBlock):
@@ -102,10 +105,6 @@ class FoldState:
                 self.names[each.id] = each.text.strip().partition("\n")[0][:60]
                 if len(self.names) > MOST_NAMES:
                     del self.names[next(iter(self.names))]
-
-    def remove(self, at: int) -> None:
-        del self.blocks[at]
-        self._final = min(self._final, at)
 
     def change(self, call_id: str, change: Callable[[CallBlock], CallBlock]) -> None:
         """Changes the newest block of a call; a call that is not on the screen any more changes nothing."""

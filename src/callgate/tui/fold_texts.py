@@ -93,7 +93,7 @@ def retried(state: FoldState, event: e.RequestRetried) -> None:
             break
         if isinstance(each, (TextBlock, ThinkingBlock)) and owner(each) == event.message_id:
             left = left or (isinstance(each, TextBlock) and each.begun)
-            state.remove(at)
+            del state.blocks[at]
     state.streamed.discard(event.message_id)
     where = f" from {event.instead}" if event.instead else ""
     wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""

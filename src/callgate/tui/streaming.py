@@ -20,8 +20,12 @@ MOST_LINES = 120
 """A stretch of a code block has at most so many lines."""
 FEWEST_LINES = 30
 """After so many a stretch ends at the next empty line that is followed by a line without indent."""
+MOST_ROWS = 40
+"""A stretch of a table has at most so many rows; its head is shown again for the next one."""
 LONGEST_PARAGRAPH = 50
 """A stretch of a paragraph has at most so many lines. Each is a row of its own on the screen."""
+LARGEST = 4_000
+"""Characters after which any part ends with its line, so that painting what is left of a text never takes long."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _DEEP = re.compile(r" {4}| {0,3}\t")
@@ -31,11 +35,12 @@ _LISTS = ("bullet_list_open", "ordered_list_open")
 @noun
 class Opened:
     """The state before a part. ``gap``: an empty line stands between it and the part before. ``number``: it is the
-    item of an ordered list with this number. ``fence``: it is inside the code block that this line opened."""
+    item of an ordered list with this number. ``head``: it goes on with a code block or a table that these lines
+    began."""
 
     gap: bool = False
     number: int | None = None
-    fence: str = ""
+    head: str = ""
 
 
 @noun
@@ -46,20 +51,38 @@ class MarkdownPart:
     opened: Opened
 
 
+@noun
+class _Start:
+    """The first line of a part. ``head``: that of what goes on if the part is cut; so many of its lines are in the part
+    itself. ``anew``: the lines from here on have to be read again, because they mean something else as the beginning of
+    a text."""
+
+    line: int
+    opened: Opened
+    head: str = ""
+    own: int = 0
+    anew: bool = False
+
+
 def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
     """All parts of a text; the last one is not finished while more text may come."""
     parts: list[MarkdownPart] = []
-    before = opened or Opened()
-    while True:
-        lines = lines_of(text)
+    lines, before = lines_of(text), opened or Opened()
+    while lines:
         starts = list(_starts(lines, before))
-        forced = next((at for at, (_line, _opened, again) in enumerate(starts) if again), len(starts))
-        ends = [line for line, _opened, _again in starts[1:]] + [len(lines)]
-        for (line, state, _again), end in zip(starts[:forced], ends, strict=False):
-            parts.append(MarkdownPart("".join(lines[line:end]), state))
-        if forced == len(starts):
-            return parts
-        text, before = "".join(lines[starts[forced][0] :]), starts[forced][1]
+        ends = [start.line for start in starts[1:]] + [len(lines)]
+        for start, end in zip(starts, ends, strict=True):
+            if start.anew:
+                lines, before = lines[start.line :], start.opened
+                break
+            cut = _cut(lines, start, end)
+            parts.append(MarkdownPart("".join(lines[start.line : cut]), start.opened))
+            if cut < end:
+                lines, before = lines[cut:], Opened(head=start.head)
+                break
+        else:
+            break
+    return parts
 
 
 def finished_length(text: str, opened: Opened | None = None) -> tuple[int, Opened]:
@@ -86,52 +109,69 @@ def closes(line: str, markup: str) -> bool:
 # ---- where parts begin --------------------------------------------------------------------------------------------
 
 
-def _starts(lines: list[str], opened: Opened) -> Iterator[tuple[int, Opened, bool]]:
-    """The line and the state of each part. True: the lines from here on have to be read anew, because they mean
-    something else as the beginning of a text."""
-    ahead = [opened.fence + "\n"] if opened.fence else []
-    skipped = len(ahead)
+def _cut(lines: list[str], start: _Start, end: int) -> int:
+    """The line before which a part that is too large is cut; its end for others."""
+    size = 0
+    for at in range(start.line, end):
+        if size > LARGEST and at >= start.line + start.own:
+            return at
+        size += len(lines[at])
+    return end
+
+
+def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
+    """The beginnings of the parts of a text."""
+    ahead = lines_of(opened.head)
     first = True
     for token, children in _top(ahead + lines):
         begin, end = token.map or (0, 0)
-        begin = max(begin - skipped, 0)
+        begin, end = max(begin - len(ahead), 0), end - len(ahead)
         here = opened if first else Opened(gap=_blank(lines, begin - 1))
+        head = opened.head if first else ""
+        paragraph = begin
         begin = 0 if first else begin
         first = False
         if token.type in _LISTS:
-            yield from _items(lines, token, children, begin, here)
+            places = [(item.map or (0, 0))[0] - len(ahead) for item in children if item.type == "list_item_open"]
+            yield from _items(lines, token, [begin, *places[1:]], here)
             continue
-        yield begin, here, False
-        if token.type == "fence":
-            fence = opened.fence or lines[begin].rstrip("\r\n")
-            yield from ((at, Opened(fence=fence), False) for at in _stretches(lines, token, end - skipped, begin, here))
-        elif token.type in ("paragraph_open", "heading_open"):
-            content = end - (1 if token.type == "heading_open" and token.markup in ("=", "-") else 0)
-            if content - begin > LONGEST_PARAGRAPH:
-                yield begin + LONGEST_PARAGRAPH, Opened(), True
-                return
+        content = begin
+        if token.type in ("fence", "table_open") and not head:
+            content = begin + next(number for number, line in enumerate(lines[begin:]) if line.strip())
+            content += 1 if token.type == "fence" else 2
+            head = "".join(lines[begin:content])
+        yield _Start(begin, here, head, content - begin)
+        match token.type:
+            case "fence":
+                yield from (_Start(at, Opened(head=head), head) for at in _stretches(lines, token, content, end))
+            case "table_open":
+                yield from (_Start(at, Opened(head=head), head) for at in range(content + MOST_ROWS, end, MOST_ROWS))
+            case "paragraph_open" | "heading_open":
+                end -= token.type == "heading_open" and token.markup in ("=", "-")
+                if end - paragraph > LONGEST_PARAGRAPH:
+                    yield _Start(paragraph + LONGEST_PARAGRAPH, Opened(), anew=True)
+                    return
+            case _:
+                pass
     if first and lines:
-        yield 0, opened, False
+        yield _Start(0, opened)
 
 
-def _items(
-    lines: list[str], token: "Token", children: list["Token"], begin: int, here: Opened
-) -> Iterator[tuple[int, Opened, bool]]:
+def _items(lines: list[str], token: "Token", places: list[int], here: Opened) -> Iterator[_Start]:
+    """The items of a list, whose first lines are given."""
     number = int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
     if number is not None and here.number is not None:
         number = here.number
-    for count, item in enumerate(each for each in children if each.type == "list_item_open"):
-        at = (item.map or (0, 0))[0] if count else begin
+    for count, at in enumerate(places):
         if count and _DEEP.match(lines[at]):
             continue  # alone it would be code
         gap = _blank(lines, at - 1) if count else here.gap
-        yield at, Opened(gap=gap, number=None if number is None else number + count), False
+        yield _Start(at, Opened(gap=gap, number=None if number is None else number + count))
 
 
-def _stretches(lines: list[str], token: "Token", end: int, begin: int, here: Opened) -> Iterator[int]:
+def _stretches(lines: list[str], token: "Token", start: int, end: int) -> Iterator[int]:
     """The lines in a code block at which its next stretch begins."""
-    start = begin if here.fence else begin + 1
-    last = end - 1 if end - 1 > begin and closes(lines[end - 1], token.markup) else end
+    last = end - 1 if end > start and closes(lines[end - 1], token.markup) else end
     for at in range(start, last):
         long = at - start
         new = not lines[at][:1].isspace() and _blank(lines, at - 1)

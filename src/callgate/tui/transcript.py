@@ -1,6 +1,9 @@
 """A whole conversation on the screen: scrolled, searched, and painted only as far as it is looked at."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import (
     ActionBlock,
@@ -15,7 +18,9 @@ from callgate.tui.blocks import (
     ThinkingBlock,
 )
 from callgate.tui.fold import ConversationFold
-from callgate.tui.render import Painter
+
+if TYPE_CHECKING:
+    from callgate.tui.render import Painter
 
 Paint = Callable[[Block], Sequence[str]]
 

@@ -55,7 +55,7 @@ class _Part:
         self._theme = theme
         self._opened = opened
         self._unbroken = unbroken
-        self._text = f"{opened.fence}\n{text}" if opened.fence else text
+        self._text = opened.head + text
         self._source = lines_of(self._text)
 
     def rows(self, width: int) -> list[Row]:
@@ -107,7 +107,7 @@ class _Part:
         info = node.info.strip().split() if node.type == "fence" else []
         rule = theme.sign("───", "---")
         rows: list[Row] = []
-        if not (top and self._opened.fence):
+        if not (top and self._opened.head):
             rows.append([(f"{rule} {self._safe(info[0])}" if info else rule, "grey")])
         code = self._safe_code(node.content.removesuffix("\n"))
         language = info[0].strip("{}.").partition(":")[0].lower() if info else ""

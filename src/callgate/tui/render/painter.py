@@ -19,11 +19,14 @@ from callgate.tui.render.markdown import markdown_rows
 from callgate.tui.render.measures import counted, seconds_text
 from callgate.tui.render.spans import Span, fitted, painted, wrapped
 from callgate.tui.render.tables import piece_lines, table_lines
+from callgate.tui.streaming import Opened
 from callgate.tui.theme import LEVELS, STATUSES, StatusFace, Theme
 from callgate.words.calls import Status
 
 LONG_PROMPT = 10
 """Rows of a prompt that are shown; the rest is counted."""
+LONG_TEXT = 6_000
+"""Characters of a text that are painted while more of it arrives."""
 LONG_RUN = 10.0
 """Seconds after which the end of a run is told even if all went well."""
 
@@ -57,7 +60,7 @@ class Painter:
             case PromptBlock():
                 return [[], *self._prompt(block, expanded)]
             case TextBlock():
-                rows = markdown_rows(self.theme, block.text, self.width, block.opened, unbroken=self._unbroken)
+                rows = self._text(block)
                 return [[], *rows] if rows and not block.begun else rows
             case ThinkingBlock():
                 return [[], *self._thinking(block, now, expanded)] if block.text.strip() else []
@@ -73,6 +76,13 @@ class Painter:
                 return self._told(block.text, LEVELS[block.level], block.level != "info")
             case EndBlock():
                 return self._end(block)
+
+    def _text(self, block: TextBlock) -> list[Row]:
+        text, opened = block.text, block.opened
+        if not block.done and len(text) > LONG_TEXT:
+            # The screen shows the end of it alone, so that each frame takes the same time; when it is done it is whole.
+            text, opened = text[-LONG_TEXT // 2 :].partition(" ")[2], Opened()
+        return markdown_rows(self.theme, text, self.width, opened, unbroken=self._unbroken)
 
     def _prompt(self, block: PromptBlock, expanded: bool) -> list[Row]:
         theme, bar = self.theme, self.theme.sign("▌ ", "> ")
