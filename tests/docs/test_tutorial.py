@@ -65,8 +65,7 @@ class Screens:
         for text in step.expected:
             terminal.wait_for(text)
         # A message that is sent while the agent still works would be another case.
-        if not any("a always" in line or "Always allow" in line for line in terminal.lines):
-            terminal.wait_for(re.compile(r"^ idle|\$ $|\$$", re.MULTILINE))
+        terminal.wait_for(re.compile(r"^ idle|^\$$|a always|Always allow", re.MULTILINE))
 
     def close(self) -> None:
         if self._terminal is not None:

@@ -104,8 +104,6 @@ def _commands(terminal: Terminal, before: str) -> CandidateList | None:
         found = [Candidate(word, word, about) for word, about in words if word.lower() != typed]
         return CandidateList("words", start, found)
     typed = name.lower()
-    if any(typed in (each.name, *each.aliases) for each in all_commands(terminal)):
-        return None  # nothing is to be completed, so that Enter runs it
     ranked = [
         (0 if each.name.startswith(typed) else 1 if any(one.startswith(typed) for one in each.aliases) else 2, at, each)
         for at, each in enumerate(all_commands(terminal))
