@@ -32,6 +32,7 @@ def rows() -> dict[str, Any]:
             "aliases": list(tool.aliases),
             "previews": tool.previews,
             "stages": bool(getattr(tool, "stages", False)),
+            "search_hint": getattr(tool, "search_hint", ""),
             "takes": sorted(name for name in dir(tool) if name.startswith(TAKING)),
         }
     return found

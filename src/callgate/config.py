@@ -73,6 +73,8 @@ class Config:
     """The history is compacted by itself before it is too long for the model."""
     titles: bool = True
     """A cheap model writes the title of a session."""
+    tool_search: str = "on"
+    """Which tools are deferred: on, off, auto or auto:N."""
     statusline: StatusLineSettings = StatusLineSettings()
     theme: str = "auto"
     """The colours of the terminal: auto, dark, light or mono."""
@@ -224,6 +226,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
         compacts=bool(layers.value("session.compact")),
         titles=bool(layers.value("session.title")),
+        tool_search=cast(str, layers.value("tools.search")),
         statusline=_status_line(layers),
         theme=cast(str, layers.value("tui.theme")),
         view=cast(str, layers.value("tui.view")),
@@ -340,9 +343,18 @@ def _from_environment(environment: Mapping[str, str]) -> tuple[Settings, ...]:
     found = {
         "limits.max_concurrency": ("CALLGATE_MAX_CONCURRENCY", max_concurrency_from(environment)),
         "models.default": ("CALLGATE_MODEL", (environment.get("CALLGATE_MODEL") or "").strip() or None),
+        "tools.search": ("CALLGATE_TOOL_SEARCH", _search_mode(environment)),
     }
     said = [SetValue(key, value, Origin("environment", name)) for key, (name, value) in found.items() if value]
     return (Settings("command line", plain=tuple(said)),) if said else ()
+
+
+def _search_mode(environment: Mapping[str, str]) -> str | None:
+    wanted = (environment.get("CALLGATE_TOOL_SEARCH") or "").strip()
+    try:
+        return READERS["search"](wanted) if wanted else None
+    except ValueError:
+        raise UsageError(f"CALLGATE_TOOL_SEARCH must be {KINDS['search']}, not {shown(wanted)}") from None
 
 
 def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:

@@ -11,9 +11,10 @@ from callgate import Store
 from callgate.assembly.agent import BARE, agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tools.builtin import BUILTIN
+from callgate.tools.builtin import CORE
 from callgate.words.errors import UsageError
 from callgate.words.events import Noted
+from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
 
 TOOL = """
@@ -62,9 +63,9 @@ async def _asked(config: Config, **more: Any) -> tuple[Sequence[str], str, list[
     return [*described], described.get("Skill", ""), notes
 
 
-def test_it_has_every_tool_that_ships_and_those_of_a_trusted_folder(root: Path) -> None:
+def test_it_is_told_of_the_core_tools_and_those_of_a_trusted_folder(root: Path) -> None:
     names, skills, notes = asked(config(root, trust=True))
-    assert {*BUILTIN, "Weigh"} <= {*names}, notes
+    assert {*names} == {*CORE, "Weigh", SEARCH, EXECUTE, "resolve"}, notes
     assert "Releases this project." in skills
     assert not [note for note in notes if "trusted" in note]
 

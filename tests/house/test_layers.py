@@ -33,7 +33,9 @@ ROOMS = {
         "tools",
     ),
     "prompt": ROOM,
-    "search": (*ROOM, "tools"),
+    # Announcements are reminders on record; definitions are counted as the gauge counts them; a large index is built in
+    # a daemon thread.
+    "search": (*ROOM, "core.ledger", "core.record", "core.reminders", "host.threads", "tools", "transcript.tokens"),
     "shell": ("words",),
     "policy": (*ROOM, "host", "shell"),
     "changes": (*ROOM, "host"),

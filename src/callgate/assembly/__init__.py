@@ -29,7 +29,7 @@ from callgate.assembly.options import (
 from callgate.core.allowance import Price
 from callgate.core.executor import CallExecutor
 from callgate.core.ledger import Ledger
-from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model
+from callgate.core.ports import Check, Compaction, Gate, Host, Journal, Model, ToolSource
 from callgate.core.record import Record
 from callgate.core.turn import Equipment
 from callgate.session.conversation import Conversation
@@ -39,6 +39,7 @@ from callgate.session.run import RunResult
 from callgate.staging.session_staging import SessionStaging
 from callgate.staging.standing import StandingHandler
 from callgate.staging.state import State
+from callgate.tools.toolbox import all_tools
 from callgate.words.errors import CallgateError
 from callgate.words.events import ModeSet
 from callgate.words.inputs import Input
@@ -72,6 +73,7 @@ class Session(Conversation):
     fallback         the model for the rest of a run in which ``model`` was overloaded three times in a row
     price            a function that gives the dollars for a model's name and a Usage, or None
     tools            functions, tools, or a Toolbox
+    deferred         a source of further tools, which may change: the model finds them by search, see the guide on it
     system           the system prompt, the same in every request; or a function that makes it, and notes for
                      people, of the record so far
     deps             any object that tools get as ``run.deps``: never copied, never on record; inherited by nested ones
@@ -103,6 +105,7 @@ class Session(Conversation):
         model: Model,
         tools: Tools = (),
         *,
+        deferred: ToolSource | None = None,
         system: str | MakeSystem = "",
         deps: Any = None,
         gate: Gate | None = None,
@@ -150,14 +153,20 @@ class Session(Conversation):
             path, lineage = parent.router.path_for(agent), lineage or parent.running_call()
             deps = parent.deps if deps is None else deps
         hooks = remembered = None
-        toolbox, notes = as_toolbox(tools), ()
+        toolbox, notes, search = as_toolbox(tools), (), None
+        if deferred is not None:
+            from callgate.search.session_search import SessionSearch  # only where tools are deferred
+
+            wanted = "on" if config is None else config.tool_search
+            search = SessionSearch(toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record)
+            toolbox = search.toolbox
         if config is None:
             gate = as_gate(gate, checks)
         else:
             from callgate.assembly.settings import confine, parts_of, withhold
 
-            withhold(toolbox.tools(), config, host)
-            sandboxed, notes = confine(toolbox.tools(), config, host)
+            withhold(all_tools(toolbox), config, host)
+            sandboxed, notes = confine(all_tools(toolbox), config, host)
             gate, hooks, remembered = parts_of(
                 config, host, journal, record, path, agent, functions, own_checks(checks), sandboxed
             )
@@ -175,6 +184,7 @@ class Session(Conversation):
             record=record,
             fallback=fallback,
             compaction=compaction,
+            suggestions=search,
             price=price,
             meter=SessionMeter(host.clock, (lambda: 0.0) if hooks is None else lambda: hooks.seconds),
             outer_budget=None if parent is None else parent.running_budget,
@@ -191,7 +201,7 @@ class Session(Conversation):
             rerun_safe=rerun_safe,
             resumable=bool(journal.session),
         )
-        for each in equipment.toolbox.tools():
+        for each in all_tools(equipment.toolbox):
             follow = getattr(each, "follow_context", None)  # a tool that remembers, such as Bash its working folder
             if follow is not None:
                 follow(lambda: record.ledger.context)

@@ -24,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 from callgate.assembly import Session
 from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
 from callgate.config import Config
-from callgate.core.ports import Journal, Model, Tool
+from callgate.core.ports import Journal, Model, Tool, ToolSource
 from callgate.core.record import Record
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
-from callgate.tools.builtin import BUILTIN
+from callgate.tools.builtin import BUILTIN, CORE
 from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
 from callgate.tools.skills import SKILL, SkillFolder, described, find_skills, skill_folders
+from callgate.tools.toolbox import Toolbox
+from callgate.tools.wrappers import Merged
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
+FEW = 20
+"""Custom tools that are loaded as they are; of more, all that do not say ``always_loaded`` are deferred."""
+
 _AFTER_REQUEST = 0.05  # seconds that a request takes to be written and sent
 
 
@@ -50,6 +55,7 @@ async def agent_session(
     *,
     journal: Journal | None = None,
     tools: Iterable[str] | None = None,
+    deferred: ToolSource | None = None,
     bare: bool = False,
     wishes: PromptWishes | None = None,
     attended: bool = True,
@@ -60,6 +66,9 @@ async def agent_session(
 
     config    from load_config: its workspace, rules, hooks, limits and state of trust
     tools     the names of the tools that the model gets, of those that ship and custom ones; all, unless given
+    deferred  a source of further tools, which may change while the session runs, such as those of MCP servers: the
+              model finds them by search, as it does the tools that ship and are not CORE, and custom ones if there
+              are more than FEW
     bare      Bash, Edit and Read alone, without project files, hooks, skills and custom tools: to find out what a
               setting does
     wishes    texts for the system prompt
@@ -94,10 +103,22 @@ async def agent_session(
         built = prompt_for(config, about, wishes, project=not bare)
         return built.text, built.notes
 
-    session = Session(model, found, config=config, journal=journal, system=system, **options)
+    extra = [] if wanted is not None else _extra(found)
+    if extra:
+        deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
+    loaded = [each for each in found if each not in extra]
+    session = Session(model, loaded, deferred=deferred, config=config, journal=journal, system=system, **options)
     session.folders = tuple(map(str, folders))
     _load_during_first_request(session, [each for each in found if isinstance(each, ShippedTool)])
     return session
+
+
+def _extra(found: Sequence[Tool]) -> list[Tool]:
+    """Those that the model finds by search."""
+    shipped = [each for each in found if each.spec.name in BUILTIN and each.spec.name not in CORE]
+    custom = [each for each in found if each.spec.name not in BUILTIN]
+    few = len(custom) <= FEW
+    return [*shipped, *(each for each in custom if not few and not getattr(each, "always_loaded", False))]
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:

@@ -56,7 +56,7 @@ class Approval(Part):
                 refused = read
             else:
                 arguments, repairs, hashed = read.arguments, read.repairs or given.repairs, call.case.arguments_hash
-                if not repairs:
+                if not repairs and call.name == given.name:
                     raw = None
         if given.id not in self._ledger.calls:  # otherwise resumed: on record already
             if given.edited is not None:

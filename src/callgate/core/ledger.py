@@ -101,7 +101,7 @@ class Entry:
             id=self.id,
             name=self.name,
             arguments=self.arguments,
-            raw_arguments=self.raw_arguments,
+            raw_arguments=None if self.asked_as else self.raw_arguments,  # the text for the other name
             index=self.index,
             message_id=self.message_id,
             status=self.status,
@@ -154,6 +154,7 @@ class Ledger:
         self.recent: tuple[str, ...] = ()  # hashes of the last calls, newest last
         self.denied = self.denied_in_a_row = 0  # since a person last looked into it
         self.metadata: dict[str, Any] = {}
+        self.about: dict[str, str] = {}  # the subjects of reminders, by the ids of their messages
         self.waiting: dict[str, PromptQueued] = {}  # prompts, in the order in which they are delivered
         self.queued = 0  # the number of the last one
         self.inherited: set[str] = set()  # open calls that belong to the session this one was forked from
@@ -230,6 +231,7 @@ def _message_added(ledger: Ledger, event: MessageAdded) -> None:
     number = message.id[1:] if message.id[:1] == "u" else ""
     ledger.added = max(ledger.added + 1, int(number) if number.isdecimal() and len(number) < LONGEST_NUMBER else 0)
     if event.about is not None:
+        ledger.about[message.id] = event.about
         return  # a reminder: nobody said it, so no work comes of it
     if message.role == "user":
         ledger.options = ledger.options if ledger.running else event.options

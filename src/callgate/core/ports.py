@@ -198,6 +198,8 @@ class Unknown:
 
 
 class ToolSource(Protocol):
+    """A source of tools that the model is not told about has ``all_tools()`` too: those that can be called."""
+
     def tools(self) -> Sequence[Tool]:
         """The tools a model is told about, in a stable order."""
         ...
@@ -330,6 +332,14 @@ class Staging(Protocol):
     async def after_turn(self, ended: TurnEnded) -> None:
         """Called after a turn without an interrupt: discards an action that was asked about too often, and begins
         afresh from a plan where the person who approved it said so."""
+        ...
+
+
+class Suggestions(Protocol):
+    """Tells the model of tools that it is not told about with every request. None of it may raise."""
+
+    def before_request(self) -> Sequence[Reminder]:
+        """The reminders to put on record before the model is asked, behind all others."""
         ...
 
 

@@ -21,7 +21,7 @@ from callgate.core.executor import CallExecutor
 from callgate.core.intake import call_part
 from callgate.core.ledger import Entry
 from callgate.core.outlet import bounded_together
-from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Staging, Target, ToolSource
+from callgate.core.ports import Compaction, Gate, Host, Meter, Model, Reminder, Staging, Suggestions, Target, ToolSource
 from callgate.core.reading import MessageReading
 from callgate.core.record import Record
 from callgate.core.recovery import Recovery, Remedy, answered_by
@@ -88,6 +88,8 @@ class Equipment:
     """Random numbers from 0 to 1, for the waits before repetitions."""
     staging: Staging | None = None
     """Actions that are pending: reminders, forced tool choices, and calls that have to wait."""
+    suggestions: Suggestions | None = None
+    """Tools that the model is told of between requests."""
     compaction: Compaction | None = None
     """Keeps the history within the window of the model; the loop asks it between turns."""
     file_outcome: Callable[[str], str] | None = None
@@ -281,9 +283,12 @@ class Turn:
 
     def _remind(self) -> ToolChoice:
         """Puts reminders on record before the model is asked, and gives the tool choice that goes with them."""
-        if self._kit.staging is None:
-            return ToolChoice()
-        due, wanted = self._kit.staging.before_request(self._reading.model.abilities)
+        kit, due, wanted = self._kit, list[Reminder](), ToolChoice()
+        if kit.staging is not None:
+            found, wanted = kit.staging.before_request(self._reading.model.abilities)
+            due += found
+        if kit.suggestions is not None:
+            due += kit.suggestions.before_request()
         for each in due:
             remind(self._record, each, self._clock.now())
         return wanted

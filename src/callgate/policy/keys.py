@@ -15,6 +15,7 @@ from callgate.words.limits import LARGEST_COUNT, ExecutorSettings, LoopLimits
 from callgate.words.model import EFFORTS
 from callgate.words.modes import MODES
 from callgate.words.noun import noun
+from callgate.words.tool_search import percent_of
 
 
 @noun
@@ -73,6 +74,7 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "models.effort": None,
     "session.compact": True,
     "session.title": True,
+    "tools.search": "on",
     "tui.editing": "emacs",
     "statusline.command": None,
     "statusline.refresh": 0.0,
@@ -136,6 +138,12 @@ _KEYS: tuple[Key, ...] = (
     Key("providers.*.idle_timeout", "duration", "How long the server may be silent within an answer."),
     Key("session.compact", "flag", "Whether a history is compacted by itself before it is too long; it is."),
     Key("session.title", "flag", "Whether a cheap model writes a title after the first prompt; it does."),
+    Key(
+        "tools.search",
+        "search",
+        "Which tools the model finds by search instead of having them in every request: on defers all but the core, off"
+        " none, auto:N all where they would take more than N percent of the context window.",
+    ),
     Key("tui.editing", "editing", "The keys that edit the input line; those of Emacs, unless given."),
     Key(
         "keybindings.*.*",
@@ -178,6 +186,7 @@ KINDS: dict[str, str] = {
     "duration": 'seconds, or a text such as "90s", "5m", "2h" or "30d"',
     "interval": 'seconds from 1 on, or a text such as "90s" or "5m"; 0 is never',
     "columns": "a whole number from 0 to 20",
+    "search": "on, off, auto or auto:N with a number from 0 to 100",
     "editing": "emacs or vim",
     "chords": 'a key such as "ctrl-x ctrl-e" or a list of them',
     "count": "a whole number above 0",
@@ -298,6 +307,13 @@ def read_variable(value: object) -> str:
     return value
 
 
+def read_search(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    percent_of(value)
+    return value
+
+
 def read_thinking(value: object) -> str | int:
     if value in ("off", "adaptive") or (type(value) is int and 0 < value <= LARGEST_COUNT):
         return cast(str | int, value)
@@ -340,6 +356,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "duration": read_duration,
     "interval": read_interval,
     "columns": _only(int, lambda value: 0 <= value <= 20),
+    "search": read_search,
     "editing": _only(str, ("emacs", "vim").__contains__),
     "chords": read_chords,
     "count": _only(int, lambda value: 0 < value <= LARGEST_COUNT),

@@ -25,6 +25,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("CALLGATE_EFFORT", "The effort of every answer, whatever else is set.", "models.effort"),
     Variable("CALLGATE_PROMPT_CACHE", '"off" keeps providers from caching prompts.'),
     Variable("CALLGATE_RECORD", "A folder in which exchanges with models are recorded, without keys."),
+    Variable("CALLGATE_TOOL_SEARCH", "Which tools the model finds by search: on, off, auto or auto:N.", "tools.search"),
     Variable("CALLGATE_RIPGREP", "The search that Grep and Glob use: packaged, system or builtin."),
     Variable("CALLGATE_DEMO_SPEED", "So many times faster does callgate demo play."),
 )

@@ -24,6 +24,7 @@ from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
 from callgate.tools.names import CallFace, face_of, unknown_face
+from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
@@ -236,7 +237,7 @@ class Conversation(SessionView):
 
     def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
         """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
-        named = [each for each in self._toolbox.tools() if name in (each.spec.name, *each.aliases)]
+        named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
         return face_of(named[0], arguments) if named else unknown_face(name, arguments)
 
     def listen(self, listener: Listener) -> Callable[[], None]:

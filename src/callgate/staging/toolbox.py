@@ -10,8 +10,9 @@ from callgate.staging.stack import Stack
 from callgate.staging.standing import PREFIX, Standing
 from callgate.staging.state import State
 from callgate.tools.builtin.plan import Planning
+from callgate.tools.names import close_names
 from callgate.tools.staging import serving
-from callgate.tools.toolbox import Raw, unknown
+from callgate.tools.toolbox import Raw, all_tools
 from callgate.tools.wrappers import Named
 from callgate.words.arguments import Rejected
 from callgate.words.calls import Result
@@ -47,7 +48,7 @@ class StagingToolbox:
         self._listed = Resolution()
         self._stages = ""  # the last message with a call that may stage something
         self._bound: set[str] = set()  # actions named by calls of this program; a resumed call names its own
-        for each in box.tools():
+        for each in all_tools(box):
             if RESOLVE in (each.spec.name, *each.aliases):
                 raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
 
@@ -60,12 +61,16 @@ class StagingToolbox:
         self._offers = self._offers or any(getattr(each, "stages", False) for each in tools)
         return (*tools, self._listed) if self._offers else tools
 
+    def all_tools(self) -> Sequence[Tool]:
+        return (*all_tools(self._box), self._listed)
+
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         if name == RESOLVE:
             return Target(self._meant(raw), raw)
         found = self._box.resolve(name, raw)
         if isinstance(found, Unknown):
-            return unknown(name, self.tools())
+            near = close_names(name, ((RESOLVE, ()),), 1)
+            return Unknown(found.name, (*near, *found.close))
         return self._lent(found) if getattr(found.tool, "stages", False) else found
 
     def _lent(self, found: Target) -> Target:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from callgate.core.ports import Target, Tool, Unknown
+from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.tools.names import close_names
 from callgate.tools.tool import tool
 from callgate.words.errors import ToolDefinitionError
@@ -27,6 +27,11 @@ class Toolbox:
         if found is None:
             return unknown(name, self._tools)
         return Target(found, raw)
+
+
+def all_tools(box: ToolSource) -> Sequence[Tool]:
+    """The tools that can be called, with those that the model is not told about."""
+    return getattr(box, "all_tools", box.tools)()
 
 
 def unknown(name: str, tools: Iterable[Tool]) -> Unknown:

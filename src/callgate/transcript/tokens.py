@@ -143,6 +143,11 @@ def spec_chars(tools: Iterable[ToolSpec]) -> int:
     return sum(_ENVELOPE + len(each.name) + len(each.description) + _nested(each.parameters) for each in tools)
 
 
+def spec_tokens(tools: Iterable[ToolSpec]) -> int:
+    """The tokens of these definitions in a request, estimated."""
+    return -int(-spec_chars(tools) // CHARS_PER_TOKEN)
+
+
 def part_chars(part: Part) -> int:
     """The characters of a part as it is sent, roughly; an image as the characters of its tokens."""
     match part:

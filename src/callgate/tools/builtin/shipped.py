@@ -38,13 +38,17 @@ def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None
 
 
 class ShippedTool:
-    """A Tool that is made of its module when it is first used for more than its spec."""
+    """A Tool that is made of its module when it is first used for more than its spec and its place in a search."""
+
+    always_loaded = False
+    server_description = ""
 
     def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
         self.spec = spec
         self.aliases: tuple[str, ...] = tuple(row["aliases"])
         self.previews: bool = row["previews"]
         self.stages: bool = row["stages"]
+        self.search_hint: str = row["search_hint"]
         self._takes: tuple[str, ...] = tuple(row["takes"])
         self._given: dict[str, Any] = {}
         self._make = make

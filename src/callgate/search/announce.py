@@ -1,0 +1,70 @@
+"""Announcements of deferred tools: their names once, then what was added and removed.
+
+What the model was told is read from the messages that it is still sent, so that a summary, a rewind, a resumed session
+or a message that was taken out need nothing more: what it does not see any more is announced again, and nothing else.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from callgate.core.ports import Reminder, Tool
+from callgate.core.record import Record
+from callgate.core.reminders import reminder
+from callgate.words.late_pattern import late_pattern
+
+ABOUT = "tools"
+"""The subject of an announcement."""
+MOST_CHARS = 20_000
+"""Characters of all names that the model is told; of more tools the rest is found by search alone."""
+
+_NAME = late_pattern(r"[A-Za-z0-9_.:/-]{1,128}")
+_ADDED, _REMOVED = "+ ", "- "
+
+
+class Announcements:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
+        """The announcement for the next request, if there is something to announce."""
+        told = self.told()
+        names = [each.spec.name for each in deferred]
+        removed = sorted(told - set(names))
+        room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))
+        added: list[str] = []
+        for name in sorted(name for name in names if name not in told and _NAME.fullmatch(name)):
+            if len(name) > room:
+                break
+            room -= len(name)
+            added.append(name)
+        if not added and not removed:
+            return ()
+        silent = len(names) - len(told) + len(removed) - len(added)
+        return (Reminder(_text(added, removed, silent, first=not told), ABOUT),)
+
+    def told(self) -> set[str]:
+        """The names that the messages of the next request announce."""
+        ledger = self._record.ledger
+        about = {message_id for message_id, subject in ledger.about.items() if subject == ABOUT}
+        told: set[str] = set()
+        for message in ledger.history() if about else ():
+            if message.id in about:
+                for line in message.text.splitlines():
+                    if line.startswith(_ADDED):
+                        told.add(line.removeprefix(_ADDED))
+                    elif line.startswith(_REMOVED):
+                        told.discard(line.removeprefix(_REMOVED))
+        return told
+
+
+def _text(added: Iterable[str], removed: Iterable[str], silent: int, *, first: bool) -> str:
+    texts = Path(__file__).with_name("announcement.md").read_text(encoding="utf-8").strip().split("\n\n")
+    said, later, gone, more = texts
+    parts: list[str] = []
+    if added:
+        parts.append("\n".join((said if first else later, *(f"{_ADDED}{name}" for name in added))))
+        if silent:
+            parts.append(more.format(silent))
+    if removed:
+        parts.append("\n".join((gone, *(f"{_REMOVED}{name}" for name in removed))))
+    return reminder("\n\n".join(parts))

@@ -1,0 +1,77 @@
+"""Queries of ``SearchExtraTools``, and the definitions that answer them."""
+
+from collections.abc import Sequence
+from json import dumps
+
+from callgate.core.ports import Tool
+from callgate.tools.names import close_names
+from callgate.words.messages import Content, Resource, Text
+from callgate.words.model import ToolSpec
+from callgate.words.noun import noun
+from callgate.words.tool_search import EXECUTE
+
+MOST_CHARS = 40_000
+"""Characters of all definitions of an answer."""
+_DESCRIPTION = 4_000
+DEFINITION = "tool:"
+"""The scheme of the address under which a definition stands in an answer."""
+
+
+@noun
+class Query:
+    """``names`` are asked for exactly; otherwise ``words`` are searched for, and every tool has the ``required``."""
+
+    names: tuple[str, ...] = ()
+    words: str = ""
+    required: tuple[str, ...] = ()
+
+
+def read_query(text: str) -> Query:
+    kind, colon, rest = text.strip().partition(":")
+    if colon and kind.lower() == "select":
+        return Query(names=tuple(dict.fromkeys(filter(None, map(str.strip, rest.split(","))))))
+    if colon and kind.lower() == "discover":
+        return Query(words=rest.strip())
+    words = text.split()
+    required = tuple(word[1:] for word in words if word.startswith("+") and len(word) > 1)
+    return Query(words=" ".join(word.removeprefix("+") for word in words), required=required)
+
+
+def definitions(found: Sequence[Tool]) -> list[Content]:
+    """Name, description and JSON Schema of each tool, as long as there is room; the others by name."""
+    shown, left = list[Content](), MOST_CHARS
+    late: list[str] = []
+    for each in found:
+        text = definition(each.spec)
+        if len(text) > left and shown:
+            late.append(each.spec.name)
+            continue
+        left -= len(text)
+        shown.append(Resource(f"{DEFINITION}{each.spec.name}", text[:MOST_CHARS], media_type="application/json"))
+    if late:
+        shown.append(Text(f"Found too, and too long to be shown here: {', '.join(late)}. select:NAME shows one."))
+    return shown
+
+
+def definition(spec: ToolSpec) -> str:
+    described = spec.description
+    if len(described) > _DESCRIPTION:
+        described = f"{described[:_DESCRIPTION]} […]"
+    whole = {"name": spec.name, "description": described, "input_schema": spec.parameters}
+    return dumps(whole, ensure_ascii=False, default=dict, separators=(",", ":"))
+
+
+def loaded_already(names: Sequence[str]) -> str:
+    verb, them = ("is", "it by its") if len(names) == 1 else ("are", "them by their")
+    return f"{', '.join(names)} {verb} loaded already: call {them} own name, without {EXECUTE}."
+
+
+def unknown_names(names: Sequence[str], known: Sequence[Tool]) -> str:
+    """A line for each name that there is not, with the nearest ones."""
+    there = [(each.spec.name, each.aliases) for each in known]
+    lines: list[str] = []
+    for name in names:
+        close = close_names(name, there)
+        hint = f" Did you mean {', '.join(close)}?" if close else ""
+        lines.append(f"There is no tool {name[:80]!r}.{hint}")
+    return "\n".join(lines)

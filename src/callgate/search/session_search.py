@@ -1,0 +1,31 @@
+"""Tool search of one session: its toolbox, and what the model is told of deferred tools between requests."""
+
+from collections.abc import Callable, Sequence
+
+from callgate.core.ports import Reminder, ToolSource
+from callgate.core.record import Record
+from callgate.search.announce import Announcements
+from callgate.search.toolbox import SearchToolbox
+from callgate.words.tool_search import percent_of
+
+
+class SessionSearch:
+    """The port that turns use. ``mode`` is that of the settings; ``window`` gives the tokens of the model's context."""
+
+    def __init__(
+        self,
+        core: ToolSource,
+        deferred: ToolSource,
+        mode: str,
+        window: Callable[[], int | None],
+        record: Record,
+    ) -> None:
+        self.toolbox = SearchToolbox(core, deferred, percent_of(mode), window)
+        self._announcements = Announcements(record)
+
+    def before_request(self) -> Sequence[Reminder]:
+        self.toolbox.first_request()
+        if self.toolbox.off:
+            return ()
+        deferred = self.toolbox.deferred()
+        return self._announcements.due(deferred)

@@ -1,0 +1,87 @@
+"""A session's tools with some of them deferred: the model finds those by search, and a call of ``ExecuteExtraTool`` is
+one of its target.
+
+The tools that the model is told about are fixed with the first request and stay the same for all others, so that
+prompt caches hold; what comes later is deferred.
+"""
+
+from collections.abc import Callable, Sequence
+
+from callgate.core.ports import Target, Tool, ToolSource, Unknown
+from callgate.search.tools import ExecuteExtraTool, SearchExtraTools
+from callgate.tools.toolbox import Raw, Toolbox
+from callgate.tools.wrappers import Merged
+from callgate.transcript.tokens import spec_tokens
+from callgate.words.arguments import Rejected
+from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH
+
+
+class SearchToolbox:
+    """``percent`` is the share of the model's ``window`` from which on tools are deferred: 0 always, 100 never."""
+
+    def __init__(
+        self, core: ToolSource, deferred: ToolSource, percent: int = ON, window: Callable[[], int | None] = lambda: None
+    ) -> None:
+        self._core = core
+        self._source = deferred
+        self._box = Merged(core, deferred)
+        self._percent = percent
+        self._window = window
+        self._loaded: Sequence[Tool] | None = None  # None until the first request
+        self._offers = True
+        self._search = SearchExtraTools(self)
+        self._execute = ExecuteExtraTool(stages=any(getattr(each, "stages", False) for each in deferred.tools()))
+
+    @property
+    def off(self) -> bool:
+        return self._percent == OFF
+
+    def first_request(self) -> None:
+        """From now on the tools that the model is told about stay the same."""
+        if self._loaded is None and not self.off:
+            self._loaded = loaded = self._early()
+            self._offers = self._offered(loaded)
+
+    def tools(self) -> Sequence[Tool]:
+        if self.off:
+            return self._box.tools()
+        loaded = self._early() if self._loaded is None else self._loaded
+        offers = self._offered(loaded) if self._loaded is None else self._offers
+        return (*self._core.tools(), *loaded, *((self._search, self._execute) if offers else ()))
+
+    def all_tools(self) -> Sequence[Tool]:
+        """Those that can be called, deferred ones included."""
+        return (*self._box.tools(), *(() if self.off else (self._search, self._execute)))
+
+    def deferred(self) -> Sequence[Tool]:
+        """Those that the model is not told about."""
+        found = self._source.tools()
+        if self.off:
+            return ()
+        loaded = self._early() if self._loaded is None else self._loaded
+        known = {each.spec.name for each in (*self._core.tools(), *loaded)}
+        return [each for each in found if each.spec.name not in known]
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        if self.off:
+            return self._box.resolve(name, raw)
+        if name == SEARCH:
+            return Target(self._search, raw)
+        if name != EXECUTE:
+            return self._box.resolve(name, raw)
+        wanted = self._execute.read(raw)
+        if isinstance(wanted, Rejected):
+            return Target(self._execute, raw)
+        return self.resolve(wanted.arguments["tool_name"].strip(), wanted.arguments.get("params") or {})
+
+    def _early(self) -> Sequence[Tool]:
+        """Those of the source that are loaded if the first request is sent now."""
+        found = self._source.tools()
+        window = None if self._percent == ON else self._window()
+        if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:
+            return tuple(found)
+        return tuple(each for each in found if getattr(each, "always_loaded", False))
+
+    def _offered(self, loaded: Sequence[Tool]) -> bool:
+        """True if a tool is deferred, or one may come."""
+        return not isinstance(self._source, Toolbox) or len(loaded) < len(self._source.tools())

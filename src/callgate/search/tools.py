@@ -1,0 +1,151 @@
+"""The two tools of tool search: ``SearchExtraTools`` finds deferred tools, ``ExecuteExtraTool`` stands for them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from callgate.core.ports import Run, Tool
+from callgate.search.finder import ToolFinder
+from callgate.search.queries import MOST_CHARS, definitions, loaded_already, read_query, unknown_names
+from callgate.tools.arguments import Arguments
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Display, Result
+from callgate.words.changes import ChangeSet
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Content, Text
+from callgate.words.model import ToolSpec
+from callgate.words.pending import RESOLVE
+from callgate.words.tool_search import EXECUTE, SEARCH
+from callgate.words.traits import Traits, shared
+
+_USUAL, _MOST = 5, 20
+_QUERY: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "maxLength": 1_000, "description": "the query"},
+        "max_results": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": _MOST,
+            "description": f"the most tools to show; {_USUAL} unless given",
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+_CALL: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tool_name": {"type": "string", "minLength": 1, "description": "the exact name of the tool"},
+        "params": {"type": "object", "description": "the arguments of the tool"},
+    },
+    "required": ["tool_name"],
+    "additionalProperties": False,
+}
+# As text they are left to the target, which repairs and judges them as if the model had called it by its own name.
+_TAKEN = {**_CALL, "properties": {**_CALL["properties"], "params": {"type": ["object", "string", "null"]}}}
+_TRY = "Try other words for what the tool does, fewer of them, or the name of its server."
+
+
+def _described(file: str) -> str:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8").strip()
+
+
+class Searchable(Protocol):
+    """The tools of a session: all that the model is told about, and those that are deferred."""
+
+    def tools(self) -> Sequence[Tool]: ...
+
+    def deferred(self) -> Sequence[Tool]: ...
+
+
+class _SearchTool:
+    """A tool that changes nothing and shows no preview."""
+
+    aliases: Sequence[str] = ()
+    previews = False
+    always_loaded = True
+
+    def __init__(self, spec: ToolSpec, taken: Mapping[str, Any]) -> None:
+        self.spec = spec
+        self._arguments = Arguments(taken)
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return self._arguments.read(raw)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return Traits("none", shared, declared_icon="search", max_result_chars=MOST_CHARS + 10_000)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} has no preview")
+
+
+class SearchExtraTools(_SearchTool):
+    title = "Search tools"
+
+    def __init__(self, tools: Searchable) -> None:
+        super().__init__(ToolSpec(SEARCH, _described("search_extra_tools.md"), _QUERY), _QUERY)
+        self._tools = tools
+        self.finder = ToolFinder(tools.deferred)
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        query = read_query(arguments["query"])
+        if not query.names and not query.words:
+            raise ToolFailure(f"The query says nothing to search for. {_TRY}")
+        loaded = {name: each for each in self._tools.tools() for name in _names(each)}
+        deferred = {name: each for each in self._tools.deferred() for name in _names(each)}
+        if query.names:
+            return _answer(*_selected(query.names, loaded, deferred))
+        hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL), query.required)
+        found = [deferred[hit.name.casefold()] for hit in hits if hit.name.casefold() in deferred]
+        meant = [loaded[query.words.casefold()].spec.name] if query.words.casefold() in loaded else []
+        texts = [loaded_already(meant)] if meant else []
+        if not found and not meant:
+            must = f" that has {' and '.join(query.required)}" if query.required else ""
+            texts.append(f"No tool{must} was found for {query.words[:200]!r}. {_TRY}")
+        return _answer(found, texts)
+
+
+def _names(tool: Tool) -> list[str]:
+    return [name.casefold() for name in (tool.spec.name, *tool.aliases)]
+
+
+def _selected(
+    names: Sequence[str], loaded: Mapping[str, Tool], deferred: Mapping[str, Tool]
+) -> tuple[list[Tool], list[str]]:
+    """The tools of these names, and a text about those that are loaded and those that there are not."""
+    found = {each.spec.name: each for name in names if (each := deferred.get(name.casefold())) is not None}
+    meant = [name for name in names if name.casefold() in (*loaded, RESOLVE) and name.casefold() not in deferred]
+    wrong = [name for name in names if name.casefold() not in (*loaded, *deferred, RESOLVE)]
+    texts = [loaded_already(meant)] if meant else []
+    if wrong:
+        texts.append(unknown_names(wrong, [*loaded.values(), *deferred.values()]))
+    return [*found.values()], texts
+
+
+def _answer(found: Sequence[Tool], texts: Sequence[str]) -> Result:
+    said: list[Content] = [Text(text) for text in texts]
+    if found:
+        said.append(Text(f"Call with {EXECUTE}:"))
+    names = ", ".join(each.spec.name for each in found)
+    return Result((*said, *definitions(found)), (Display("text", "\n".join((*texts, *((names,) if names else ())))),))
+
+
+class ExecuteExtraTool(_SearchTool):
+    """Stands in the list of tools. A call of it is one of its target, so this one gets none but calls that name no
+    target. ``stages``: a target may stage actions."""
+
+    title = "Run a tool"
+
+    def __init__(self, *, stages: bool) -> None:
+        super().__init__(ToolSpec(EXECUTE, _described("execute_extra_tool.md"), _CALL), _TAKEN)
+        self.stages = stages
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        found = super().read(raw)
+        if isinstance(found, Accepted) and found.arguments["tool_name"].strip() in ("", EXECUTE):
+            return Rejected(("$.tool_name: wanted the name of another tool",))
+        return found
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        raise ToolFailure("It names no tool that can be called.")

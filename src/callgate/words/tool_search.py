@@ -1,0 +1,23 @@
+"""Tool search: the names of its two tools, and the setting that says when tools are deferred."""
+
+from callgate.words.late_pattern import late_pattern
+
+SEARCH = "SearchExtraTools"
+"""Finds deferred tools."""
+EXECUTE = "ExecuteExtraTool"
+"""Calls one of them."""
+
+ON, OFF, AUTO = 0, 100, 10
+_MODE = late_pattern(r"auto:([0-9]{1,3})")
+
+
+def percent_of(text: str) -> int:
+    """The share of the context window, in percent, from which on tools are deferred: 0 always, 100 never. ValueError
+    for anything but on, off, auto and auto:N."""
+    known = {"on": ON, "off": OFF, "auto": AUTO}
+    if text in known:
+        return known[text]
+    found = _MODE.fullmatch(text)
+    if found is None or int(found[1]) > OFF:
+        raise ValueError
+    return int(found[1])

@@ -1,0 +1,95 @@
+"""Deferred tools: which are in a request, how they are called, and what is on record."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from callgate import Session, tool
+from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
+from callgate.words.events import CallArrived
+from callgate.words.messages import CallPart, ResultPart
+from callgate.words.tool_search import EXECUTE, SEARCH
+from tests.flows.kit import results
+from tests.search.kit import Changing, names, server_tool
+
+
+@tool(name="Look", effects="none")
+def look(path: str) -> str:
+    """Look at a file."""
+    return f"content of {path}"
+
+
+def execute(name: str, **params: Any) -> Any:
+    return call(EXECUTE, tool_name=name, params=params)
+
+
+async def talk(model: ScriptedModel, source: Changing | None, *prompts: str, **options: Any) -> Session:
+    async with Session(model, [look], deferred=source, host=MemoryHost(), **options) as session:
+        for prompt in prompts or ("go",):
+            await session.run(prompt)
+    return session
+
+
+@pytest.mark.spec("SRC-2")
+def test_a_call_of_the_wrapper_is_one_of_its_target_on_record_and_as_written_in_the_request() -> None:
+    model = ScriptedModel(turn(execute("mcp__hub__send", text="hi", count=2)), turn(say("Sent.")))
+    arrived: list[CallArrived] = []
+
+    async def run() -> Session:
+        source = Changing(server_tool("send"))
+        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+            session.listen(lambda event: arrived.append(event) if isinstance(event, CallArrived) else None)
+            await session.run("go")
+        return session
+
+    session = asyncio.run(run())
+    assert results(session) == ["send of {'text': 'hi', 'count': 2}"]
+    (event,) = arrived
+    assert (event.name, event.asked_as, event.arguments) == ("mcp__hub__send", EXECUTE, {"text": "hi", "count": 2})
+    answer, outcome = model.requests[1].messages[-2:]
+    (sent,), (told,) = answer.parts, outcome.parts
+    assert isinstance(sent, CallPart)
+    assert isinstance(told, ResultPart)
+    assert sent.name == told.name == EXECUTE
+    assert json.loads(sent.raw_arguments or "") == {
+        "tool_name": "mcp__hub__send",
+        "params": {"text": "hi", "count": 2},
+    }
+
+
+@pytest.mark.spec("SRC-2")
+def test_a_deferred_tool_can_be_called_by_its_own_name_and_without_a_search() -> None:
+    model = ScriptedModel(turn(call("mcp__hub__send", text="hi")), turn(say("Sent.")))
+    session = asyncio.run(talk(model, Changing(server_tool("send"))))
+    assert results(session) == ["send of {'text': 'hi'}"]
+
+
+def test_tools_that_come_and_go_leave_the_tools_of_the_requests_as_they_were() -> None:
+    source = Changing()
+    model = ScriptedModel(
+        turn(execute("mcp__hub__send", text="1")),
+        turn(say("not there")),
+        turn(execute("mcp__hub__send", text="2")),
+        turn(say("there")),
+    )
+
+    async def run() -> Session:
+        async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+            await session.run("go")
+            source.add(server_tool("send"), server_tool("keep", always_loaded=True))
+            await session.run("again")
+        return session
+
+    session = asyncio.run(run())
+    assert names(model) == [["Look", SEARCH, EXECUTE]] * 4
+    first, second = results(session)
+    assert "There is no tool named 'mcp__hub__send'" in first
+    assert second == "send of {'text': '2'}"
+
+
+def test_without_deferred_tools_there_is_no_search() -> None:
+    model = ScriptedModel(turn(say("Hello.")))
+    asyncio.run(talk(model, None))
+    assert names(model) == [["Look"]]
