@@ -75,6 +75,10 @@ class Config:
     """A cheap model writes the title of a session."""
     tool_search: str = "on"
     """Which tools are deferred: on, off, auto or auto:N."""
+    mcp_connect: float = 30.0
+    """Seconds in which an MCP server must connect."""
+    mcp_call: float = 600.0
+    """Seconds in which an MCP server must answer a call."""
     statusline: StatusLineSettings = StatusLineSettings()
     theme: str = "auto"
     """The colours of the terminal: auto, dark, light or mono."""
@@ -227,6 +231,8 @@ def _laid(config: Config, layers: Layers) -> Config:
         compacts=bool(layers.value("session.compact")),
         titles=bool(layers.value("session.title")),
         tool_search=cast(str, layers.value("tools.search")),
+        mcp_connect=cast(float, layers.value("mcp.connect_timeout")),
+        mcp_call=cast(float, layers.value("mcp.call_timeout")),
         statusline=_status_line(layers),
         theme=cast(str, layers.value("tui.theme")),
         view=cast(str, layers.value("tui.view")),

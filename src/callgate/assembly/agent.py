@@ -26,6 +26,8 @@ from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes
 from callgate.config import Config
 from callgate.core.ports import Journal, Model, Tool, ToolSource
 from callgate.core.record import Record
+from callgate.host.threads import in_thread
+from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.policy.entries import SettingsFault
 from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN, CORE
@@ -36,9 +38,21 @@ from callgate.tools.wrappers import Merged
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
+from callgate.words.noun import noun
 
 if TYPE_CHECKING:
+    from callgate.mcp.servers import ServerList
     from callgate.tools.custom import LoadedTools
+
+
+@noun
+class ServerFlags:
+    """MCP servers of the command line: ``given`` are files or JSON texts, which count before all others; ``strict``:
+    they alone."""
+
+    given: tuple[str, ...] = ()
+    strict: bool = False
+
 
 BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
@@ -60,6 +74,7 @@ async def agent_session(
     wishes: PromptWishes | None = None,
     attended: bool = True,
     folders: Sequence[Path] = (),
+    mcp: ServerFlags | None = None,
     **options: Any,
 ) -> Session:
     """A Session with the tools and the system prompt of a coding agent. UsageError for a tool that there is not.
@@ -74,9 +89,16 @@ async def agent_session(
     wishes    texts for the system prompt
     attended  a person reads along, who can be asked
     folders   further folders that the person works in, named in the prompt
+    mcp       MCP servers of the command line, beside those of files
     options   the other parameters of Session, such as ``limits`` and ``models``
     """
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
+    of_servers = None if wanted is None else [name for name in wanted if name.startswith("mcp__")]
+    wanted = None if wanted is None else tuple(name for name in wanted if not name.startswith("mcp__"))
+    flags = mcp or ServerFlags()
+    if bare:
+        flags = replace(flags, strict=True)
+    servers: ServerList | None = None
     notes: list[SettingsFault] = []
     if bare:
         config = replace(config, hooks=(), notify=None)
@@ -91,6 +113,14 @@ async def agent_session(
         attended=attended,
         added=folders,
     )
+    if of_servers != [] and _may_have_servers(config, flags):
+        from callgate.assembly.servers import notes_of, server_configs, server_list  # only where there are any
+
+        configured = await in_thread(partial(server_configs, config, flags))
+        notes = [*notes, *notes_of(configured)]
+        if configured.servers:
+            servers = server_list(config, configured, of_servers)
+            deferred = servers if deferred is None else Merged(servers, deferred)
     config = replace(config, notes=(*config.notes, *notes))
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:
@@ -107,10 +137,24 @@ async def agent_session(
     if extra:
         deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
     loaded = [each for each in found if each not in extra]
+    if servers is not None:
+        from callgate.mcp.approved import definition_check
+
+        options["checks"] = (*options.get("checks", ()), definition_check())
     session = Session(model, loaded, deferred=deferred, config=config, journal=journal, system=system, **options)
     session.folders = tuple(map(str, folders))
+    if servers is not None:
+        from callgate.assembly.servers import begin
+
+        begin(servers, config, session, attended=attended)
     _load_during_first_request(session, [each for each in found if isinstance(each, ShippedTool)])
     return session
+
+
+def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
+    """A quick look, so that a session without servers loads nothing for them."""
+    own = () if config.folder is None else (config.folder / OWN_FILE,)
+    return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
 
 def _extra(found: Sequence[Tool]) -> list[Tool]:

@@ -134,6 +134,9 @@ class Running:
         return line
 
     def _input(self, selector: selectors.BaseSelector, stack: ExitStack, theirs: ExitStack) -> int:
+        if self._command.input_fd is not None:
+            theirs.callback(os.close, self._command.input_fd)
+            return self._command.input_fd
         if not self._unsent:
             reader = os.open(os.devnull, os.O_RDONLY)
             theirs.callback(os.close, reader)

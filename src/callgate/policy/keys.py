@@ -75,6 +75,8 @@ DEFAULTS: dict[str, str | int | float | tuple[str, ...] | None] = {
     "session.compact": True,
     "session.title": True,
     "tools.search": "on",
+    "mcp.connect_timeout": 30.0,
+    "mcp.call_timeout": 600.0,
     "tui.editing": "emacs",
     "statusline.command": None,
     "statusline.refresh": 0.0,
@@ -144,6 +146,8 @@ _KEYS: tuple[Key, ...] = (
         "Which tools the model finds by search instead of having them in every request: on defers all but the core, off"
         " none, auto:N all where they would take more than N percent of the context window.",
     ),
+    Key("mcp.connect_timeout", "duration", "How long an MCP server may take to connect; 30 seconds unless given."),
+    Key("mcp.call_timeout", "duration", "How long an MCP server may take for a call; 10 minutes unless given."),
     Key("tui.editing", "editing", "The keys that edit the input line; those of Emacs, unless given."),
     Key(
         "keybindings.*.*",

@@ -28,7 +28,7 @@ from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
-from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, SessionStatus
+from callgate.words.events import EffortSet, Event, InputRefused, MessageAdded, ModelSet, Noted, SessionStatus
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Spent
 from callgate.words.model import EFFORTS, EffortInForce, ToolSpec, WantedEffort
@@ -36,6 +36,8 @@ from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask
+    from callgate.mcp.server import Server
+    from callgate.mcp.servers import ServerList
     from callgate.session.hooks import SessionHooks
     from callgate.session.titles import TitleWriter
     from callgate.transcript.tokens import ContextUse
@@ -58,6 +60,8 @@ class Conversation(SessionView):
         self.cheap = parts.cheap
         self.folders: tuple[str, ...] = ()
         """Further folders that the person works in, set by the maker of the session."""
+        self.servers: ServerList | None = None
+        """The MCP servers, set by the maker of the session; they end with it."""
         self.compacts = parts.compacts
         self._toolbox = parts.equipment.toolbox
         self._now = self.host.clock.now
@@ -154,6 +158,11 @@ class Conversation(SessionView):
     def tool_specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model is told about them."""
         return tuple(each.spec for each in self._toolbox.tools())
+
+    @property
+    def mcp_servers(self) -> tuple[Server, ...]:
+        """The MCP servers, in the order of their configuration."""
+        return () if self.servers is None else tuple(self.servers.servers.values())
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -254,6 +263,11 @@ class Conversation(SessionView):
         self._history.touched()
         if refusal is not None:
             self._record.tell(InputRefused(self._now(), type(sent).__name__, refusal))
+
+    def note(self, text: str) -> None:
+        """Puts a note for people on record."""
+        if self.status != "closed":
+            self._record.write(Noted(self._now(), text))
 
     def deliver(self) -> bool:
         """Delivers the events so far to listeners now, instead of at the loop's next iteration. False: some of them
@@ -399,6 +413,8 @@ class Conversation(SessionView):
         self._staging.interrupt(_CLOSED)
         await self._work.ended(_CLOSED)
         await self._background.ended()
+        if self.servers is not None:
+            await self.servers.aclose()
         if self._discard_pending:
             await self._staging.stack.clear("the session was left for another one")
         if self._hooks is not None:

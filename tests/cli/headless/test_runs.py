@@ -215,7 +215,6 @@ def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.Monkey
         (["x", "--fork"], "say --continue or --resume ID too"),
         (["x", "--continue", "--resume", "y"], "say --continue or --resume, not both"),
         (["x", "--no-save", "--continue"], "not both"),
-        (["x", "--mcp-config", "f"], "cannot be connected yet"),
         (["x", "--agent=f"], "not there yet"),
         (["  "], "the prompt is empty"),
         (["x", "--max-turns", "0"], "a whole number above 0"),

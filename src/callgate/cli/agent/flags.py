@@ -40,6 +40,13 @@ def add_rules_flags(group: FlagGroup) -> None:
     group.add_argument("--bare", action="store_true", help="Bash, Read and Edit alone; no project files, hooks, skills")
 
 
+def add_server_flags(group: FlagGroup) -> None:
+    group.add_argument(
+        "--mcp-config", metavar="FILE|JSON", action="append", default=[], help="MCP servers beside those of files"
+    )
+    group.add_argument("--strict-mcp-config", action="store_true", help="only the servers of --mcp-config")
+
+
 def add_session_flags(group: FlagGroup) -> None:
     group.add_argument(
         "-c", "--continue", dest="latest", action="store_true", help="go on with the newest session here"

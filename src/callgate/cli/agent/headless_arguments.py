@@ -8,6 +8,7 @@ from callgate.cli.agent.flags import (
     FlagGroup,
     add_model_flags,
     add_rules_flags,
+    add_server_flags,
     add_session_flags,
     check_session_flags,
     positive,
@@ -19,8 +20,6 @@ from callgate.words.endings import EXIT_CODES_LINE
 _FOR_EVER = "for ever"
 FORMATS = ("text", "json", "stream-json")
 _LATER = {
-    "--mcp-config": "servers of tools (MCP) cannot be connected yet",
-    "--strict-mcp-config": "servers of tools (MCP) cannot be connected yet",
     "--agent": "agents of one's own are not there yet",
     "--agents": "agents of one's own are not there yet",
 }
@@ -66,7 +65,9 @@ def headless_parser() -> CommandParser:
     model = parser.add_argument_group("the model")
     add_model_flags(model)
     add_prompt_flags(model)
-    add_rules_flags(parser.add_argument_group("what it may do"))
+    allowed = parser.add_argument_group("what it may do")
+    add_rules_flags(allowed)
+    add_server_flags(allowed)
     add_session_flags(parser.add_argument_group("the session"))
     return parser
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from callgate import Model, Session, Store
-from callgate.assembly.agent import agent_session
+from callgate.assembly.agent import ServerFlags, agent_session
 from callgate.assembly.models import AgentModels, keep_keys_private, open_models
 from callgate.assembly.options import Journal
 from callgate.assembly.prompting import PromptPart, PromptWishes
@@ -121,6 +121,7 @@ async def _session(options: Namespace, config: Config, model: Model, models: Age
             wishes=wishes_of(options),
             attended=options.attended,
             folders=folders_of(options),
+            mcp=ServerFlags(tuple(options.mcp_config), options.strict_mcp_config),
         )
     except BaseException:
         if journal is not None:

@@ -124,6 +124,7 @@ def _facts(session: Session, config: Config) -> dict[str, Any]:
         "model": session.model,
         "cwd": str(config.root),
         "tools": list(session.tool_names),
+        "mcp_servers": [{"name": each.name, "status": each.state.status} for each in session.mcp_servers],
         "mode": session.mode,
         "version": __version__,
     }

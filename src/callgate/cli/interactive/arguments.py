@@ -2,7 +2,13 @@
 
 from argparse import Namespace
 
-from callgate.cli.agent.flags import add_model_flags, add_rules_flags, add_session_flags, check_session_flags
+from callgate.cli.agent.flags import (
+    add_model_flags,
+    add_rules_flags,
+    add_server_flags,
+    add_session_flags,
+    check_session_flags,
+)
 from callgate.cli.parsing import CommandParser
 from callgate.cli.prompt_arguments import add_prompt_flags
 
@@ -25,7 +31,9 @@ def interactive_parser() -> CommandParser:
     model = parser.add_argument_group("the model")
     add_model_flags(model)
     add_prompt_flags(model)
-    add_rules_flags(parser.add_argument_group("what it may do"))
+    allowed = parser.add_argument_group("what it may do")
+    add_rules_flags(allowed)
+    add_server_flags(allowed)
     add_session_flags(parser.add_argument_group("the session"))
     return parser
 

@@ -1,0 +1,236 @@
+"""MCP servers for the commands that add, remove, show and try them. Everything here blocks."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from callgate.assembly.agent import ServerFlags
+from callgate.assembly.servers import KeptSecrets, server_configs
+from callgate.config import Config, load_config
+from callgate.core.ports import Run
+from callgate.host.files import make_folders, write_new
+from callgate.host.local import LocalHost
+from callgate.mcp import OWN_FILE, PROJECT_FILE
+from callgate.mcp.approved import ApprovedDefinitions
+from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, read_file, read_server
+from callgate.mcp.server import Server, ServerLimits, ServerPlace, ServerState
+from callgate.mcp.servers import ServerList
+from callgate.policy.trust import Trusted
+from callgate.words.decisions import AskedField, FieldAnswer, Origin
+from callgate.words.errors import CallgateError, ToolFailure, UsageError
+from callgate.words.noun import noun
+
+ServerScope = Literal["user", "project"]
+SECONDS = 20.0
+"""For all servers of a list to connect."""
+
+__all__ = ["SECONDS", "FoundTool", "ServerConfig", "TriedServer", "ServerScope", "ServerState", "as_entry"]
+
+
+@noun
+class FoundTool:
+    """A tool that a server has now; ``suspicion`` is a part of its description that reads like an instruction."""
+
+    name: str
+    description: str
+    suspicion: str = ""
+
+
+@noun
+class TriedServer:
+    """A server and its state; ``tools`` and ``log`` are those of a server that was tried."""
+
+    config: ServerConfig
+    state: ServerState
+    tools: tuple[FoundTool, ...] = ()
+    log: tuple[str, ...] = ()
+
+
+def own_names() -> tuple[str, ...]:
+    """The names of a person's own servers and of the project's, for completion."""
+    config = load_config()
+    own = () if config.folder is None else read_file(config.folder / OWN_FILE, "user").servers
+    return tuple(each.name for each in (*own, *read_file(config.root / PROJECT_FILE, "project").servers))
+
+
+def add_server(name: str, entry: Any, scope: ServerScope) -> tuple[ServerConfig, Path]:
+    """Writes an entry in place of an earlier one; gives it and the file. UsageError for an entry that cannot be."""
+    file = _file(load_config(), scope)
+    try:
+        made, notes = read_server(name, entry, Origin(scope, str(file)))
+        if notes:
+            raise ValueError(notes[0])
+    except ValueError as error:
+        raise UsageError(f"the server {name!r} cannot be added: {error}") from None
+    whole = _whole(file)
+    whole["mcpServers"][name] = entry
+    _write(file, whole)
+    return made, file
+
+
+def remove_server(name: str, scope: ServerScope) -> Path:
+    """Removes the entry, the login, and what was approved of it. UsageError if there is none."""
+    config = load_config()
+    file = _file(config, scope)
+    whole = _whole(file)
+    if name not in whole["mcpServers"]:
+        there = ", ".join(whole["mcpServers"]) or "none"
+        raise UsageError(f"{file} has no server {name!r}; there are: {there}")
+    found = {each.name: each for each in read_file(file, scope).servers}.get(name)
+    del whole["mcpServers"][name]
+    _write(file, whole)
+    if found is not None:
+        server = Server(found, _place(config))
+        ApprovedDefinitions(config.data if config.own_data else None).forget(server.identity)
+        if found.transport != "stdio":
+            _forget_login(config, server.identity)
+    return file
+
+
+def find_server(name: str) -> ServerConfig:
+    """One that is configured, trusted or not. UsageError if there is none."""
+    config = load_config()
+    own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
+    found = {each.name: each for each in (own + read_file(config.root / PROJECT_FILE, "project")).servers}
+    if name not in found:
+        raise UsageError(f"there is no server {name!r}; there are: {', '.join(found) or 'none'}")
+    return found[name]
+
+
+def list_servers(seconds: float = SECONDS, config: Config | None = None) -> tuple[list[TriedServer], tuple[str, ...]]:
+    """Every server with its state, all connected at once, and notes on what is wrong with files. Those of a folder that
+    is not trusted are not started."""
+    config = config or load_config()
+    found = server_configs(config, ServerFlags())
+    rows = asyncio.run(_tried(config, found.servers, seconds))
+    left_out = () if isinstance(config.trust, Trusted) else read_file(config.root / PROJECT_FILE, "project").servers
+    state = ServerState("disabled", "this folder is not trusted: callgate trust add")
+    return [*rows, *(TriedServer(each, state) for each in left_out)], tuple(map(str, found.faults))
+
+
+def try_server(name: str, seconds: float = SECONDS) -> TriedServer:
+    """Connects one server. UsageError if there is none, or it may not be started."""
+    config = load_config()
+    return asyncio.run(_tried(config, [_startable(config, name)], seconds))[0]
+
+
+def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
+    """Connects a server; ``show`` gets the address to open. ToolFailure where it is in vain."""
+    config = load_config()
+    found = _startable(config, name)
+    if found.transport == "stdio":
+        raise UsageError(f"the server {name!r} is a command, and has no login")
+
+    async def connect() -> TriedServer:
+        place = replace(_place(config), person=_Shown(show), limits=ServerLimits(600.0))
+        server = Server(found, place)
+        try:
+            await server.log_in(None)
+            return _row(server)
+        except ToolFailure as error:
+            raise CallgateError(str(error)) from None
+        finally:
+            await server.end()
+
+    return asyncio.run(connect())
+
+
+def log_out(name: str) -> bool:
+    """Forgets the tokens of a server; False if there were none."""
+    config = load_config()
+    return _forget_login(config, Server(find_server(name), _place(config)).identity)
+
+
+async def _tried(config: Config, servers: Sequence[ServerConfig], seconds: float) -> list[TriedServer]:
+    found = ServerList(servers)
+    found.begin(replace(_place(config), limits=ServerLimits(seconds)))
+    try:
+        await found.settled()
+        return [_row(each) for each in found.servers.values()]
+    finally:
+        await found.aclose()
+
+
+def _row(server: Server) -> TriedServer:
+    tools = tuple(
+        FoundTool(each.spec.name, each.definition.description, each.definition.suspicion) for each in server.tools
+    )
+    state = server.state
+    if state.status == "connecting" and state.reason:  # it would be tried again, and here it is not
+        state = replace(state, status="failed")
+    return TriedServer(server.config, state, tools, server.log.lines())
+
+
+def _place(config: Config) -> ServerPlace:
+    data = config.data if config.own_data else None
+    return ServerPlace(
+        host=LocalHost(config.root),
+        roots=(str(config.root),),
+        environ=os.environ,
+        data=data,
+        approved=ApprovedDefinitions(data),
+        tokens=KeptSecrets(data),
+    )
+
+
+def _startable(config: Config, name: str) -> ServerConfig:
+    found = {each.name: each for each in server_configs(config, ServerFlags()).servers}
+    if name not in found:
+        find_server(name)
+        raise UsageError(f"the server {name!r} is one of a folder that is not trusted: callgate trust add")
+    return found[name]
+
+
+def _forget_login(config: Config, identity: str) -> bool:
+    from callgate.mcp.login import forget_tokens  # costly to load
+
+    return forget_tokens(identity, KeptSecrets(config.data if config.own_data else None))
+
+
+class _Shown:
+    """The Person of a command: the address is shown, and the browser is waited for."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+
+    async def ask(
+        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+    ) -> tuple[FieldAnswer, ...] | None:
+        self._show(text)
+        return await asyncio.get_running_loop().create_future()
+
+
+def _file(config: Config, scope: ServerScope) -> Path:
+    if scope == "project":
+        return config.root / PROJECT_FILE
+    if config.folder is None:
+        raise UsageError("there is no folder for your settings")
+    return config.folder / OWN_FILE
+
+
+def _whole(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {"mcpServers": {}}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} cannot be changed: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.setdefault("mcpServers", {}), dict):  # pyright: ignore[reportUnknownMemberType]
+        raise UsageError(f'{file} cannot be changed: an object {{"mcpServers": {{…}}}} is wanted')
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def _write(file: Path, whole: dict[str, Any]) -> None:
+    draft = file.with_name(f"{file.name}.{os.urandom(8).hex()}.tmp")
+    mode = 0o600 if file.name == OWN_FILE else 0o644
+    try:
+        make_folders(file.parent)
+        write_new(draft, (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode(), mode)
+        os.replace(draft, file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None

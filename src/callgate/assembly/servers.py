@@ -1,0 +1,113 @@
+"""The MCP servers of a session: which there are, by files, flags and trust, and what they are connected from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callgate.assembly.person import SessionPerson
+from callgate.config import Config
+from callgate.mcp import OWN_FILE, PROJECT_FILE
+from callgate.mcp.approved import ApprovedDefinitions
+from callgate.mcp.config import ConfigFault, ServerConfigs, merged, read_file, read_text
+from callgate.mcp.server import ServerLimits, ServerPlace
+from callgate.mcp.servers import ServerList
+from callgate.policy.entries import SettingsFault
+from callgate.policy.rules import Rulebook
+from callgate.policy.trust import Trusted
+from callgate.providers.keys import KeyStore
+from callgate.words.decisions import Origin
+from callgate.words.errors import UsageError
+
+if TYPE_CHECKING:
+    from callgate.assembly import Session
+    from callgate.assembly.agent import ServerFlags
+
+
+class KeptSecrets:
+    """The tokens of servers, kept as keys of providers are: in the keyring, else in a private file."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._keys = KeyStore(None if folder is None else folder / "mcp")
+
+    def get(self, name: str) -> str | None:
+        found = self._keys.find(f"mcp:{name}")
+        return None if found is None else found.value
+
+    def put(self, name: str, text: str) -> None:
+        self._keys.store(f"mcp:{name}", text)
+
+    def remove(self, name: str) -> bool:
+        return self._keys.remove(f"mcp:{name}")
+
+
+def server_configs(config: Config, flags: ServerFlags) -> ServerConfigs:
+    """The servers that count. Those of a project count once it is trusted, and never in the place of a person's own.
+    UsageError for a fault in the command line. Blocks."""
+    given = merged(map(_given, flags.given))
+    if given.faults:
+        raise UsageError(f"--mcp-config: {given.faults[0]}")
+    if flags.strict:
+        return given
+    own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
+    project = read_file(config.root / PROJECT_FILE, "project")
+    if not isinstance(config.trust, Trusted):
+        project = _untrusted(project, config.root / PROJECT_FILE)
+    return merged((given, own, project))
+
+
+def server_list(config: Config, found: ServerConfigs, wanted: Sequence[str] | None) -> ServerList:
+    """Those servers, not begun yet. ``wanted`` are the only tools, or whole servers, that the model gets."""
+    denied = _denied_whole(config)
+
+    def hides(tool: str, server: str) -> bool:
+        return denied(tool, server) or (wanted is not None and not {tool, f"mcp__{server}"} & {*wanted})
+
+    return ServerList(found.servers, hides)
+
+
+def notes_of(found: ServerConfigs) -> list[SettingsFault]:
+    return [SettingsFault(each.text, each.origin) for each in found.faults]
+
+
+def begin(servers: ServerList, config: Config, session: Session, *, attended: bool) -> None:
+    """Connects the servers in the background of the session, whose end is theirs."""
+    data = config.data if config.own_data else None
+    session.servers = servers
+    servers.begin(
+        ServerPlace(
+            host=session.host,
+            roots=(str(config.root), *session.folders),
+            environ=os.environ,
+            data=data,
+            approved=ApprovedDefinitions(data),
+            limits=ServerLimits(config.mcp_connect, config.mcp_call),
+            person=SessionPerson(session) if attended else None,
+            tokens=KeptSecrets(data),
+            note=session.note,
+        )
+    )
+
+
+def _given(text: str) -> ServerConfigs:
+    if text.lstrip().startswith("{"):
+        return read_text(text, "command line")
+    if not Path(text).is_file():
+        raise UsageError(f"--mcp-config: there is no file {text}")
+    return read_file(Path(text), "command line")
+
+
+def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
+    if not project.servers and not project.faults:
+        return project
+    names = ", ".join(each.name for each in project.servers)
+    note = f"its servers{f' ({names})' if names else ''} are left out until you trust this folder: callgate trust add"
+    return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file))),))
+
+
+def _denied_whole(config: Config) -> Callable[[str, str], bool]:
+    book = Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=0.0)
+    whole = [rule for rule in book.denies if rule.content is None]
+    return lambda tool, server: any(rule.names(tool, server) for rule in whole)

@@ -1,0 +1,14 @@
+"""The words of ``callgate mcp …``."""
+
+from callgate.cli.mcp_servers_arguments import add_mcp_servers
+from callgate.cli.parsing import Group
+
+
+def add_mcp(commands: Group) -> None:
+    mcp = commands.group(
+        "mcp",
+        "servers of the Model Context Protocol: add, list, test, login ...",
+        "Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder of "
+        "your settings; those of a project in .mcp.json, which count once you trust the folder.",
+    )
+    add_mcp_servers(mcp)

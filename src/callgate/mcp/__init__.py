@@ -1,0 +1,18 @@
+"""Servers of the Model Context Protocol as a client sees them: configured, connected, their tools put behind the gate.
+
+config       the servers that files and flags name
+names        names of servers and tools, made valid and unique
+definitions  a tool as its server describes it: bounded, cleaned, hashed, compared
+approved     the definitions that were approved, kept in the data folder
+tool         a server's tool as a Tool; ``results`` makes a Result of its answer
+server       one server: its status, its task, its tools
+servers      all servers of a session: the source of their tools
+link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports
+asking       questions of servers to a person; ``login`` is OAuth; ``log`` the log file of a server
+
+Nothing of the package ``mcp`` is imported before a server is configured: ``link`` and what it imports are loaded in a
+thread when the first server connects. See docs/decisions/0046-mcp-client.md.
+"""
+
+PROJECT_FILE, OWN_FILE = ".mcp.json", "mcp.json"
+"""The files that name servers: in a project, and in the folder of a person's settings."""

@@ -1,0 +1,145 @@
+"""Questions of a server to a person: forms become fields of a question, addresses are shown and never opened.
+
+The question says which server asks. Secrets are not asked for: a form with a field that sounds like one is declined.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from callgate.core.ports import Run
+from callgate.formats.display import excerpt, look_alikes, visible
+from callgate.host.environment import secret
+from callgate.mcp.definitions import clean
+from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
+from callgate.words.noun import noun
+
+MOST_FIELDS = 12
+_MOST_OPTIONS = 50
+_LONGEST_ADDRESS = 2_000
+_SECRET_TEXT = re.compile(
+    r"\b(?:password|passphrase|secret|api[ _-]?key|access token|private key|pin code|cvv)\b", re.I
+)
+_YES, _NO = "Yes", "No"
+
+
+class Person(Protocol):
+    """The person at the doors of a session."""
+
+    async def ask(
+        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+    ) -> tuple[FieldAnswer, ...] | None:
+        """Puts a question, while the call ``run`` runs or for a person who waits for it. None: the answer was no, or
+        nobody could be asked. May be cancelled."""
+        ...
+
+
+@noun
+class FormField:
+    """A property of a form, and the field that asks for it."""
+
+    name: str
+    schema: Mapping[str, Any]
+    asked: AskedField
+
+
+def form_fields(schema: Mapping[str, Any]) -> list[FormField]:
+    """The fields of a form; ValueError says why it is not shown to a person."""
+    properties: Any = schema.get("properties")
+    if not isinstance(properties, dict) or not 0 < len(cast("dict[str, Any]", properties)) <= MOST_FIELDS:
+        raise ValueError(f"a form has 1 to {MOST_FIELDS} fields")
+    required = schema.get("required") or ()
+    return [_field(name, each, name in required) for name, each in cast("dict[str, Any]", properties).items()]
+
+
+def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) -> dict[str, Any]:
+    """The answers as the form wants them; ValueError names one that does not fit."""
+    found: dict[str, Any] = {}
+    for field, answer in zip(fields, answers, strict=True):
+        text = answer.text.strip()
+        if not answer.chosen and not text:
+            continue
+        found[field.name] = _value(field, answer, text)
+    return found
+
+
+def shown_address(url: str) -> str:
+    """An address for a person to open, its host first; ValueError for one that is not shown."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ValueError("it is no address") from None
+    is_local = parts.scheme == "http" and host in ("127.0.0.1", "localhost", "::1")
+    if (parts.scheme != "https" and not is_local) or not host or parts.username or parts.password:
+        raise ValueError("only addresses that begin with https:// are shown")
+    if len(url) > _LONGEST_ADDRESS or visible(url) != url or " " in url:
+        raise ValueError("it is too long, or has characters that an address has not")
+    note = look_alikes(host)
+    return f"{url}\n(on the host {host}{f'; {note}' if note else ''})"
+
+
+def shown_text(text: str) -> str:
+    """The words of a server to a person, made safe to show."""
+    return excerpt(clean(text, 2_000), lines=12, chars=1_000).text
+
+
+def _field(name: str, schema: Any, required: bool) -> FormField:
+    given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    if given.get("type") not in ("string", "number", "integer", "boolean", "array"):
+        raise ValueError(f"the field {name!r:.40} is of no simple type")
+    title, about = str(given.get("title") or name), str(given.get("description") or "")
+    if secret(name, "") or given.get("format") == "password" or _SECRET_TEXT.search(f"{name} {title} {about}"):
+        raise ValueError("a server may not ask for passwords, keys and other secrets")
+    options = _options(given)
+    hint = {"number": "a number", "integer": "a whole number"}.get(given["type"], str(given.get("format") or ""))
+    question = ": ".join(part for part in (clean(title, 80), clean(about, 300)) if part)
+    asked = AskedField(
+        header=clean(name, 24).replace("\n", " "),
+        question=f"{question} ({hint})" if hint else question,
+        options=tuple(AskedOption(label) for label in options),
+        several=given["type"] == "array",
+        required=required,
+    )
+    return FormField(name, given, asked)
+
+
+def _options(schema: Mapping[str, Any]) -> list[str]:
+    if schema["type"] == "boolean":
+        return [_YES, _NO]
+    labels = [clean(each, 80) for each in _values(schema).values()]
+    if len(labels) > _MOST_OPTIONS or len(set(labels)) != len(labels):
+        raise ValueError("a field has too many options, or two that look the same")
+    return labels
+
+
+def _values(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The values of an enumeration with their labels, in any of the spellings of the protocol's versions."""
+    of: Mapping[str, Any] = schema.get("items") or {} if schema["type"] == "array" else schema
+    titled = of.get("oneOf") or of.get("anyOf")
+    if titled:
+        return {str(each["const"]): str(each.get("title") or each["const"]) for each in titled}
+    names = of.get("enumNames") or of.get("enum") or ()
+    return {str(value): str(label) for value, label in zip(of.get("enum") or (), names, strict=False)}
+
+
+def _value(field: FormField, answer: FieldAnswer, text: str) -> Any:
+    kind = field.schema["type"]
+    by_label = {clean(label, 80): value for value, label in _values(field.schema).items()}
+    chosen = [by_label.get(label, label) for label in answer.chosen]
+    if kind == "array":
+        return [*chosen, *((text,) if text else ())]
+    value = chosen[0] if chosen else text
+    if kind == "boolean":
+        return value.casefold() in ("yes", "y", "true")
+    if kind == "string":
+        if by_label and value not in by_label.values():
+            raise ValueError(f"{field.asked.header}: choose one of the options")
+        return value
+    try:
+        return int(value) if kind == "integer" else float(value)
+    except ValueError:
+        raise ValueError(
+            f"{field.asked.header}: {value!r:.40} is not {'a whole' if kind == 'integer' else 'a'} number"
+        ) from None

@@ -1,0 +1,226 @@
+"""The servers that files and flags name: ``{"mcpServers": {"name": {…}}}``.
+
+``${VAR}`` and ``${VAR:-default}`` stand for variables in ``command``, ``args``, ``env``, ``url`` and ``headers``; a
+variable that is not set leaves the text as it is, and so does ``$VAR``. A fault leaves out its server, not the others.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from callgate.mcp.names import server_name
+from callgate.words.decisions import Origin
+from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import nothing, noun
+
+Layer = Literal["user", "project", "command line"]
+Transport = Literal["stdio", "http", "sse"]
+MOST_SERVERS = 200
+_LARGEST = 1 << 20
+_VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_TYPES: Mapping[str, Transport] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
+_KEYS = frozenset(("type", "command", "args", "env", "url", "headers", "headersHelper", "trusted"))
+
+
+@noun
+class ServerConfig:
+    """A server as it is configured, variables not put in yet. ``trusted``: a person believes its annotations, which a
+    project's own file cannot say. ``headers_helper`` is a command that prints further headers as a JSON object."""
+
+    name: str
+    transport: Transport
+    origin: Origin
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=nothing)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=nothing)
+    headers_helper: str = ""
+    trusted: bool = False
+
+    @property
+    def target(self) -> str:
+        """The command line or the address, in one line."""
+        return self.url if self.transport != "stdio" else " ".join((self.command, *self.args))
+
+    def expanded(self, environ: Mapping[str, str]) -> "ServerConfig":
+        """With the values of variables put in."""
+
+        def put(text: str) -> str:
+            return _VARIABLE.sub(lambda found: environ.get(found[1]) or _default(found), text)
+
+        return replace(
+            self,
+            command=put(self.command),
+            args=tuple(map(put, self.args)),
+            env={name: put(value) for name, value in self.env.items()},
+            url=put(self.url),
+            headers={name: put(value) for name, value in self.headers.items()},
+        )
+
+
+@noun
+class ConfigFault:
+    """A sentence, and the file and line it is about."""
+
+    text: str
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{self.origin.file}:{self.origin.line}: {self.text}" if self.origin.file else self.text
+
+
+@noun
+class ServerConfigs:
+    servers: tuple[ServerConfig, ...] = ()
+    faults: tuple[ConfigFault, ...] = ()
+
+    def __add__(self, other: "ServerConfigs") -> "ServerConfigs":
+        """Of two servers with one name the first counts, and a fault says so."""
+        names = {each.name: each for each in self.servers}
+        hidden = tuple(
+            ConfigFault(
+                f"the server {each.name!r} of {names[each.name].origin} counts instead of this one", each.origin
+            )
+            for each in other.servers
+            if each.name in names
+        )
+        kept = tuple(each for each in other.servers if each.name not in names)
+        return ServerConfigs((*self.servers, *kept), (*self.faults, *other.faults, *hidden))
+
+
+def read_file(path: Path, layer: Layer) -> ServerConfigs:
+    """The servers of a file; none where there is no file. Blocks."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return ServerConfigs()
+    except OSError as error:
+        return _fault(f"this cannot be read: {error.strerror or error}", Origin(layer, str(path), 1))
+    if len(data) > _LARGEST:
+        return _fault("this has more than 1 MiB", Origin(layer, str(path), 1))
+    return read_text(data.decode("utf-8", "replace"), layer, str(path))
+
+
+def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
+    """The servers of a JSON text."""
+    try:
+        found: Any = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        return _fault(f"this is not JSON: {getattr(error, 'msg', error)}", Origin(layer, file, line))
+    whole = Origin(layer, file, 1)
+    if not isinstance(found, dict) or not isinstance(found.get("mcpServers"), dict):  # pyright: ignore[reportUnknownMemberType]
+        return _fault('an object {"mcpServers": {…}} is wanted', whole)
+    entries = cast("dict[str, object]", found["mcpServers"])
+    if len(entries) > MOST_SERVERS:
+        return _fault(f"at most {MOST_SERVERS} servers can be configured, not {len(entries)}", whole)
+    servers: dict[str, ServerConfig] = {}
+    faults: list[ConfigFault] = []
+    for name, entry in entries.items():
+        origin = Origin(layer, file, _line_of(text, name))
+        try:
+            made, notes = read_server(name, entry, origin)
+            if made.name in servers:
+                raise ValueError(f"another server is called {made.name!r} too")
+        except ValueError as error:
+            faults.append(ConfigFault(f"the server {name!r} is left out: {error}", origin))
+            continue
+        servers[made.name] = made
+        faults += (ConfigFault(f"the server {name!r}: {note}", origin) for note in notes)
+    return ServerConfigs(tuple(servers.values()), tuple(faults))
+
+
+def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig, list[str]]:
+    """One server, and notes on what is ignored. ValueError says what is wrong."""
+    if not isinstance(entry, dict):
+        raise ValueError("an object is wanted")
+    given = cast("dict[str, object]", entry)
+    kind = given.get("type", "http" if "url" in given and "command" not in given else "stdio")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise ValueError(f"its type is stdio, http or sse, not {kind!r:.40}")
+    notes = [f"{key!r:.40} is not known here" for key in given if key not in _KEYS]
+    trusted = given.get("trusted", False)
+    if type(trusted) is not bool:
+        raise ValueError("trusted is true or false")
+    if trusted and origin.layer == "project":
+        notes.append("trusted does not count in a project's file: say it in your own")
+        trusted = False
+    transport = _TYPES[kind]
+    base = ServerConfig(server_name(name), transport, origin, trusted=trusted)
+    if transport == "stdio":
+        return replace(
+            base, command=_text(given, "command"), args=_texts(given, "args"), env=_pairs(given, "env")
+        ), notes
+    url = _text(given, "url")
+    if urlsplit(url).scheme not in ("http", "https") and not url.startswith("${"):
+        raise ValueError(f"its url begins with https:// or http://, not {url!r:.40}")
+    helper = _text(given, "headersHelper") if "headersHelper" in given else ""
+    return replace(base, url=url, headers=_pairs(given, "headers"), headers_helper=helper), notes
+
+
+def as_entry(server: ServerConfig) -> dict[str, Any]:
+    """The entry of a server in a file."""
+    found: dict[str, Any] = {"type": server.transport}
+    if server.transport == "stdio":
+        found |= {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+    else:
+        found |= {"url": server.url, "headers": dict(server.headers)}
+    if server.headers_helper:
+        found["headersHelper"] = server.headers_helper
+    if server.trusted:
+        found["trusted"] = True
+    return {key: value for key, value in found.items() if value not in ([], {})}
+
+
+def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
+    """All of them; those that come first count."""
+    found = ServerConfigs()
+    for each in parts:
+        found = found + each
+    return found
+
+
+def _default(found: "re.Match[str]") -> str:
+    return found[0] if found[2] is None else found[2]
+
+
+def _fault(text: str, origin: Origin) -> ServerConfigs:
+    return ServerConfigs(faults=(ConfigFault(text, origin),))
+
+
+def _line_of(text: str, name: str) -> int:
+    """The line of an entry: where its name stands as a key."""
+    found = re.search(re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:", text)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
+
+
+def _text(given: Mapping[str, object], key: str) -> str:
+    value = given.get(key)
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError(f"{key} is wanted, a text")
+    return value
+
+
+def _texts(given: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = given.get(key, [])
+    if not isinstance(value, list) or not all(
+        isinstance(each, str) and "\0" not in each for each in cast("list[object]", value)
+    ):
+        raise ValueError(f"{key} is a list of texts")
+    return tuple(cast("list[str]", value))
+
+
+def _pairs(given: Mapping[str, object], key: str) -> Mapping[str, str]:
+    value = given.get(key, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} is an object of texts")
+    for name, text in cast("dict[str, object]", value).items():
+        if not isinstance(text, str) or "\0" in name + text or "\n" in name + text:
+            raise ValueError(f"{key}: the value of {name!r:.40} is no text of one line")
+    return cast("dict[str, str]", value)

@@ -1,0 +1,145 @@
+"""A tool as its server describes it, made fit to be shown to a model and a person.
+
+All of it is text of a stranger: sizes are bounded, characters that cannot be seen are removed, and the description says
+whose it is. What is left is hashed; a person approves that hash, and not a name (see ``approved``).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
+from hashlib import sha256
+from typing import Any, cast
+
+from callgate.mcp.names import is_valid
+from callgate.words.noun import noun
+
+LONGEST_DESCRIPTION = 2_000
+"""Characters of a tool's description, and of each one inside its schema."""
+LARGEST_SCHEMA = 64_000
+"""Characters of a schema as JSON; a tool with a larger one is left out."""
+MOST_TOOLS = 512
+"""Tools of one server; the others are left out, and its log says so."""
+_DEEPEST = 32
+_HIDDEN = re.compile(
+    # Controls but tab and line feed; marks that turn the reading direction, join or hide; tags; selectors.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_TEXTS = ("description", "title", "$comment")
+_INSTRUCTIONS = re.compile(
+    r"<\s*(?:important|system|instructions?|secret)\b"
+    r"|\b(?:you|the (?:assistant|model|agent|ai)) (?:must|should|have to)\b"
+    r"|\bbefore (?:using|calling|any)\b.{0,40}\btool|\binstead of\b.{0,40}\btool|\buse this one instead\b"
+    r"|\bdo not (?:tell|mention|inform|show)\b|\bignore (?:all|any|previous|the)\b"
+    r"|\.ssh\b|id_rsa|\bapi[ _-]?keys?\b|\benv(?:ironment)? var|\.env\b",
+    re.IGNORECASE,
+)
+
+
+@noun
+class Definition:
+    """``given`` is the name that the server knows, ``title`` and ``description`` are cleaned. ``hints`` are the
+    annotations, which nothing but a trusted server's ``read_only`` is believed of."""
+
+    given: str
+    title: str
+    description: str
+    schema: Mapping[str, Any]
+    output: Mapping[str, Any] | None
+    hints: Mapping[str, bool]
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """All that a person approves, as lines to compare."""
+        whole = {
+            "name": self.given,
+            "title": self.title,
+            "description": self.description.split("\n"),
+            "inputSchema": self.schema,
+            "outputSchema": self.output,
+            "annotations": self.hints,
+        }
+        return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False)
+
+    @property
+    def suspicion(self) -> str:
+        """A part of the description that reads like an instruction to the model; empty if there is none."""
+        for text in (self.description, *_texts_in(self.schema)):
+            found = _INSTRUCTIONS.search(text)
+            if found is not None:
+                return " ".join(text[max(0, found.start() - 30) : found.end() + 30].split())
+        return ""
+
+
+def read_definition(tool: Mapping[str, Any]) -> Definition:
+    """A tool of ``tools/list``; ValueError says why it is left out."""
+    name, schema, output = tool.get("name"), tool.get("inputSchema"), tool.get("outputSchema")
+    if not isinstance(name, str) or not is_valid(name):
+        raise ValueError("its name is not 1 to 64 of A-Z a-z 0-9 _ . -")
+    if not isinstance(schema, dict):
+        raise ValueError("it has no schema for its arguments")
+    if len(json.dumps((schema, output))) > LARGEST_SCHEMA:
+        raise ValueError(f"its schemas have more than {LARGEST_SCHEMA:,} characters")
+    notes: Mapping[str, Any] = tool.get("annotations") or {}
+    hints = {key: value for key, value in notes.items() if key.endswith("Hint") and type(value) is bool}
+    return Definition(
+        given=name,
+        title=clean(str(tool.get("title") or notes.get("title") or ""), 80).replace("\n", " "),
+        description=clean(str(tool.get("description") or ""), LONGEST_DESCRIPTION),
+        schema=cast("dict[str, Any]", _cleaned(cast("object", schema), 0)),
+        output=cast("dict[str, Any]", output) if isinstance(output, dict) else None,
+        hints=hints,
+    )
+
+
+def clean(text: str, most: int) -> str:
+    """The text without what cannot be seen, at most so long; what is cut off is counted."""
+    kept = _HIDDEN.sub("", _ESCAPES.sub("", text[: 4 * most])).strip()
+    more = len(text) - most if len(kept) > most else 0
+    return f"{kept[:most]} [{more:,} more characters]" if more else kept
+
+
+def difference(before: str, after: str, most: int = 40) -> str:
+    """The lines that changed between two texts of definitions."""
+    lines = [*unified_diff(before.split("\n"), after.split("\n"), "approved", "now", n=0, lineterm="")][2:]
+    shown = [line for line in lines if not line.startswith("@@")]
+    more = len(shown) - most
+    return "\n".join((*shown[:most], *((f"… {more} more lines",) if more > 0 else ())))
+
+
+def _cleaned(node: object, depth: int) -> object:
+    """A schema with its texts cleaned. Names and values keep their characters, or they would not be those of the
+    server: one with hidden characters is refused."""
+    if depth > _DEEPEST:
+        raise ValueError("its schema is nested too deep")
+    if isinstance(node, dict):
+        found: dict[str, object] = {}
+        for key, value in cast("dict[str, object]", node).items():
+            if _HIDDEN.search(key):
+                raise ValueError("its schema has a name with hidden characters")
+            is_text = key in _TEXTS and isinstance(value, str)
+            found[key] = clean(cast(str, value), LONGEST_DESCRIPTION) if is_text else _cleaned(value, depth + 1)
+        return found
+    if isinstance(node, list):
+        return [_cleaned(each, depth + 1) for each in cast("list[object]", node)]
+    if isinstance(node, str) and _HIDDEN.search(node):
+        raise ValueError("its schema has a value with hidden characters")
+    return node
+
+
+def _texts_in(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in cast("dict[str, object]", node).items():
+            if key in _TEXTS and isinstance(value, str):
+                yield value
+            else:
+                yield from _texts_in(value)
+    elif isinstance(node, list):
+        for each in cast("list[object]", node):
+            yield from _texts_in(each)

@@ -1,0 +1,50 @@
+"""Faults of connections, in words; nothing of the SDK is needed to say them."""
+
+from typing import Any, cast
+
+from callgate.words.noun import noun
+
+INSTALL = "servers need one more package: pip install 'callgate[mcp]'"
+
+
+class LinkFault(Exception):
+    """A request failed. ``lost``: the connection is of no use any more."""
+
+    def __init__(self, text: str, *, lost: bool = False) -> None:
+        super().__init__(text)
+        self.lost = lost
+
+
+class NeedsLogin(Exception):
+    """The server wants a login, and no call is there that a person could be asked in."""
+
+
+class NotInstalled(Exception):
+    """The SDK is missing."""
+
+
+@noun
+class ConnectionFault:
+    """The reason why a connection ended. ``final``: trying again is in vain."""
+
+    text: str
+    final: bool = False
+    login: bool = False
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The first error inside groups of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[Any]", error).exceptions[0]
+    return error
+
+
+def fault_of(error: BaseException, lost: str) -> ConnectionFault:
+    """``lost`` is what the transport said about its end, if anything."""
+    error = innermost(error)
+    login = isinstance(error, NeedsLogin)
+    final = login or isinstance(error, NotInstalled | FileNotFoundError | PermissionError | ValueError)
+    if isinstance(error, OSError):
+        what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        return ConnectionFault(f"it cannot be started: {what}" if final else what, final=final)
+    return ConnectionFault(lost or str(error) or type(error).__name__, final=final, login=login)

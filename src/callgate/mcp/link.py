@@ -1,0 +1,235 @@
+"""The connection to one server, on the SDK: loaded when the first server connects, because the SDK is costly to load.
+
+Everything that comes out of here is plain data and nouns of Callgate.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import PromptsListChanged
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from callgate._version import __version__
+from callgate.core.ports import Host
+from callgate.host.environment import scrubbed
+from callgate.host.ports import Command
+from callgate.mcp.config import ServerConfig
+from callgate.mcp.definitions import MOST_TOOLS, clean
+from callgate.mcp.faults import LinkFault, innermost
+from callgate.mcp.log import ServerLog
+from callgate.mcp.stdio import program_streams
+from callgate.mcp.web import helper_headers, web_streams
+from callgate.words.noun import noun
+
+CHILD_VARIABLES = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""All that a server gets of our environment, beside the ``env`` of its entry."""
+_MOST_PAGES = 100
+_MOST_LISTED = 1_000
+_CLOSED = types.CONNECTION_CLOSED
+
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belong into no terminal
+
+
+@noun
+class LinkEvents:
+    """Callbacks for what a server does unasked. ``elicit`` gets the JSON of an elicitation and gives an action and the content;
+    ``ended`` a sentence when the connection is lost."""
+
+    changed: Callable[[str], None]
+    elicit: Callable[[Mapping[str, Any]], Awaitable[tuple[str, Mapping[str, Any] | None]]]
+    ended: Callable[[str], None]
+
+
+Progress = Callable[[float, float | None, str], None]
+
+
+class Link:
+    """A live connection."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # The SDK validates with a library whose regular expressions a server can make run for ever; see ``results``.
+        setattr(client.session, "validate_tool_result", _unchecked)  # noqa: B010
+
+    @property
+    def version(self) -> str:
+        return self._client.protocol_version
+
+    @property
+    def said(self) -> str:
+        """The name and version that the server gives itself."""
+        info = self._client.server_info
+        return "" if info is None else clean(f"{info.name} {info.version}", 80).replace("\n", " ")
+
+    @property
+    def instructions(self) -> str:
+        return clean(self._client.instructions or "", 2_000)
+
+    def offers(self, what: str) -> bool:
+        """True for tools, resources or prompts if the server says so."""
+        return getattr(self._client.server_capabilities, what, None) is not None
+
+    async def tools(self) -> list[Mapping[str, Any]]:
+        """At most one more than are taken, so that the caller sees that there are more."""
+        return await self._pages("list_tools", "tools", MOST_TOOLS + 1) if self.offers("tools") else []
+
+    async def resources(self) -> list[Mapping[str, Any]]:
+        if not self.offers("resources"):
+            return []
+        found = await self._pages("list_resources", "resources", _MOST_LISTED)
+        return [*found, *await self._pages("list_resource_templates", "resourceTemplates", _MOST_LISTED)]
+
+    async def prompts(self) -> list[Mapping[str, Any]]:
+        return await self._pages("list_prompts", "prompts", _MOST_LISTED) if self.offers("prompts") else []
+
+    async def read(self, uri: str) -> Sequence[Mapping[str, Any]]:
+        found = await self._request(lambda: self._client.read_resource(uri))
+        return found["contents"]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> Sequence[Mapping[str, Any]]:
+        found = await self._request(lambda: self._client.get_prompt(name, arguments))
+        return found["messages"]
+
+    async def subscribe(self, uri: str) -> None:
+        """Asks to be told of changes, where the protocol has no stream for that."""
+        has = self._client.server_capabilities.resources
+        if self.version not in MODERN_PROTOCOL_VERSIONS and has is not None and has.subscribe:
+            params = types.SubscribeRequestParams(uri=uri)
+            await self._request(
+                lambda: self._client.session.send_request(types.SubscribeRequest(params=params), types.EmptyResult)
+            )
+
+    async def call(self, name: str, arguments: Mapping[str, Any], tell: Progress) -> Mapping[str, Any]:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            tell(progress, total, message or "")
+
+        return await self._request(lambda: self._client.call_tool(name, dict(arguments), progress_callback=report))
+
+    async def listen(self, changed: Callable[[str], None]) -> None:
+        """Hears of changes over the stream of the modern protocol until that ends; returns at once in the old one."""
+        has = self._client.server_capabilities
+        tools, prompts = has.tools, has.prompts
+        tools_change = tools is not None and bool(tools.list_changed)
+        prompts_change = prompts is not None and bool(prompts.list_changed)
+        if self.version not in MODERN_PROTOCOL_VERSIONS or not (tools_change or prompts_change):
+            return
+        async with self._client.listen(tools_list_changed=tools_change, prompts_list_changed=prompts_change) as heard:
+            async for event in heard:
+                changed("prompts" if isinstance(event, PromptsListChanged) else "tools")
+
+    async def _pages(self, method: str, key: str, most: int) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self._request(lambda at=cursor: getattr(self._client, method)(cursor=at))
+            found += page.get(key) or ()
+            cursor = page.get("nextCursor")
+            if cursor is None or len(found) >= most:
+                break
+        return found[:most]
+
+    async def _request(self, send: Callable[[], Awaitable[Any]]) -> Mapping[str, Any]:
+        """The answer as JSON; LinkFault for whatever the SDK says."""
+        try:
+            answer = await send()
+        except MCPError as error:
+            lost = error.code == _CLOSED or error.message == "Session terminated"
+            raise LinkFault(clean(error.message, 1_000) or f"error {error.code}", lost=lost) from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise LinkFault(f"the answer does not keep to the protocol: {place}: {first['msg']}") from None
+        except Exception as error:
+            raise LinkFault(clean(f"{innermost(error)}", 1_000)) from None
+        return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def _unchecked(name: str, result: object) -> None: ...
+
+
+@asynccontextmanager
+async def open_link(
+    config: ServerConfig,
+    *,
+    host: Host,
+    roots: Sequence[str],
+    environ: Mapping[str, str],
+    log: ServerLog,
+    events: LinkEvents,
+    auth: Any = None,
+) -> AsyncGenerator[Link]:
+    """Connects; raises what the transport raises, or an ExceptionGroup of it."""
+    config = config.expanded(environ)
+
+    async def elicit(context: ClientRequestContext, params: Any) -> Any:
+        asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        action, content = await events.elicit(asked)
+        return types.ElicitResult.model_validate({"action": action, "content": content})
+
+    async def list_roots(context: ClientRequestContext) -> types.ListRootsResult:
+        found = [types.Root.model_validate({"uri": Path(root).as_uri(), "name": Path(root).name}) for root in roots]
+        return types.ListRootsResult(roots=found)
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        log.say(clean(f"[{params.level}] {params.data}", 2_000))
+
+    async def heard(message: Any) -> None:
+        method = getattr(message, "method", "")
+        if isinstance(message, Exception):
+            log.say(f"{type(message).__name__}: {message}"[:500])
+        elif method.endswith("/list_changed"):
+            events.changed(method.split("/")[1])
+        elif method == "notifications/resources/updated":
+            events.changed(f"resource {clean(str(message.params.uri), 500)}")
+
+    client = Client(
+        await _streams(config, host, roots[0], environ, log, events, auth),
+        client_info=types.Implementation(name="callgate", version=__version__),
+        elicitation_callback=elicit,
+        list_roots_callback=list_roots,
+        logging_callback=logged,
+        log_level="info",
+        message_handler=heard,
+        cache=None,
+    )
+    async with client:
+        link = Link(client)
+        listening = asyncio.create_task(_listened(link, events, log))
+        try:
+            yield link
+        finally:
+            listening.cancel()
+
+
+async def _listened(link: Link, events: LinkEvents, log: ServerLog) -> None:
+    try:
+        await link.listen(events.changed)
+    except Exception as error:  # then changes of its lists are not noticed, and all else works
+        log.say(f"it does not tell of changes: {innermost(error)}")
+
+
+async def _streams(
+    config: ServerConfig,
+    host: Host,
+    root: str,
+    environ: Mapping[str, str],
+    log: ServerLog,
+    events: LinkEvents,
+    auth: Any,
+) -> Any:
+    if config.transport == "stdio":
+        env = {name: environ[name] for name in CHILD_VARIABLES if name in environ} | dict(config.env)
+        return program_streams(Command((config.command, *config.args), root, env), host, log, events.ended)
+    headers = dict(config.headers)
+    if config.headers_helper:
+        headers |= await helper_headers(config.headers_helper, root, scrubbed(environ), host.clock)
+    return web_streams(config, headers, auth)

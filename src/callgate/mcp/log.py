@@ -1,0 +1,75 @@
+"""The log of a server: its standard error, its log messages, and what happened to its connection.
+
+The last lines are kept in memory for people; all go to a file in the data folder, which begins anew with each start
+and ends when it is full.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from time import localtime, strftime
+
+from callgate.formats.display import visible
+from callgate.host.files import make_folders
+from callgate.host.threads import in_thread
+
+FOLDER = "mcp-logs"
+LARGEST = 1 << 20
+"""Bytes of a log file."""
+_LINES = 500
+_LONGEST = 2_000
+
+
+class ServerLog:
+    """Lines from any thread. Files are written in threads alone: by the one that reads the server's standard error, and
+    by ``flush``."""
+
+    def __init__(self, server: str, folder: Path | None, now: Callable[[], float]) -> None:
+        self.path = None if folder is None else folder / FOLDER / f"{server}.log"
+        self._now = now
+        self._lock = Lock()
+        self._lines: deque[str] = deque(maxlen=_LINES)
+        self._unwritten: list[str] = []
+        self._written = -1  # nothing yet: the file is begun anew
+        self._partial = b""
+
+    def lines(self) -> tuple[str, ...]:
+        """The last ones, made safe to show."""
+        with self._lock:
+            return tuple(self._lines)
+
+    def say(self, text: str) -> None:
+        """Adds a line. Does not block."""
+        line = f"{strftime('%H:%M:%S', localtime(self._now()))} {visible(text[:_LONGEST])}"
+        with self._lock:
+            self._lines.append(line)
+            if self._written < LARGEST and len(self._unwritten) < _LINES:
+                self._unwritten.append(line)
+
+    def take(self, data: bytes) -> None:
+        """A piece of standard error, in a thread."""
+        *whole, rest = (self._partial + data).split(b"\n")
+        self._partial = rest[-_LONGEST:]
+        for line in whole:
+            self.say(line[:_LONGEST].decode("utf-8", "replace"))
+        self._write()
+
+    async def flush(self) -> None:
+        if self._unwritten:
+            await in_thread(self._write)
+
+    def _write(self) -> None:
+        with self._lock:
+            lines, self._unwritten = self._unwritten, []
+            if self.path is None or not lines or self._written >= LARGEST:
+                return
+            data = "".join(f"{line}\n" for line in lines).encode()[: LARGEST - max(self._written, 0)]
+            try:
+                if self._written < 0:
+                    make_folders(self.path.parent, 0o700)
+                with self.path.open("wb" if self._written < 0 else "ab") as file:
+                    file.write(data)
+                self._written = max(self._written, 0) + len(data)
+            except OSError:  # a full disk: the lines in memory are what is left
+                self._written = LARGEST

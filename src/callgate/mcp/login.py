@@ -1,0 +1,198 @@
+"""Login to servers by OAuth 2.1, on the SDK: discovery, registration, PKCE, the check of the issuer and the refresh of
+tokens are its own; the address to open, the listener for the answer and the place of the tokens are ours.
+
+The browser comes back to a listener on the loopback, whose port is part of the registration and so kept with it.
+Addresses are shown to the person and never handed to a program.
+"""
+
+import asyncio
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from time import time
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+)
+from pydantic import AnyUrl, ValidationError
+
+from callgate.host.threads import in_thread
+from callgate.mcp.asking import shown_address
+from callgate.mcp.faults import NeedsLogin
+
+_PATH = "/callback"
+_LONGEST_REQUEST = 16_000
+_ENDPOINTS = {"issuer", "authorization_endpoint", "token_endpoint"}
+_PAGE = (
+    "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {size}\r\n"
+    "Connection: close\r\nCache-Control: no-store\r\n\r\n{text}"
+)
+
+
+class TokenStore(Protocol):
+    """A place for secrets by name. All of it blocks."""
+
+    def get(self, name: str) -> str | None: ...
+
+    def put(self, name: str, text: str) -> None: ...
+
+    def remove(self, name: str) -> bool: ...
+
+
+Show = Callable[[str, Awaitable[object]], Awaitable[None]]
+"""Shows the address to the person, until they have come back from there. It raises where that cannot be."""
+
+
+class KeptTokens:
+    """The tokens and the registration of one server: the SDK's storage. With the tokens it keeps when they expire and
+    where they are refreshed, which the SDK forgets."""
+
+    def __init__(self, server: str, store: TokenStore) -> None:
+        self._name = server
+        self._store = store
+        self._context: OAuthContext | None = None
+
+    async def restore(self, context: OAuthContext) -> None:
+        """Gives the SDK back what it forgot."""
+        self._context = context
+        kept = await self._get("tokens")
+        with suppress(ValidationError, KeyError, TypeError):
+            if kept is not None:
+                context.token_expiry_time = kept["expires"]
+                context.oauth_metadata = OAuthMetadata.model_validate(kept["endpoints"])
+
+    async def get_tokens(self) -> OAuthToken | None:
+        kept = await self._get("tokens")
+        with suppress(ValidationError, KeyError, TypeError):
+            return None if kept is None else OAuthToken.model_validate(kept["tokens"])
+        return None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        found: dict[str, Any] = {"tokens": tokens.model_dump(mode="json", exclude_none=True)}
+        found["expires"] = None if tokens.expires_in is None else time() + int(tokens.expires_in)
+        if self._context is not None and self._context.oauth_metadata is not None:
+            found["endpoints"] = self._context.oauth_metadata.model_dump(mode="json", include=_ENDPOINTS)
+        await self._put("tokens", found)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        kept = await self._get("client")
+        with suppress(ValidationError):
+            return None if kept is None else OAuthClientInformationFull.model_validate(kept)
+        return None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        await self._put("client", client_info.model_dump(mode="json", exclude_none=True))
+
+    async def _get(self, key: str) -> Any:
+        text = await in_thread(lambda: self._store.get(f"{key}:{self._name}"))
+        with suppress(ValueError):
+            return None if text is None else json.loads(urlsafe_b64decode(text))
+        return None
+
+    async def _put(self, key: str, value: Any) -> None:
+        packed = urlsafe_b64encode(json.dumps(value).encode()).decode()
+        await in_thread(lambda: self._store.put(f"{key}:{self._name}", packed))
+
+
+def forget_tokens(server: str, store: TokenStore) -> bool:
+    """Removes the tokens and the registration; False if there were none. Blocks."""
+    removed = [store.remove(f"{key}:{server}") for key in ("tokens", "client")]
+    return any(removed)
+
+
+class Callback:
+    """The listener to which the browser comes back."""
+
+    def __init__(self) -> None:
+        self._server: asyncio.Server | None = None
+        self._answer: asyncio.Future[AuthorizationCodeResult] | None = None
+
+    async def open(self, port: int) -> int:
+        """Listens on this port of the loopback, or on a free one for 0; gives the port."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_LONGEST_REQUEST)
+        return self._server.sockets[0].getsockname()[1]
+
+    @property
+    def answer(self) -> "asyncio.Future[AuthorizationCodeResult]":
+        assert self._answer is not None
+        return self._answer
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = (await reader.readline()).decode("latin-1").split(" ")
+            parts = urlsplit(line[1] if len(line) == 3 else "")
+            asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            status, text = "404 Not Found", "There is nothing here."
+            if line[0] == "GET" and parts.path == _PATH and ("code" in asked or "error" in asked):
+                status, text = "200 OK", "You can close this page and go back to Callgate."
+                self._take(asked)
+            writer.write(_PAGE.format(status=status, size=len(text), text=text).encode())
+            await writer.drain()
+        except (OSError, ValueError):
+            pass
+        finally:
+            writer.close()
+
+    def _take(self, asked: dict[str, str]) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        if "error" in asked:
+            self._answer.set_exception(NeedsLogin(f"the login was refused: {asked['error'][:80]}"))
+            return
+        self._answer.set_result(
+            AuthorizationCodeResult(code=asked["code"], state=asked.get("state"), iss=asked.get("iss"))
+        )
+
+
+async def login_auth(server: str, url: str, store: TokenStore, show: Show) -> OAuthClientProvider:
+    """The authentication of requests to a server. It does nothing before the server asks for it."""
+    kept = KeptTokens(server, store)
+    callback = Callback()
+    port = await _kept_port(kept)
+    listening = await callback.open(port) if port == 0 else port
+    if port == 0:
+        callback.close()  # it was opened to find a free port
+
+    async def redirect(address: str) -> None:
+        shown = shown_address(address)
+        await callback.open(listening)
+        await show(shown, callback.answer)
+
+    async def answered() -> AuthorizationCodeResult:
+        try:
+            return await callback.answer
+        finally:
+            callback.close()
+
+    metadata = OAuthClientMetadata(
+        client_name="Callgate",
+        redirect_uris=[AnyUrl(f"http://127.0.0.1:{listening}{_PATH}")],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        token_endpoint_auth_method="none",
+    )
+    provider = OAuthClientProvider(url, metadata, kept, redirect, answered)
+    await kept.restore(provider.context)
+    return provider
+
+
+async def _kept_port(kept: KeptTokens) -> int:
+    """The port of an earlier registration; 0 if there is none."""
+    info = await kept.get_client_info()
+    uris = () if info is None else info.redirect_uris or ()
+    return next((each.port for each in uris if each.host == "127.0.0.1" and each.port), 0)

@@ -1,0 +1,63 @@
+"""Questions that a server has while a call runs: a form, an address to open, a login."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from callgate.mcp.asking import Person, form_content, form_fields, shown_address, shown_text
+from callgate.mcp.calling import CallsUnderWay
+from callgate.mcp.faults import NeedsLogin
+from callgate.words.decisions import AskedField, FieldAnswer
+
+Elicited = tuple[str, Mapping[str, Any] | None]
+_DECLINED: Elicited = ("decline", None)
+
+
+class ServerQuestions:
+    """Puts them to the person in the newest call of the server; without a call, or a person, they are declined."""
+
+    def __init__(self, server: str, calls: CallsUnderWay, person: Person | None, warn: Callable[[str], None]) -> None:
+        self._server = server
+        self._calls = calls
+        self._person = person
+        self._warn = warn
+
+    async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
+        """The action and the content for an elicitation."""
+        if self._calls.newest is None or self._person is None:
+            return _DECLINED
+        says = f"The MCP server {self._server} asks: {shown_text(str(asked.get('message') or ''))}"
+        try:
+            if asked.get("mode") == "url":
+                says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
+                return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
+            fields = form_fields(asked.get("requestedSchema") or {})
+            answers = await self._ask(says, [each.asked for each in fields])
+            return _DECLINED if answers is None else ("accept", form_content(fields, answers))
+        except ValueError as error:
+            self._warn(f"a question of the server {self._server} was not put, or not answered: {error}")
+            return _DECLINED
+
+    async def show_login(self, address: str, back: Awaitable[object]) -> None:
+        """Shows the address until the browser has come ``back`` from there. NeedsLogin where nobody can be asked."""
+        if self._calls.newest is None or self._person is None:
+            raise NeedsLogin(f"it needs a login: callgate mcp login {self._server}")
+        asking = asyncio.ensure_future(
+            self._ask(f"The MCP server {self._server} needs a login. Open this address: {address}", ())
+        )
+        coming = asyncio.ensure_future(back)
+        try:
+            await asyncio.wait({asking, coming}, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done() and asking.result() is None:
+                raise NeedsLogin("the person did not log in")
+        finally:
+            if not asking.done():
+                asking.cancel()  # the browser has answered the question
+                await asyncio.wait({asking})
+
+    async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
+        call = self._calls.newest
+        if call is None or self._person is None:
+            return None
+        with call.waiting():
+            return await self._person.ask(call.run, self._server, text, fields)

@@ -1,0 +1,104 @@
+"""ListMcpResources, ReadMcpResource, and the tool that stands for a server that needs a login."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from callgate.core.ports import Run, Tool
+from callgate.mcp.definitions import clean
+from callgate.mcp.server import Server
+from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.wrappers import Named
+from callgate.words.calls import Result
+from callgate.words.errors import ToolFailure
+from callgate.words.messages import Text
+from callgate.words.traits import Traits, shared
+
+_FACTS = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size")
+_FOLDER = Path(__file__).parent
+
+
+def resource_tools(servers: Mapping[str, Server]) -> tuple[Tool, ...]:
+    """The two tools for the resources of all servers."""
+
+    def named(server: str) -> Server:
+        found = servers.get(server)
+        if found is None:
+            raise ToolFailure(f"There is no server {server!r}; there are {', '.join(servers)}.")
+        return found
+
+    async def list_resources(run: Run, server: str = "") -> Result:
+        """List.
+
+        Args:
+            server: its name; all servers, unless given
+        """
+        asked = [named(server)] if server else [each for each in servers.values() if each.state.status == "connected"]
+        lines: list[str] = []
+        for each in asked:
+            for found in await each.resources(run):
+                facts = {key: clean(str(found[key]), 300) for key in _FACTS if key in found}
+                lines.append(json.dumps({"server": each.name, **facts}, ensure_ascii=False))
+        return Result((Text("\n".join(lines) or "There are no resources."),))
+
+    async def read_resource(server: str, uri: str, run: Run) -> Result:
+        """Read.
+
+        Args:
+            server: its name
+            uri: as ListMcpResources gives it, or a template with its parts filled in
+        """
+        return Result(await named(server).read(uri, run))
+
+    listing = tool(
+        list_resources,
+        name="ListMcpResources",
+        description=_text("list_resources.md"),
+        title="List resources",
+        effects="none",
+        locks=shared,
+        search_hint="resources of MCP servers",
+    )
+    reading = tool(
+        read_resource,
+        name="ReadMcpResource",
+        description=_text("read_resource.md"),
+        title="Read a resource",
+        icon="read",
+        locks=shared,
+        address=None,
+        search_hint="read a resource of an MCP server by its address",
+    )
+    return (_OfServer(listing, "ListMcpResources"), _OfServer(reading, "ReadMcpResource"))
+
+
+class _OfServer(Named):
+    """A tool that belongs to the server which an argument names: rules about that server are about it too."""
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return replace(self.inner.traits(arguments), server=str(arguments.get("server") or ""))
+
+
+def login_tool(server: Server) -> FunctionTool[..., Any]:
+    """A tool that connects a server which needs a login; the person is asked to open the address."""
+
+    async def log_in(run: Run) -> str:
+        return await server.log_in(run)
+
+    return tool(
+        log_in,
+        name=f"mcp__{server.name}__log_in",
+        description=f"The MCP server {server.name} needs a login before its tools can be used. Call this to ask the "
+        "person to log in; the tools of the server are there afterwards.",
+        title=f"{server.name}: log in",
+        icon="ask",
+        effects="none",
+        locks=shared,
+        server=server.name,
+    )
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8").strip()

@@ -1,0 +1,55 @@
+"""All servers of a session: the source of their tools, which come and go while it runs."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from callgate.core.ports import Target, Tool, Unknown
+from callgate.mcp.config import ServerConfig
+from callgate.mcp.resources import login_tool, resource_tools
+from callgate.mcp.server import Server, ServerPlace
+from callgate.tools.toolbox import unknown
+
+Raw = str | Mapping[str, Any]
+
+
+class ServerList:
+    """``hides`` says of a tool's name and server that a rule denies it whole, so that no model is told about it. Begun
+    on the session's event loop and closed with the session."""
+
+    def __init__(self, configs: Iterable[ServerConfig], hides: Callable[[str, str], bool] | None = None) -> None:
+        self.configs = tuple(configs)
+        self.servers: dict[str, Server] = {}
+        self._hides = hides
+        self._own = resource_tools(self.servers)
+
+    def begin(self, place: ServerPlace) -> None:
+        """Connects all of them at once, each in a task of its own; does not wait."""
+        for each in self.configs:
+            server = self.servers[each.name] = Server(each, place)
+            server.begin()
+
+    async def settled(self) -> None:
+        """Waits until of each it is known whether it is connected."""
+        await asyncio.gather(*(each.settled() for each in self.servers.values()))
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(each.end() for each in self.servers.values()), return_exceptions=True)
+
+    # ---- the source of tools ------------------------------------------------------------------------------------
+
+    def tools(self) -> Sequence[Tool]:
+        found: list[Tool] = []
+        for server in self.servers.values():
+            if server.state.status == "needs login":
+                found.append(login_tool(server))
+            found += server.tools
+        shown = [
+            each for each in found if self._hides is None or not self._hides(each.spec.name, each.traits({}).server)
+        ]
+        return (*shown, *self._own) if shown else ()
+
+    def resolve(self, name: str, raw: Raw) -> Target | Unknown:
+        tools = self.tools()
+        found = next((each for each in tools if each.spec.name == name), None)
+        return unknown(name, tools) if found is None else Target(found, raw)

@@ -1,0 +1,98 @@
+"""The transports of servers on the web: streamable HTTP, and SSE for old ones.
+
+Answers are bounded: a body, and each event of a stream, has at most as many bytes as a line of a program. Compressed
+ones are refused, because a small one may unpack to any size.
+"""
+
+import json
+import shlex
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from callgate.core.ports import Clock
+from callgate.host.processes import run_process
+from callgate.mcp.config import ServerConfig
+from callgate.mcp.stdio import LARGEST_LINE
+
+_SECONDS = 30.0
+_HELPER_SECONDS = 10.0
+_HELPER_BYTES = 64_000
+
+
+class TooLarge(httpx2.StreamError):
+    """Reported by the SDK as the error of the one request that it answers."""
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """A body that fails once it, or one event of it, is larger than a message may be."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, before = 0, b""
+        async for chunk in self._inner:
+            end = max((before + chunk).rfind(b"\n\n"), (before + chunk).rfind(b"\n\r\n"))
+            size = len(before + chunk) - end if end >= 0 else size + len(chunk)
+            before = chunk[-3:]
+            if size > LARGEST_LINE:
+                raise TooLarge(f"the answer has more than {LARGEST_LINE >> 20} MiB, so it was not read")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise TooLarge("the answer is compressed, which was not asked for")
+    response.stream = BoundedStream(cast(httpx2.AsyncByteStream, response.stream))
+
+
+@asynccontextmanager
+async def web_streams(
+    config: ServerConfig, headers: Mapping[str, str], auth: httpx2.Auth | None
+) -> AsyncGenerator[Any]:
+    """The streams of a server that is reached by its address. How long an answer may take is for the caller to say."""
+
+    def client(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            headers={**(headers or {}), "accept-encoding": "identity"},
+            timeout=httpx2.Timeout(_SECONDS, read=None),
+            auth=auth,
+            event_hooks={"response": [_bound]},
+        )
+
+    if config.transport == "sse":
+        async with sse_client(config.url, dict(headers), httpx_client_factory=client, auth=auth) as streams:
+            yield streams
+        return
+    async with (
+        client(dict(headers), auth=auth) as made,
+        streamable_http_client(config.url, http_client=made, max_sse_event_size=LARGEST_LINE) as streams,
+    ):
+        yield streams
+
+
+async def helper_headers(helper: str, root: str, env: Mapping[str, str], clock: Clock) -> dict[str, str]:
+    """The headers that a command prints as a JSON object. ValueError, which does not repeat them, if it does not."""
+    try:
+        ran = await run_process(
+            shlex.split(helper), cwd=root, env=env, clock=clock, timeout=_HELPER_SECONDS, limit=_HELPER_BYTES
+        )
+    except (OSError, ValueError) as error:
+        raise ValueError(f"headersHelper cannot be run: {error}") from None
+    if ran.returncode != 0:
+        raise ValueError(f"headersHelper failed with exit status {ran.returncode}")
+    try:
+        found: Any = json.loads(ran.stdout)
+        return {str(name): str(value) for name, value in found.items()}
+    except (ValueError, AttributeError):
+        raise ValueError("headersHelper did not print a JSON object") from None

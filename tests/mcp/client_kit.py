@@ -1,0 +1,100 @@
+"""Servers for tests of the client, connected from a place of their own."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from callgate.core.ports import Run
+from callgate.host.local import LocalHost
+from callgate.mcp.approved import ApprovedDefinitions
+from callgate.mcp.config import ServerConfig
+from callgate.mcp.server import Server, ServerPlace
+from callgate.mcp.servers import ServerList
+from callgate.testing.plain import PlainRun
+from callgate.words.arguments import Accepted
+from callgate.words.calls import Result
+from callgate.words.decisions import AskedField, FieldAnswer, Origin
+
+HERE = Path(__file__).parent
+RAW, FRIENDLY = HERE / "client_raw_server.py", HERE / "client_server.py"
+OWN = Origin("user")
+
+
+def raw(behaviour: str = "plain", value: str = "", *, name: str = "srv", **facts: Any) -> ServerConfig:
+    args = ("-I", "-S", str(RAW), behaviour, *((value,) if value else ()))
+    return ServerConfig(name, "stdio", OWN, command=sys.executable, args=args, **facts)
+
+
+def friendly(name: str = "friendly", **facts: Any) -> ServerConfig:
+    return ServerConfig(name, "stdio", OWN, command=sys.executable, args=(str(FRIENDLY), "stdio"), **facts)
+
+
+def place_in(folder: Path, **facts: Any) -> ServerPlace:
+    host = facts.pop("host", None) or LocalHost(folder)
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "SECRET_TOKEN": "s3cret"}
+    made = ServerPlace(host, (str(folder),), environ, folder / "data", ApprovedDefinitions(folder / "data"))
+    return replace(made, **facts)
+
+
+@asynccontextmanager
+async def connected(place: ServerPlace, *configs: ServerConfig) -> AsyncGenerator[ServerList]:
+    servers = ServerList(configs)
+    servers.begin(place)
+    try:
+        await servers.settled()
+        yield servers
+    finally:
+        await servers.aclose()
+
+
+async def use(server: Server, tool: str, run: Run | None = None, **arguments: Any) -> Result:
+    """Calls a tool by the name that its server gave it."""
+    found = next(each for each in server.tools if each.definition.given == tool)
+    read = found.read(arguments)
+    assert isinstance(read, Accepted), read
+    return await found.run(read.arguments, run or PlainRun())
+
+
+class ToldRun(PlainRun):
+    """A Run whose ``told`` is set once the tool reports progress."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = asyncio.Event()
+
+    def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
+        super().progress(text, current=current, total=total)
+        self.told.set()
+
+
+class Changes:
+    """Hears of changes of servers: ``told`` is for a ServerPlace."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+
+    def told(self) -> None:
+        self._changed.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            self._changed.clear()
+            await self._changed.wait()
+
+
+class Answering:
+    """A Person who answers each question with the next of these; None says no."""
+
+    def __init__(self, *answers: tuple[FieldAnswer, ...] | None) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[str, str, tuple[AskedField, ...]]] = []
+
+    async def ask(
+        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+    ) -> tuple[FieldAnswer, ...] | None:
+        self.asked.append((server, text, tuple(fields)))
+        return self._answers.pop(0)

@@ -1,0 +1,128 @@
+"""A server written with the standard library alone, so that it starts at once and can do what no honest one does.
+
+``python client_raw_server.py BEHAVIOUR [VALUE]``; it speaks 2025-06-18 over standard input and output.
+"""
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+BEHAVIOUR, VALUE = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+CANCELLED: list[int] = []
+ADD = {
+    "name": "add",
+    "description": "Add two numbers",
+    "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}},
+    "annotations": {"readOnlyHint": True},
+}
+
+
+def send(message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer(number: Any, result: Any) -> None:
+    send({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def listed(count: int) -> list[dict[str, Any]]:
+    if BEHAVIOUR == "tools":
+        return json.loads(VALUE)
+    if BEHAVIOUR == "versions":  # another definition with each listing
+        return json.loads(VALUE)[min(count, len(json.loads(VALUE)) - 1)]
+    if BEHAVIOUR == "many":
+        return [{**ADD, "name": f"tool{index}"} for index in range(int(VALUE))]
+    return [ADD, {"name": "env", "inputSchema": {"type": "object"}}]
+
+
+def call(number: Any, params: dict[str, Any]) -> None:
+    given = params.get("arguments") or {}
+    if BEHAVIOUR == "dies":
+        os._exit(3)
+    elif BEHAVIOUR == "silent":
+        if given.get("a") == 99:  # it tells which calls were cancelled
+            answer(number, text(json.dumps(CANCELLED)))
+            return
+        token = params["_meta"]["progressToken"]
+        about = {"progressToken": token, "progress": 1, "total": 2, "message": "thinking"}
+        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": about})
+    elif BEHAVIOUR == "twice":
+        answer(number, text("first"))
+        answer(number, text("second"))
+    elif BEHAVIOUR == "wrong ids":
+        answer(999, text("for nobody"))
+        answer({"no": "id"}, text("no id"))
+        answer(number, text("right"))
+    elif BEHAVIOUR == "text id":
+        answer(str(number), text("by text"))
+    elif BEHAVIOUR == "array":
+        send([{"jsonrpc": "2.0", "id": number, "result": text("in an array")}])
+    elif BEHAVIOUR == "huge":
+        sys.stdout.write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[{{"type":"text","text":"')
+        for _ in range(int(VALUE)):
+            sys.stdout.write("x" * 1_000_000)
+        sys.stdout.write('"}]}}\n')
+        sys.stdout.flush()
+    elif BEHAVIOUR == "endless":
+        while True:
+            sys.stdout.write("y" * 1_000_000)
+    elif BEHAVIOUR == "junk":
+        sys.stdout.write("this is no JSON\n\x00\xff{}[]\n" + "[" * 5000 + "\n")
+        answer(number, text("after junk"))
+    elif BEHAVIOUR == "storm":
+        for _ in range(int(VALUE)):
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        answer(number, text("after the storm"))
+    elif BEHAVIOUR == "changes":
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        answer(number, text("changed"))
+    elif BEHAVIOUR == "result":
+        answer(number, json.loads(VALUE))
+    elif BEHAVIOUR == "elicits":
+        send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": json.loads(VALUE)})
+        answer(number, text(json.dumps(json.loads(sys.stdin.readline()).get("result"))))
+    elif BEHAVIOUR == "samples":
+        params = {"messages": [], "maxTokens": 1}
+        send({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params})
+        answer(number, text(json.dumps(json.loads(sys.stdin.readline()).get("error"))))
+    elif params["name"] == "env":
+        answer(number, text(json.dumps(dict(os.environ))))
+    else:
+        answer(number, text(str(given.get("a", 0) + given.get("b", 0))))
+
+
+def main() -> None:
+    if BEHAVIOUR == "exits":
+        print("cannot find my settings", file=sys.stderr)
+        sys.exit(1)
+    listings = 0
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, number = message.get("method"), message.get("id")
+        if BEHAVIOUR == "never connects" or number is None:
+            if method == "notifications/cancelled":
+                CANCELLED.append(message["params"]["requestId"])
+            continue
+        if method == "initialize":
+            if BEHAVIOUR == "slow start":
+                time.sleep(float(VALUE))
+            info = {"name": "raw", "version": "1"}
+            capabilities = {"tools": {"listChanged": True}, "logging": {}}
+            answer(number, {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info})
+        elif method == "tools/list":
+            answer(number, {"tools": listed(listings)})
+            listings += 1
+        elif method == "tools/call":
+            call(number, message["params"])
+        else:
+            send({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "Method not found"}})
+
+
+main()
