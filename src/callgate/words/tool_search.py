@@ -7,6 +7,9 @@ SEARCH = "SearchExtraTools"
 EXECUTE = "ExecuteExtraTool"
 """Calls one of them."""
 
+DEFINITION = "tool:"
+"""The scheme of the address under which the definition of a tool stands in the answer of a search."""
+
 ON, OFF, AUTO = 0, 100, 10
 _MODE = late_pattern(r"auto:([0-9]{1,3})")
 
