@@ -215,6 +215,7 @@ class Session(Conversation):
                 staging=staging,
                 models=by_name,
                 open_model=open_model,
+                search=None if search is None else search.toolbox,
                 parent=None if parent is None else parent.router,
                 limits=limits,
                 context=context,

@@ -7,7 +7,6 @@ from callgate.core.record import Record
 from callgate.search.announce import Announcements
 from callgate.search.prefetch import Prefetch
 from callgate.search.toolbox import SearchToolbox
-from callgate.words.tool_search import percent_of
 
 
 class SessionSearch:
@@ -22,7 +21,7 @@ class SessionSearch:
         record: Record,
         now: Callable[[], float],
     ) -> None:
-        self.toolbox = SearchToolbox(core, deferred, percent_of(mode), window)
+        self.toolbox = SearchToolbox(core, deferred, mode, window)
         self._announcements = Announcements(record)
         self._prefetch = Prefetch(record, self.toolbox.finder, now)
 

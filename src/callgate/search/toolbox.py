@@ -14,19 +14,19 @@ from callgate.tools.toolbox import Raw, Toolbox
 from callgate.tools.wrappers import Merged
 from callgate.transcript.tokens import spec_tokens
 from callgate.words.arguments import Rejected
-from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH
+from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
 
 
 class SearchToolbox:
-    """``percent`` is the share of the model's ``window`` from which on tools are deferred: 0 always, 100 never."""
+    """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
+    known."""
 
-    def __init__(
-        self, core: ToolSource, deferred: ToolSource, percent: int = ON, window: Callable[[], int | None] = lambda: None
-    ) -> None:
+    def __init__(self, core: ToolSource, deferred: ToolSource, mode: str, window: Callable[[], int | None]) -> None:
         self._core = core
         self._source = deferred
         self._box = Merged(core, deferred)
-        self._percent = percent
+        self._mode = mode
+        self._percent = percent_of(mode)
         self._window = window
         self._loaded: Sequence[Tool] | None = None  # None until the first request
         self._offers = True
@@ -68,6 +68,11 @@ class SearchToolbox:
             self._seen = found
             self._deferred = tuple(each for each in found if each.spec.name not in known)
         return self._deferred
+
+    def use(self) -> SearchUse:
+        """The number of deferred tools and their cost, for people."""
+        found = self.deferred()
+        return SearchUse(self._mode, len(found), spec_tokens(each.spec for each in found))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         if self.off:
