@@ -362,3 +362,14 @@ def test_the_command_that_renews_it_is_that_of_its_installer(
     if file:
         (tmp_path / file).touch()
     assert replace(installation_of(direct, installer, tmp_path), python="/py").renew() == said
+
+
+@pytest.mark.spec("SRC-11")
+def test_the_mode_of_tool_search_is_told_with_the_number_of_deferred_tools_and_their_cost(person: Person) -> None:
+    found = one("tools")
+    assert found.status == "ok"
+    assert re.search(r"tool search is on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
+    person.set("CALLGATE_TOOL_SEARCH", "off")
+    assert "tool search is off: no tool is deferred" in one("tools").saw
+    person.set("CALLGATE_TOOL_SEARCH", "perhaps")
+    assert "CALLGATE_TOOL_SEARCH must be on, off, auto or auto:N" in one("settings").problem

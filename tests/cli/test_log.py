@@ -155,6 +155,8 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
     monkeypatch.setattr("callgate.admin.tools._NEEDS", {"AstGrep": ("no_such_module", "edit")})
     rows = {row["name"]: row for row in json.loads(person.good("tools", "list", "--json").out)}
     assert rows["Bash"]["kind"] == "core"
+    assert rows["SearchExtraTools"]["kind"] == "core"
+    assert rows["WebFetch"]["kind"] == "deferred"
     assert rows["greet"] == {
         "name": "greet",
         "kind": "custom",
@@ -168,7 +170,21 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
     (skipped,) = [row for name, row in rows.items() if name.startswith(str(person.work))]
     assert "trust" in skipped["why"]
     text = person.good("tools", "list").out
-    assert text.index("core:") < text.index("custom") < text.index("not available")
+    assert text.index("core:") < text.index("custom") < text.index("deferred:") < text.index("not available")
+
+
+@pytest.mark.spec("SRC-11")
+def test_the_list_of_tools_ends_with_the_mode_of_search_the_number_deferred_and_their_cost(person: Person) -> None:
+    last = person.good("tools", "list").out.splitlines()[-1]
+    assert last.startswith("tool search is on: 5 tools are deferred; in every request they would take about ")
+    for mode, names in (("off", {"deferred"}), ("auto", {"deferred"}), ("auto:0", set[str]())):
+        person.set("CALLGATE_TOOL_SEARCH", mode)
+        kinds = {row["kind"] for row in json.loads(person.good("tools", "list", "--json").out)}
+        assert kinds.isdisjoint(names), mode
+    person.set("CALLGATE_TOOL_SEARCH", "off")
+    text = person.good("tools", "list").out
+    assert text.splitlines()[-1] == "tool search is off: no tool is deferred"
+    assert "SearchExtraTools" not in text
 
 
 @pytest.mark.spec("CLI-12")

@@ -63,8 +63,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "assembly": ASSEMBLY,
     "": (*ASSEMBLY, "assembly"),
     "admin": (*ASSEMBLY, "assembly"),
-    # `callgate tools` works on tools themselves, the other commands through admin.
-    "cli": (*DOOR, "admin", "tools", "tui", "web"),
+    # `callgate tools` works on tools and their index themselves, the other commands through admin.
+    "cli": (*DOOR, "admin", "search", "tools", "tui", "web"),
     # Lists of sessions, checks of the machine and settings come through admin, as for commands. Timers are those of the
     # session's clock, and so manual in tests.
     "tui": (*DOOR, "admin", "core.ports"),

@@ -22,6 +22,7 @@ from tests.profiles import fewer
 from tests.providers.fixtures import DATA, folded, parsed, streamed, usage_of
 from tests.providers.histories import FACTS, requests
 from tests.providers.loopback import needs, sdk, serving_fixture
+from tests.providers.test_deferred_tools import bodies
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore"), needs("anthropic")]
 
@@ -163,3 +164,10 @@ def test_every_legal_history_makes_a_body_of_the_sdks_types(request: Request) ->
         answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
         assert answered == open_calls, "each call has its result in the next message"
         open_calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+
+
+@pytest.mark.spec("SRC-8")
+def test_references_to_tools_that_were_found_are_of_the_sdks_types() -> None:
+    kind = sdk("anthropic.types.message_create_params").MessageCreateParamsStreaming
+    for body in bodies("claude-opus-5-5"):
+        _read_all(_adapter(kind).validate_python(body))

@@ -19,6 +19,7 @@ from callgate.words.model import Abilities, Request, RequestLimits, RequestOptio
 from tests.profiles import fewer
 from tests.providers.openai_kit import DATA, Told, body_of, fixture, names, parse, server_events
 from tests.providers.servers import Answer, Call, Say, Think, writer
+from tests.providers.test_deferred_tools import bodies
 
 pytestmark = pytest.mark.slow
 openai: Any = pytest.importorskip("openai", reason="the SDK comes with `sh scripts/setup.sh oracles`")
@@ -272,3 +273,10 @@ def test_any_legal_conversation_fits_the_types_of_the_sdk(request: Request, fact
     chat = body_of(CHAT, request, facts)
     kind = openai.types.chat.completion_create_params.CompletionCreateParamsStreaming
     assert dumps(taken(kind, chat), sort_keys=True) == dumps(chat, sort_keys=True)
+
+
+@pytest.mark.spec("SRC-8")
+def test_a_search_for_tools_and_its_answer_fit_the_types_of_the_sdk() -> None:
+    kind = openai.types.responses.response_create_params.ResponseCreateParamsStreaming
+    for body in bodies("gpt-6.1-sol"):
+        assert dumps(taken(kind, body), sort_keys=True) == dumps(body, sort_keys=True)

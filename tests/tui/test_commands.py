@@ -1,9 +1,11 @@
 """Slash commands on a real session, without a screen."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from callgate.tui.commands import COMMANDS
 from callgate.tui.commands.table import MISSING
 from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Prompt
+from tests.search.kit import Changing, server_tool
 from tests.tui.fakes import FakeTerminal
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -24,12 +27,12 @@ def look(what: str) -> str:
     return f"seen {what}"
 
 
-def played(play: Play, model: ScriptedModel | None = None) -> FakeTerminal:
+def played(play: Play, model: ScriptedModel | None = None, **options: Any) -> FakeTerminal:
     """Plays with a terminal whose model calls a tool once."""
     model = model or ScriptedModel(turn(say("Well."), call("look", what="x")), otherwise=turn(say("Done.")))
 
     async def main() -> FakeTerminal:
-        async with Session(model, Toolbox(look)) as session:
+        async with Session(model, Toolbox(look), **options) as session:
             terminal = FakeTerminal(session)
             await play(terminal, session)
             return terminal
@@ -143,6 +146,21 @@ def test_cost_and_tools_show_the_session() -> None:
         assert "Nothing is changed" not in shown
 
     played(play)
+
+
+@pytest.mark.spec("SRC-11")
+def test_tools_shows_the_mode_of_search_the_number_deferred_and_their_cost() -> None:
+    source = Changing(*(server_tool(f"t{n}", "Does a thing. And more.") for n in range(60)))
+
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        shown = await terminal.run("/tools")
+        assert "60 deferred" in shown
+        assert "mcp__hub__t0" in shown
+        flat = " ".join(shown.split())
+        assert re.search(r"Tool search is on: 60 tools are deferred; .* they would take about [\d,]+ tokens", flat)
+        assert "10 more are not shown" in flat
+
+    played(play, deferred=source)
 
 
 @pytest.mark.spec("CMD-3")

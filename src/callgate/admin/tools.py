@@ -1,14 +1,21 @@
 """The tools of this folder: those that ship, custom ones, and those that are not available."""
 
 import asyncio
+from collections.abc import Collection
 from importlib.util import find_spec
 from typing import Literal
 
+from callgate.assembly.agent import deferrable
+from callgate.assembly.models import model_source
 from callgate.config import Config
+from callgate.search.toolbox import SearchToolbox
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import shipped_tools
 from callgate.tools.custom import custom_tools
+from callgate.tools.toolbox import Toolbox
+from callgate.words.errors import UsageError
 from callgate.words.noun import noun
+from callgate.words.tool_search import SearchUse
 
 _NEEDS = {"AstEdit": ("ast_grep_py", "edit"), "AstGrep": ("ast_grep_py", "edit")}
 """Tools that cannot be called at all without a package: its module, and the extra that brings it."""
@@ -20,33 +27,59 @@ class ToolRow:
     ``origin`` the file of a custom one, ``why`` the reason why it is not available."""
 
     name: str
-    kind: Literal["core", "custom", "unavailable"]
+    kind: Literal["core", "custom", "deferred", "unavailable"]
     what: str = ""
     origin: str = ""
     why: str = ""
 
 
-def list_tools(config: Config) -> list[ToolRow]:
-    """Every tool, by kind and name. Files of custom tools are loaded as for a session: those of a folder that is not
+@noun
+class ToolList:
+    """Every tool, by kind and name, and the state of tool search; both without the tools of MCP servers."""
+
+    rows: tuple[ToolRow, ...]
+    search: SearchUse
+
+
+def list_tools(config: Config) -> ToolList:
+    """The tools of a session in this folder. Files of custom tools are loaded as for one: those of a folder that is not
     trusted are named and not run. Blocks."""
-    rows = [_shipped(each.spec.name, each.spec.description) for each in shipped_tools(BUILTIN)]
+    shipped = shipped_tools(BUILTIN)
     loaded = asyncio.run(custom_tools(config, taken=BUILTIN))
+    extra = deferrable([*shipped, *loaded.tools])
+    core = [each for each in (*shipped, *loaded.tools) if each not in extra]
+    search = SearchToolbox(Toolbox(*core), Toolbox(*extra), config.tool_search, lambda: _window(config))
+    deferred = {each.spec.name for each in search.deferred()}
+    own = {each.spec.name for each in loaded.tools}
+    ours = [each.spec for each in (*search.tools(), *search.deferred()) if each.spec.name not in own]
+    rows = [_shipped(each.name, each.description, deferred) for each in ours]
     for tool in loaded.tools:
         line = "" if tool.line is None else f":{tool.line}"
-        rows.append(ToolRow(tool.spec.name, "custom", _sentence(tool.spec.description), f"{tool.file}{line}"))
+        kind = "deferred" if tool.spec.name in deferred else "custom"
+        rows.append(ToolRow(tool.spec.name, kind, _sentence(tool.spec.description), f"{tool.file}{line}"))
     for each in loaded.problems:
         rows += [ToolRow(each.file, "unavailable", origin=each.layer, why=_at(each.line, each.text))]
     rows += [ToolRow(each.path, "unavailable", origin=each.layer, why=each.why) for each in loaded.skipped]
-    kinds = ("core", "custom", "unavailable")
-    return sorted(rows, key=lambda row: (kinds.index(row.kind), row.name))
+    kinds = ("core", "custom", "deferred", "unavailable")
+    return ToolList(tuple(sorted(rows, key=lambda row: (kinds.index(row.kind), row.name))), search.use())
 
 
-def _shipped(name: str, description: str) -> ToolRow:
+def _window(config: Config) -> int | None:
+    """The context of the model of the settings, or of the first one that would be chosen."""
+    catalogue = model_source(config).catalogue
+    first = next(iter(catalogue.defaults.values()))[0]
+    try:
+        return catalogue.facts(catalogue.resolve(config.models.default or first)).context_tokens
+    except UsageError:
+        return None
+
+
+def _shipped(name: str, description: str, deferred: Collection[str]) -> ToolRow:
     what = _sentence(description)
     module, extra = _NEEDS.get(name, ("", ""))
     if module and find_spec(module) is None:
         return ToolRow(name, "unavailable", what, why=f"it needs a package: pip install 'callgate[{extra}]'")
-    return ToolRow(name, "core", what)
+    return ToolRow(name, "deferred" if name in deferred else "core", what)
 
 
 def _sentence(text: str) -> str:

@@ -158,7 +158,9 @@ class Session(Conversation):
             from callgate.search.session_search import SessionSearch  # only where tools are deferred
 
             wanted = "on" if config is None else config.tool_search
-            search = SessionSearch(toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record)
+            search = SessionSearch(
+                toolbox, deferred, wanted, lambda: chosen.abilities.context_tokens, record, host.clock.now
+            )
             toolbox = search.toolbox
         if config is None:
             gate = as_gate(gate, checks)
@@ -213,6 +215,7 @@ class Session(Conversation):
                 staging=staging,
                 models=by_name,
                 open_model=open_model,
+                search=None if search is None else search.toolbox,
                 parent=None if parent is None else parent.router,
                 limits=limits,
                 context=context,

@@ -133,7 +133,7 @@ async def agent_session(
         built = prompt_for(config, about, wishes, project=not bare)
         return built.text, built.notes
 
-    extra = [] if wanted is not None else _extra(found)
+    extra = [] if wanted is not None else deferrable(found)
     if extra:
         deferred = Toolbox(*extra) if deferred is None else Merged(Toolbox(*extra), deferred)
     loaded = [each for each in found if each not in extra]
@@ -157,8 +157,8 @@ def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
     return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
 
-def _extra(found: Sequence[Tool]) -> list[Tool]:
-    """Those that the model finds by search."""
+def deferrable(found: Sequence[Tool]) -> list[Tool]:
+    """Those of an agent's tools that its model finds by search."""
     shipped = [each for each in found if each.spec.name in BUILTIN and each.spec.name not in CORE]
     custom = [each for each in found if each.spec.name not in BUILTIN]
     few = len(custom) <= FEW

@@ -9,27 +9,29 @@ from callgate.cli.session.output import out, put, put_json
 from callgate.cli.terminal import Safe, Span, clip, paragraph
 
 _TITLES = {
-    "core": "core: they come with Callgate",
+    "core": "core: in every request",
     "custom": "custom",
+    "deferred": "deferred: the model finds them by search",
     "unavailable": "not available",
 }
 
 
 def list_rows(options: Namespace) -> int:
-    rows, stream = list_tools(load_config()), out()
+    found, stream = list_tools(load_config()), out()
     if options.json:
-        put_json([_as_json(row) for row in rows], stream)
+        put_json([_as_json(row) for row in found.rows], stream)
         return 0
     room, kind = room_on(stream), ""
-    for row in rows:
+    for row in found.rows:
         if row.kind != kind:
             kind = row.kind
             put([(Span(_TITLES[kind], "bold"),)], stream)
         style = "yellow" if kind == "unavailable" else "green"
         what = row.what if kind != "unavailable" else row.why
         put([(Span(Safe("  ")), Span(f"{row.name:<16} ", style), Span(clip(what, max(room - 19, 20))))], stream)
-        if row.origin and kind == "custom":
+        if row.origin and kind in ("custom", "deferred"):
             put(paragraph(row.origin, room, "dim", indent=19), stream)
+    put(paragraph(f"tool search is {found.search.sentence}", room), stream)
     return 0
 
 

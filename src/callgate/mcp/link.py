@@ -41,8 +41,8 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belon
 
 @noun
 class LinkEvents:
-    """Callbacks for what a server does unasked. ``elicit`` gets the JSON of an elicitation and gives an action and the content;
-    ``ended`` a sentence when the connection is lost."""
+    """Callbacks for what a server does unasked. ``elicit`` gets the JSON of an elicitation and gives an action and the
+    content; ``ended`` a sentence when the connection is lost."""
 
     changed: Callable[[str], None]
     elicit: Callable[[Mapping[str, Any]], Awaitable[tuple[str, Mapping[str, Any] | None]]]

@@ -67,8 +67,8 @@ class ServerState:
 
 @noun
 class ServerPlace:
-    """The surroundings that a server is connected from: the session's host and folders, the data folder, and the person. ``told`` is
-    called when the state or the tools of a server changed, ``note`` with a sentence for people."""
+    """The surroundings that a server is connected from: the session's host and folders, the data folder, and the
+    person. ``told`` is called when the state or the tools of a server changed, ``note`` with a sentence for people."""
 
     host: Host
     roots: tuple[str, ...]

@@ -189,7 +189,7 @@ class _Reading:
 
     def settings(self, tables: Mapping[str, Any], digest: str) -> Settings:
         sections = {"permissions": self._permissions, "hooks": self._all_hooks}
-        plain = ("questions", "limits", "sandbox", "session", "statusline", "mcp", "tui")
+        plain = ("questions", "limits", "sandbox", "session", "statusline", "tools", "mcp", "tui")
         sections |= {section: partial(self._plain_section, section) for section in plain}
         sections |= {"models": self._models, "providers": self._providers, "keybindings": self._all_keys}
         for name, value in tables.items():

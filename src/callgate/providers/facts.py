@@ -83,6 +83,7 @@ FIELDS: dict[str, _Field] = {
     "force": _Field(lambda value: _are_texts(value) and set(value) <= _KINDS, f"a list of {', '.join(sorted(_KINDS))}"),
     "caches": _Field(_is_flag, "true or false"),
     "structured": _Field(_is_flag, "true or false"),
+    "deferred": _Field(_is_flag, "true or false"),
     "vision": _Field(_is_flag, "true or false"),
     "images": _Field(_are_limits, "a table with pixels, bytes, most and all_bytes"),
     "quirks": _Field(_are_texts, "a list of texts"),
@@ -130,6 +131,7 @@ def facts_of(name: str, family: str, row: Table, today: date, *, known: bool) ->
         output_tokens=facts.output_tokens,
         images=row.get("vision", True),
         structured=row.get("structured", False),
+        deferred=row.get("deferred", False) and "no_deferred" not in facts.quirks,
         efforts=tuple(efforts),
     )
     return replace(facts, abilities=abilities)

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
+from callgate.providers.deferred import defined_in
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
@@ -22,10 +23,11 @@ from callgate.providers.openai_shared import (
     pieces,
     result_words,
 )
-from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, safe_name
+from callgate.providers.writing import RequestMemo, Written, asked, compact, effort_value, encoded, safe_name
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
+from callgate.words.tool_search import SEARCH
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64
@@ -49,7 +51,7 @@ class OpenAIResponses:
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
         items = self._messages.of(request.messages, partial(_written, facts), facts)
-        tools = self._tools.of(request.tools, _tool)
+        tools = self._tools.of(request.tools, partial(_tool, facts), facts)
         body = _body(request, facts, notes, list(chain.from_iterable(items)), tools)
         return HttpPost("/responses", make_headers(request, key), compact(body)), notes
 
@@ -62,9 +64,23 @@ class OpenAIResponses:
         return read_fault(status, headers, body, self._provider)
 
 
-def _tool(tool: ToolSpec) -> Written:
+def _tool(facts: ModelFacts, tool: ToolSpec) -> Written:
+    return Written(encoded(_search(tool) if _searches(tool.name, facts) else _function(tool)))
+
+
+def _function(tool: ToolSpec) -> Json:
     named = {"type": "function", "name": tool.name, "description": tool.description}
-    return Written(encoded({**named, "parameters": tool.parameters, "strict": False}))
+    return {**named, "parameters": tool.parameters, "strict": False}
+
+
+def _search(tool: ToolSpec) -> Json:
+    ours = {"type": "tool_search", "execution": "client"}
+    return {**ours, "description": tool.description, "parameters": tool.parameters}
+
+
+def _searches(name: str, facts: ModelFacts) -> bool:
+    """True for the search of deferred tools, where the API has its own form for it."""
+    return name == SEARCH and facts.abilities.deferred
 
 
 def _written(facts: ModelFacts, message: Message) -> list[Written]:
@@ -136,9 +152,11 @@ def _schema(schema: Mapping[str, Any]) -> Json:
 
 def _items(message: Message, facts: ModelFacts) -> list[Json]:
     if message.role == "assistant":
-        return _answer(message)
+        return _answer(message, facts)
     if message.role == "tool":
-        return [_output(part, facts) for part in message.parts if isinstance(part, ResultPart)]
+        results = [part for part in message.parts if isinstance(part, ResultPart)]
+        found = [item for part in results for item in _outputs(part, facts)]
+        return sorted(found, key=lambda item: item["type"] == "message")  # words about a search follow all results
     content = [_content(*piece) for piece in pieces(message.parts, facts)]
     return [{"type": "message", "role": "user", "content": content}] if content else []
 
@@ -162,7 +180,19 @@ def _output(result: ResultPart, facts: ModelFacts) -> Json:
     return {"type": "function_call_output", "call_id": safe_name(result.call_id, _LONGEST_ID), "output": output}
 
 
-def _answer(message: Message) -> list[Json]:
+def _outputs(result: ResultPart, facts: ModelFacts) -> list[Json]:
+    if not _searches(result.name, facts):
+        return [_output(result, facts)]
+    specs, rest = defined_in(result)
+    tools = [{**_function(spec), "defer_loading": True} for spec in specs]
+    call_id = safe_name(result.call_id, _LONGEST_ID)
+    output: Json = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
+    words = [_content(*piece) for piece in pieces(rest, facts)]
+    said: list[Json] = [{"type": "message", "role": "user", "content": words}] if words else []
+    return [{**output, "tools": tools}, *said]
+
+
+def _answer(message: Message, facts: ModelFacts) -> list[Json]:
     """The items of an answer as they came. Reasoning with no item after it, of an answer that was cut off, is left
     out: the API refuses it."""
     items: list[Json] = []
@@ -182,7 +212,7 @@ def _answer(message: Message) -> list[Json]:
             case Opaque(provider, Mapping() as data) if provider == FAMILY:
                 items.append(dict(data))
             case CallPart():
-                items.append(_call(part))
+                items.append(_search_call(part) if _searches(part.name, facts) else _call(part))
             case _:
                 continue
         said = None
@@ -239,6 +269,17 @@ def _cut(thought: str, lengths: Sequence[int]) -> list[str]:
         return [thought, *("" for _ in lengths[1:])]
     ends = [*accumulate(length + 2 for length in lengths)]
     return [thought[end - 2 - length : end - 2] for end, length in zip(ends, lengths, strict=True)]
+
+
+def _search_call(call: CallPart) -> Json:
+    return {
+        "type": "tool_search_call",
+        **kept_for(FAMILY, call.kept),
+        "call_id": safe_name(call.id, _LONGEST_ID),
+        "execution": "client",
+        "status": "completed",
+        "arguments": asked(call),
+    }
 
 
 def _call(call: CallPart) -> Json:

@@ -8,6 +8,7 @@ passed over, and unknown items are kept like the known ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from json import dumps
 
 from callgate.providers.family import ServerEvent
 from callgate.providers.openai_shared import Json, broken, count, group, make_usage, read_object
@@ -26,6 +27,7 @@ from callgate.words.model import (
     ThinkingDelta,
 )
 from callgate.words.noun import maker
+from callgate.words.tool_search import SEARCH
 
 Out = Sequence[ModelEvent | ModelError]
 FAMILY = "openai"
@@ -41,13 +43,14 @@ _INCOMPLETE: Mapping[str, StopReason] = {"max_output_tokens": "max_tokens", "con
 
 
 class _Item:
-    """One item of the answer. ``part`` is the call, or the opaque part; ``texts`` are its parts for people, by their
-    index in the item, each with the number of the part and the pieces that came."""
+    """One item of the answer. ``called`` is the tool of a call; ``part`` is the call, or the opaque part; ``texts``
+    are its parts for people, by their index in the item, each with the number of the part and the pieces that came."""
 
-    __slots__ = ("done", "last", "part", "pieces", "texts", "type")
+    __slots__ = ("called", "done", "last", "part", "pieces", "texts", "type")
 
-    def __init__(self, kind: str, part: int) -> None:
+    def __init__(self, kind: str, part: int, called: str) -> None:
         self.type = kind
+        self.called = called
         self.part = part
         self.pieces: list[str] = []
         self.texts: dict[int, tuple[int, list[str]]] = {}
@@ -103,7 +106,7 @@ class ResponsesParser:
         item, delta = self._item_of(data), data["delta"]
         if delta.__class__ is not str:
             raise TypeError("a piece of text is wanted")
-        if item.type != "function_call" or item.done:
+        if not item.called or item.done:
             raise ValueError("arguments for an item that is no open call")
         item.pieces.append(delta)
         return (_arguments_delta(item.part, delta),)
@@ -175,11 +178,11 @@ class ResponsesParser:
         if index.__class__ is not int or index in self._items:
             raise ValueError(f"an item cannot start as number {index}")
         self._begin(out, {})
-        item = self._items[index] = _Item(str(data["type"]), self._new_part())
+        item = self._items[index] = _Item(str(data["type"]), self._new_part(), _tool_called(data))
         self._places.update((data[key], index) for key in ("id", "call_id") if data.get(key))
-        if item.type == "function_call":
+        if item.called:
             self._called = True
-            out.append(PartStarted(item.part, "tool_call", str(data.get("call_id") or ""), str(data["name"])))
+            out.append(PartStarted(item.part, "tool_call", str(data.get("call_id") or ""), item.called))
         else:
             out.append(PartStarted(item.part, "opaque"))
         return item
@@ -188,12 +191,13 @@ class ResponsesParser:
         item = self._items.get(index) or self._add(out, index, data)
         if item.done or data["type"] != item.type:
             raise ValueError(f"item {index} ends twice, or as another one")
-        if item.type == "function_call" and data.get("status") == "incomplete":
+        if item.called and data.get("status") == "incomplete":
             return  # the call stays open: its arguments are cut off
         item.done = True
         kept = data
-        if item.type == "function_call":
-            self._rest_of_call(out, item, str(data.get("arguments") or ""))
+        if item.called:
+            written = data.get("arguments") or ""
+            self._rest_of_call(out, item, written if isinstance(written, str) else dumps(written))
             kept = {key: value for key, value in data.items() if key not in ("type", "call_id", "name", "arguments")}
         elif item.type == "message":
             kept = {**data, "content": [self._content(out, item, i, each) for i, each in enumerate(data["content"])]}
@@ -280,6 +284,13 @@ class ResponsesParser:
 
         self._over = True
         return (stream_fault(data, self._provider),)
+
+
+def _tool_called(data: Json) -> str:
+    """The tool that an item calls; empty for one that is no call of ours, such as a search by the server."""
+    if data["type"] == "tool_search_call" and data.get("execution") == "client":
+        return SEARCH
+    return str(data["name"]) if data["type"] == "function_call" else ""
 
 
 def usage_of(data: object) -> Usage:

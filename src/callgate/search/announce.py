@@ -21,18 +21,30 @@ _NAME = late_pattern(r"[A-Za-z0-9_.:/-]{1,128}")
 _ADDED, _REMOVED = "+ ", "- "
 
 
+def sayable(name: str) -> bool:
+    """True for a name that can stand in a reminder; others are found by search alone."""
+    return _NAME.fullmatch(name) is not None
+
+
 class Announcements:
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._deferred: Sequence[Tool] | None = None  # the tools and the history that were last compared
+        self._state: Sequence[object] = ()
 
     def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
         """The announcement for the next request, if there is something to announce."""
+        ledger = self._record.ledger
+        state = (ledger, ledger.view.changes, len(ledger.about))
+        if deferred is self._deferred and state == self._state:
+            return ()
+        self._deferred, self._state = deferred, state
         told = self.told()
         names = [each.spec.name for each in deferred]
         removed = sorted(told - set(names))
         room = MOST_CHARS - sum(map(len, told)) + sum(map(len, removed))
         added: list[str] = []
-        for name in sorted(name for name in names if name not in told and _NAME.fullmatch(name)):
+        for name in sorted(name for name in names if name not in told and sayable(name)):
             if len(name) > room:
                 break
             room -= len(name)

@@ -8,13 +8,11 @@ from callgate.tools.names import close_names
 from callgate.words.messages import Content, Resource, Text
 from callgate.words.model import ToolSpec
 from callgate.words.noun import noun
-from callgate.words.tool_search import EXECUTE
+from callgate.words.tool_search import DEFINITION, EXECUTE
 
 MOST_CHARS = 40_000
 """Characters of all definitions of an answer."""
 _DESCRIPTION = 4_000
-DEFINITION = "tool:"
-"""The scheme of the address under which a definition stands in an answer."""
 
 
 @noun

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from callgate.core.ports import Reminder, ToolSource
 from callgate.core.record import Record
 from callgate.search.announce import Announcements
+from callgate.search.prefetch import Prefetch
 from callgate.search.toolbox import SearchToolbox
-from callgate.words.tool_search import percent_of
 
 
 class SessionSearch:
@@ -19,13 +19,15 @@ class SessionSearch:
         mode: str,
         window: Callable[[], int | None],
         record: Record,
+        now: Callable[[], float],
     ) -> None:
-        self.toolbox = SearchToolbox(core, deferred, percent_of(mode), window)
+        self.toolbox = SearchToolbox(core, deferred, mode, window)
         self._announcements = Announcements(record)
+        self._prefetch = Prefetch(record, self.toolbox.finder, now)
 
     def before_request(self) -> Sequence[Reminder]:
         self.toolbox.first_request()
         if self.toolbox.off:
             return ()
         deferred = self.toolbox.deferred()
-        return self._announcements.due(deferred)
+        return (*self._announcements.due(deferred), *self._prefetch.due(deferred))

@@ -6,6 +6,7 @@ prompt caches hold; what comes later is deferred.
 """
 
 from collections.abc import Callable, Sequence
+from operator import is_
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.tools import ExecuteExtraTool, SearchExtraTools
@@ -13,23 +14,26 @@ from callgate.tools.toolbox import Raw, Toolbox
 from callgate.tools.wrappers import Merged
 from callgate.transcript.tokens import spec_tokens
 from callgate.words.arguments import Rejected
-from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH
+from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
 
 
 class SearchToolbox:
-    """``percent`` is the share of the model's ``window`` from which on tools are deferred: 0 always, 100 never."""
+    """``mode`` is that of the settings; ``window`` gives the tokens of the model's context, None if they are not
+    known."""
 
-    def __init__(
-        self, core: ToolSource, deferred: ToolSource, percent: int = ON, window: Callable[[], int | None] = lambda: None
-    ) -> None:
+    def __init__(self, core: ToolSource, deferred: ToolSource, mode: str, window: Callable[[], int | None]) -> None:
         self._core = core
         self._source = deferred
         self._box = Merged(core, deferred)
-        self._percent = percent
+        self._mode = mode
+        self._percent = percent_of(mode)
         self._window = window
         self._loaded: Sequence[Tool] | None = None  # None until the first request
         self._offers = True
+        self._seen: Sequence[Tool] = ()
+        self._deferred: Sequence[Tool] = ()
         self._search = SearchExtraTools(self)
+        self.finder = self._search.finder
         self._execute = ExecuteExtraTool(stages=any(getattr(each, "stages", False) for each in deferred.tools()))
 
     @property
@@ -54,13 +58,21 @@ class SearchToolbox:
         return (*self._box.tools(), *(() if self.off else (self._search, self._execute)))
 
     def deferred(self) -> Sequence[Tool]:
-        """Those that the model is not told about."""
-        found = self._source.tools()
+        """Those that the model is not told about: the same object as long as nothing changes."""
         if self.off:
             return ()
         loaded = self._early() if self._loaded is None else self._loaded
-        known = {each.spec.name for each in (*self._core.tools(), *loaded)}
-        return [each for each in found if each.spec.name not in known]
+        found = (*loaded, *self._source.tools())
+        if len(found) != len(self._seen) or not all(map(is_, found, self._seen)):
+            known = {each.spec.name for each in (*self._core.tools(), *loaded)}
+            self._seen = found
+            self._deferred = tuple(each for each in found if each.spec.name not in known)
+        return self._deferred
+
+    def use(self) -> SearchUse:
+        """The number of deferred tools and their cost, for people."""
+        found = self.deferred()
+        return SearchUse(self._mode, len(found), spec_tokens(each.spec for each in found))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         if self.off:

@@ -125,8 +125,6 @@ def _selected(
 
 def _answer(found: Sequence[Tool], texts: Sequence[str]) -> Result:
     said: list[Content] = [Text(text) for text in texts]
-    if found:
-        said.append(Text(f"Call with {EXECUTE}:"))
     names = ", ".join(each.spec.name for each in found)
     return Result((*said, *definitions(found)), (Display("text", "\n".join((*texts, *((names,) if names else ())))),))
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from callgate.session.hooks import SessionHooks
     from callgate.session.titles import TitleWriter
     from callgate.transcript.tokens import ContextUse
+    from callgate.words.tool_search import SearchUse
 
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
@@ -64,6 +65,7 @@ class Conversation(SessionView):
         """The MCP servers, set by the maker of the session; they end with it."""
         self.compacts = parts.compacts
         self._toolbox = parts.equipment.toolbox
+        self._search = parts.search
         self._now = self.host.clock.now
         self._journal = parts.journal
         self._staging = parts.staging
@@ -163,6 +165,16 @@ class Conversation(SessionView):
     def mcp_servers(self) -> tuple[Server, ...]:
         """The MCP servers, in the order of their configuration."""
         return () if self.servers is None else tuple(self.servers.servers.values())
+
+    @property
+    def deferred_specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that the model finds by search."""
+        return () if self._search is None else tuple(each.spec for each in self._search.deferred())
+
+    @property
+    def tool_search(self) -> SearchUse | None:
+        """The mode of tool search, the number of deferred tools and their cost; None where none can be deferred."""
+        return None if self._search is None else self._search.use()
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -12,6 +12,7 @@ from callgate.words.limits import LoopLimits
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
+    from callgate.search.toolbox import SearchToolbox
     from callgate.session.hooks import SessionHooks
     from callgate.session.questions import QuestionRouter
     from callgate.session.remembered import RememberedAnswers
@@ -24,7 +25,8 @@ class SessionParts:
     ``open_model`` opens further ones; ``notes`` are told
     before the first turn. ``parent`` is the router of the session around this one. ``hooks`` and ``remembered`` are
     None in a session without settings. ``cheap`` is a cheaper model, for summaries; ``titled_by`` the one that writes a
-    title, if any. ``compacts``: the history is compacted by itself before it is too long."""
+    title, if any. ``compacts``: the history is compacted by itself before it is too long. ``search`` has the deferred
+    tools, if there may be any."""
 
     equipment: Equipment
     journal: Journal
@@ -41,3 +43,4 @@ class SessionParts:
     titled_by: Model | None = None
     compacts: bool = True
     open_model: Callable[[str], Model] | None = None
+    search: SearchToolbox | None = None

@@ -209,7 +209,7 @@ class Request:
 class Abilities:
     """The abilities of a model. ``force``: the kinds of tool choice it can be held to; ``output_tokens``: the most it
     writes in one message; ``efforts``: the levels it knows, lowest first; ``structured``: it can be held to a JSON
-    Schema."""
+    Schema; ``deferred``: its API takes the definition of a tool with the answer to a search for it."""
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
     streams: bool = True
@@ -219,6 +219,7 @@ class Abilities:
     images: bool = True
     structured: bool = False
     efforts: tuple[Effort, ...] = ()
+    deferred: bool = False
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
         """The wanted tool choice, or the nearest one that the model can be held to."""

@@ -13,8 +13,9 @@ from callgate.testing import call, fail, say, stop, think, turn
 from callgate.testing.script import Scene
 from callgate.words.errors import ModelError
 from callgate.words.events import Event
-from callgate.words.messages import ResultPart, Usage
+from callgate.words.messages import Message, ResultPart, Usage
 from tests.cli.headless.kit import Desk
+from tests.search.kit import is_reminder
 
 HELLO = turn(say("Hello you."))
 WRITES = turn(call("Read", file_path="a.txt"), call("Write", file_path="b.txt", content="new\n"))
@@ -132,17 +133,22 @@ def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) ->
     assert "does not fit the schema" in ran.json["errors"][0]
 
 
+def said(desk: Desk) -> list[Message]:
+    """The messages of the last request, without reminders."""
+    return [message for message in desk.models[-1].requests[0].messages if not is_reminder(message)]
+
+
 @pytest.mark.spec("CLI-9")
 def test_sessions_are_gone_on_with_by_id_title_and_path_and_forked(desk: Desk) -> None:
     desk.run(["First.", "--session-id", "first-one"], HELLO)
     for which in ("first-one", "firs", "First", str(desk.store.find("first-one"))):
         assert desk.run(["And?", "--resume", which], HELLO).code == 0
-    assert len(desk.models[-1].requests[0].messages) == 9
+    assert len(said(desk)) == 9
     assert desk.run(["And?", "--resume", "first-one", "--fork"], HELLO).code == 0
-    assert len(desk.models[-1].requests[0].messages) == 11
+    assert len(said(desk)) == 11
     assert [each.session == "first-one" for each in desk.store.list()] == [False, True]
     ran = desk.run(["Again?", "--resume", "first-one", "--resume-at", "a1"], HELLO)
-    assert (ran.code, len(desk.models[-1].requests[0].messages)) == (0, 3)
+    assert (ran.code, len(said(desk))) == (0, 3)
     ran = desk.run(["X", "--session-id", "first-one", "--output-format", "json"], HELLO)
     assert (ran.code, ran.json["reason"]) == (1, "error")
     assert "there is a session first-one already" in ran.json["errors"][0]

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from callgate.providers.anthropic.messages import BlockMemo, MessageBlocks, container
 from callgate.providers.anthropic.schema import accepted
+from callgate.providers.deferred import defined_before
 from callgate.providers.family import HttpPost, ModelFacts
 from callgate.providers.writing import RequestMemo, Written, compact, effort_value, encoded, output_limit
 from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
@@ -41,7 +42,8 @@ def written(
     if off and effort in ("xhigh", "max"):
         notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
         effort = "high"
-    talk = MessageBlocks(request.messages, facts, thinks=not off, memo=memo.blocks)
+    loaded = frozenset(tool.name for tool in request.tools)
+    talk = MessageBlocks(request.messages, facts, thinks=not off, memo=memo.blocks, loaded=loaded)
     if thinking.get("type") == "enabled" and not talk.thought_first:
         notes.append(f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them.")
         thinking = {}
@@ -97,11 +99,15 @@ def _add_prompt(
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
     last = _tool_of(request.tools[-1]) if request.tools else None
+    found = _deferred(request, facts)
     if last is None:
-        tools = [_tool(name, "", {}) for name in talk.tool_names]  # the API wants those of calls in the messages
+        named = {tool["name"] for tool in found}
+        # The API wants those of calls in the messages.
+        tools = [_tool(name, "", {}) for name in talk.tool_names if name not in named]
         last = tools[-1] if tools else None
     if last is not None:
         body["tools"] = [*tools[:-1], {**last, "cache_control": control}] if hints.tools else tools
+        body["tools"] = [*body["tools"], *found]  # they are no part of what is cached
     if request.system.strip():
         system: dict[str, Any] = {"type": "text", "text": request.system}
         if hints.system:
@@ -109,6 +115,15 @@ def _add_prompt(
         body["system"] = [system]
     talk.mark(hints, control)
     body["messages"] = talk.contents
+
+
+def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
+    """The definitions of tools that searches have found, for the references in the messages."""
+    if not facts.abilities.deferred:
+        return []
+    loaded = {tool.name for tool in request.tools}
+    found = [spec for spec in defined_before(request.messages) if spec.name not in loaded]
+    return [{**_tool_of(spec), "defer_loading": True} for spec in found]
 
 
 def _written_tool(tool: ToolSpec) -> Written:

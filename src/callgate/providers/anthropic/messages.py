@@ -5,10 +5,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from callgate.providers.anthropic.faults import NAME
+from callgate.providers.deferred import defined_in
 from callgate.providers.family import ModelFacts
 from callgate.providers.writing import RequestMemo, Written, asked, base64, encoded, in_text, not_shown, safe_name
-from callgate.words.messages import CallPart, Image, Message, Opaque, Part, Resource, ResultPart, Text, Thinking
+from callgate.words.messages import (
+    CallPart,
+    Content,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Resource,
+    ResultPart,
+    Text,
+    Thinking,
+)
 from callgate.words.model import CacheHints
+from callgate.words.tool_search import SEARCH
 
 Block = dict[str, Any]
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -48,15 +61,25 @@ class _Content:
 
 class MessageBlocks:
     """The ``messages`` of a body. Neighbours of one role are one message, as the API wants them; texts of white space,
-    which it refuses, are left out. ``thinks``: the model thinks in this request, so that it reads earlier thinking."""
+    which it refuses, are left out. ``thinks``: the model thinks in this request, so that it reads earlier thinking.
+    ``loaded`` are the tools whose definitions are in the request for good: they are not to be referred to."""
 
-    def __init__(self, messages: Sequence[Message], facts: ModelFacts, *, thinks: bool, memo: BlockMemo) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        facts: ModelFacts,
+        *,
+        thinks: bool,
+        memo: BlockMemo,
+        loaded: frozenset[str] = frozenset(),
+    ) -> None:
         self._facts = facts
+        self._loaded = loaded
         self._thinks = thinks
         self._dangling = _dangling(messages)
         self._contents: list[_Content] = []
         self._ends: list[tuple[int, int]] = []
-        found = memo.of(messages, self._pieces, (facts, thinks, self._dangling))
+        found = memo.of(messages, self._pieces, (facts, thinks, self._dangling, loaded))
         for message, pieces in zip(messages, found, strict=True):
             self._add("assistant" if message.role == "assistant" else "user", pieces)
             self._ends.append((len(self._contents), len(self._contents[-1].pieces) if self._contents else 0))
@@ -182,7 +205,11 @@ class MessageBlocks:
         return block
 
     def _result(self, result: ResultPart) -> Block:
-        content = [block for block in map(self._block, result.content) if block is not None]
+        found, rest = self._referred(result)
+        content = [block for block in map(self._block, rest) if block is not None]
+        if found:  # nothing else stands beside references
+            self._behind += content
+            content = found
         if result.is_error:  # the API wants words of a failure, and nothing else inside it
             self._behind += [block for block in content if block["type"] != "text"]
             content = [block for block in content if block["type"] == "text"]
@@ -191,6 +218,15 @@ class MessageBlocks:
         if content:
             block["content"] = content
         return {**block, "is_error": True} if result.is_error else block
+
+    def _referred(self, result: ResultPart) -> tuple[list[Block], Sequence[Content]]:
+        """References to the tools that a search has found, and the rest of its answer."""
+        if result.name != SEARCH or not self._facts.abilities.deferred:
+            return [], result.content
+        specs, rest = defined_in(result)
+        if any(spec.name in self._loaded for spec in specs):
+            return [], result.content
+        return [{"type": "tool_reference", "tool_name": spec.name} for spec in specs], rest
 
 
 def _said(text: str) -> Block | None:

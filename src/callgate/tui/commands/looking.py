@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
+_MOST_DEFERRED = 50
+"""Deferred tools that are shown; there may be thousands."""
+
+
 def cost(terminal: Terminal, _text: str) -> None:
     session = session_of(terminal)
     spent = list(session.costs)
@@ -47,9 +51,18 @@ def cost(terminal: Terminal, _text: str) -> None:
 
 
 def tools(terminal: Terminal, _text: str) -> None:
-    rows = tuple((each.name, first_sentence(each.description)) for each in session_of(terminal).tool_specs)
+    session = session_of(terminal)
+    rows = tuple((each.name, first_sentence(each.description)) for each in session.tool_specs)
     note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
     terminal.show(TableBlock(rows, f"{len(rows)} tools", note=note))
+    use, deferred = session.tool_search, session.deferred_specs
+    if use is None:
+        return
+    rows = tuple((each.name, first_sentence(each.description)) for each in deferred[:_MOST_DEFERRED])
+    left = len(deferred) - len(rows)
+    more = f" {left:,} more are not shown." if left else ""
+    title = f"{len(deferred):,} deferred, which the model finds by search"
+    terminal.show(TableBlock(rows, title, note=f"Tool search is {use.sentence}.{more}"))
 
 
 async def skills(terminal: Terminal, _text: str) -> None:

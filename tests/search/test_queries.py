@@ -1,0 +1,120 @@
+"""SearchExtraTools: its queries and its answers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from callgate import Session, tool
+from callgate.search.queries import MOST_CHARS, read_query
+from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
+from callgate.words.messages import Resource, ResultPart, Text
+from callgate.words.tool_search import SEARCH
+from tests.search.kit import Changing, server_tool
+
+
+@tool(name="Look", effects="none")
+def look(path: str) -> str:
+    """Look at a file."""
+    return path
+
+
+MAIL = server_tool("send_mail", "Send an e-mail to a person.")
+ISSUE = server_tool("create_issue", "Create an issue in a tracker.")
+CHAT = server_tool("send_message", "Send a message to a channel of the chat.")
+
+
+async def answer(query: str, *tools: Any, **more: Any) -> ResultPart:
+    """The answer to one search, as the model gets it."""
+    model = ScriptedModel(turn(call(SEARCH, query=query, **more)), turn(say("Fine.")))
+    source = Changing(*(tools or (MAIL, ISSUE, CHAT)))
+    async with Session(model, [look], deferred=source, host=MemoryHost()) as session:
+        await session.run("go")
+    (part,) = model.requests[-1].messages[-1].parts
+    assert isinstance(part, ResultPart)
+    return part
+
+
+def found(part: ResultPart) -> list[dict[str, Any]]:
+    return [json.loads(each.text or "") for each in part.content if isinstance(each, Resource)]
+
+
+def said(part: ResultPart) -> str:
+    return "\n".join(each.text for each in part.content if isinstance(each, Text))
+
+
+@pytest.mark.spec("SRC-1")
+async def test_an_answer_has_name_description_and_schema() -> None:
+    (only,) = found(await answer("select:mcp__hub__send_mail"))
+    assert only == {
+        "name": "mcp__hub__send_mail",
+        "description": "Send an e-mail to a person.",
+        "input_schema": MAIL.spec.parameters,
+    }
+
+
+@pytest.mark.spec("SRC-1")
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("select:mcp__hub__send_message, mcp__hub__send_mail", ["send_message", "send_mail"]),
+        ("SELECT:MCP__HUB__SEND_MAIL", ["send_mail"]),
+        ("send an e-mail", ["send_mail"]),
+        ("discover:create +issue", ["create_issue"]),
+        ("+channel send", ["send_message"]),
+        ("+tracker", ["create_issue"]),
+    ],
+)
+async def test_a_query_selects_discovers_requires_or_is_plain_words(query: str, names: list[str]) -> None:
+    seen = [each["name"].removeprefix("mcp__hub__") for each in found(await answer(query))]
+    assert seen[: len(names)] == names
+    if query.startswith(("select", "SELECT", "+")):
+        assert seen == names
+
+
+@pytest.mark.spec("SRC-1")
+async def test_a_required_term_is_enforced_and_an_empty_answer_says_what_to_try() -> None:
+    part = await answer("+calendar send")
+    assert found(part) == []
+    assert not part.is_error
+    assert "No tool that has calendar was found" in said(part)
+    assert "other words" in said(part)
+
+
+@pytest.mark.spec("SRC-1")
+@pytest.mark.parametrize("query", ["select:Look", "Look", "look", "select:resolve", "select:SearchExtraTools"])
+async def test_a_core_tool_is_said_to_be_loaded_already(query: str) -> None:
+    text = said(await answer(query))
+    assert "is loaded already" in text
+    assert "There is no tool" not in text
+
+
+@pytest.mark.spec("SRC-1")
+async def test_a_name_that_there_is_not_gets_the_nearest_and_the_others_are_answered() -> None:
+    part = await answer("select:mcp__hub__send_male,mcp__hub__create_issue")
+    assert [each["name"] for each in found(part)] == ["mcp__hub__create_issue"]
+    assert "There is no tool 'mcp__hub__send_male'. Did you mean mcp__hub__send_mail" in said(part)
+
+
+@pytest.mark.parametrize("query", ["select:", "discover:  ", "   "])
+async def test_a_query_that_says_nothing_fails_in_words(query: str) -> None:
+    part = await answer(query)
+    assert part.is_error
+    assert "says nothing to search for" in said(part)
+
+
+@pytest.mark.spec("SRC-1")
+async def test_an_answer_is_bounded_in_number_and_in_length() -> None:
+    tools = [server_tool(f"send_{n}", "Send something. " + "x" * 3_000) for n in range(30)]
+    assert len(found(await answer("send something", *tools, max_results=3))) == 3
+    part = await answer("send something", *tools, max_results=20)
+    shown = found(part)
+    assert sum(len(json.dumps(each)) for each in shown) <= MOST_CHARS
+    late = said(part).partition("too long to be shown here: ")[2].partition(". ")[0].split(", ")
+    assert len(shown) + len(late) == 20
+    assert {each["name"] for each in shown}.isdisjoint(late)
+
+
+def test_a_word_with_a_plus_is_required_and_a_lone_plus_is_a_word() -> None:
+    query = read_query("+slack send + file")
+    assert (query.required, query.words) == (("slack",), "slack send  file")
