@@ -171,7 +171,11 @@ async def login_auth(server: str, url: str, store: TokenStore, show: Show) -> OA
     async def redirect(address: str) -> None:
         shown = shown_address(address)
         await callback.open(listening)
-        await show(shown, callback.answer)
+        try:
+            await show(shown, callback.answer)
+        except BaseException:
+            callback.close()
+            raise
 
     async def answered() -> AuthorizationCodeResult:
         try:

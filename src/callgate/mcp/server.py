@@ -117,6 +117,7 @@ class Server:
         """Connects in a task of its own, or again after it was disabled or has failed."""
         if self._keeping is None or self._keeping.done():
             self._settled.clear()
+            self._become("connecting")
             self._keeping = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
 
     async def end(self, state: ServerStatus = "disabled") -> None:
