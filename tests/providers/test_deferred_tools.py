@@ -18,7 +18,7 @@ from callgate.testing import MemoryHost, ScriptedModel, call, run_virtual, say, 
 from callgate.words.model import ArgumentsDelta, MessageEnded, PartStarted, Request
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
-from tests.search.kit import Changing, server_tool
+from tests.search.deferred_kit import Changing, server_tool
 
 SEND = server_tool("send", "Send a text.")
 FAMILIES: dict[str, Any] = {

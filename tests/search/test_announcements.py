@@ -19,7 +19,7 @@ from callgate.words.inputs import Compact, Rewind, Snip
 from callgate.words.messages import Message, Text
 from callgate.words.model import Request
 from tests.profiles import fewer
-from tests.search.kit import Changing, reminders, server_tool
+from tests.search.deferred_kit import Changing, reminders, server_tool
 
 DONE = turn(say("Done."))
 

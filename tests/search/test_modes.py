@@ -13,7 +13,7 @@ from callgate.transcript.tokens import spec_tokens
 from callgate.words.errors import UsageError
 from callgate.words.model import Abilities
 from callgate.words.tool_search import EXECUTE, SEARCH, percent_of
-from tests.search.kit import Changing, names, reminders, server_tool
+from tests.search.deferred_kit import Changing, names, reminders, server_tool
 
 DONE = turn(say("Done."))
 TWO = (server_tool("a", "word " * 10_000), server_tool("b", "word " * 10_000))

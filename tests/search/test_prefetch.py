@@ -12,7 +12,7 @@ from callgate.words.inputs import Compact
 from callgate.words.model import Request
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
-from tests.search.kit import Changing, reminders, server_tool
+from tests.search.deferred_kit import Changing, reminders, server_tool
 
 DONE = turn(say("Done."))
 

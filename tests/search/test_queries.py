@@ -10,7 +10,7 @@ from callgate.search.queries import MOST_CHARS, read_query
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.messages import Resource, ResultPart, Text
 from callgate.words.tool_search import SEARCH
-from tests.search.kit import Changing, server_tool
+from tests.search.deferred_kit import Changing, server_tool
 
 
 @tool(name="Look", effects="none")

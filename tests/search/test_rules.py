@@ -17,7 +17,7 @@ from callgate.words.tool_search import EXECUTE
 from tests.core.kit import virtual_host
 from tests.flows.gated import KeptJournal
 from tests.flows.kit import results
-from tests.search.kit import Changing, server_tool
+from tests.search.deferred_kit import Changing, server_tool
 
 DONE = turn(say("Done."))
 

@@ -12,7 +12,7 @@ from callgate.words.events import CallArrived
 from callgate.words.messages import CallPart, ResultPart
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
-from tests.search.kit import Changing, names, server_tool
+from tests.search.deferred_kit import Changing, names, server_tool
 
 
 @tool(name="Look", effects="none")

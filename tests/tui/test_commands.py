@@ -15,7 +15,7 @@ from callgate.tui.commands import COMMANDS
 from callgate.tui.commands.table import MISSING
 from callgate.words.events import CallSettled
 from callgate.words.inputs import Compact, Prompt
-from tests.search.kit import Changing, server_tool
+from tests.search.deferred_kit import Changing, server_tool
 from tests.tui.fakes import FakeTerminal
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]

@@ -13,6 +13,7 @@ from callgate.core.record import Record
 from callgate.core.reminders import reminder
 from callgate.search.announce import sayable
 from callgate.search.finder import ToolFinder
+from callgate.tools.builtin.shipped import ShippedTool
 from callgate.words.events import MetadataSet
 
 ABOUT = "suggested tools"
@@ -33,8 +34,8 @@ class Prefetch:
     def due(self, deferred: Sequence[Tool]) -> Sequence[Reminder]:
         """The suggestion for the next request, if there is one."""
         query = f"{self._missed} {just_said(self._record.ledger)}".strip()[-_QUERY:]
-        if not query or not deferred:
-            return ()
+        if not query or all(isinstance(each, ShippedTool) for each in deferred):
+            return ()  # models know the tools that ship by their names, and the start does not wait for an index
         hits = self._finder.find_now(query, 2 * MOST)
         self._missed = query if hits is None else ""
         known = self._suggested()
@@ -67,11 +68,13 @@ def just_said(ledger: Ledger) -> str:
 def fits(tool: Tool, query: str) -> bool:
     """True if the query has all words of the tool's own name, or two of its name, hint and first sentence. A ranking
     has a first place for every query, and most words that people say are about no tool at all."""
-    from callgate.search.tokens import STOP_WORDS, terms  # with the first search, not with the start
+    from callgate.search.fields import ToolText, own_name  # with the first search, not with the start
+    from callgate.search.query import FAINT, weigh
+    from callgate.search.tokens import terms
 
-    spec = tool.spec
-    asked = {term for term in terms(query) if term not in STOP_WORDS}
-    server, _, own = spec.name.removeprefix("mcp__").partition("__") if spec.name.startswith("mcp__") else ("", "", "")
-    named = set(terms(own or spec.name))
-    about = f"{server} {getattr(tool, 'search_hint', '')} {spec.description.partition('. ')[0][:300]}"
-    return bool(named) and (named <= asked or len(asked & {*named, *terms(about)}) >= 2)
+    spec, hint = tool.spec, getattr(tool, "search_hint", "")
+    asked = {term for term, weight in weigh(query).items() if weight >= FAINT}
+    server, name = own_name(ToolText(spec.name))
+    named = set(terms(name))
+    about = terms(f"{server} {hint} {spec.description.partition('. ')[0][:300]}")
+    return bool(named) and (named <= asked or len(asked & {*named, *about}) >= 2)

@@ -15,7 +15,7 @@ from callgate.words.errors import ModelError
 from callgate.words.events import Event
 from callgate.words.messages import Message, ResultPart, Usage
 from tests.cli.headless.kit import Desk
-from tests.search.kit import is_reminder
+from tests.search.deferred_kit import is_reminder
 
 HELLO = turn(say("Hello you."))
 WRITES = turn(call("Read", file_path="a.txt"), call("Write", file_path="b.txt", content="new\n"))
