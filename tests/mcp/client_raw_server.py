@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 BEHAVIOUR, VALUE = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+LISTINGS = [0]
 CANCELLED: list[int] = []
 ADD = {
     "name": "add",
@@ -77,6 +78,9 @@ def call(number: Any, params: dict[str, Any]) -> None:
         sys.stdout.write("this is no JSON\n\x00\xff{}[]\n" + "[" * 5000 + "\n")
         answer(number, text("after junk"))
     elif BEHAVIOUR == "storm":
+        if given.get("a") == 99:  # it tells how often its list was looked at
+            answer(number, text(str(LISTINGS[0])))
+            return
         for _ in range(int(VALUE)):
             send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         answer(number, text("after the storm"))
@@ -85,6 +89,9 @@ def call(number: Any, params: dict[str, Any]) -> None:
         answer(number, text("changed"))
     elif BEHAVIOUR == "result":
         answer(number, json.loads(VALUE))
+    elif BEHAVIOUR == "result file":
+        with open(VALUE, encoding="utf-8") as file:
+            answer(number, json.load(file))
     elif BEHAVIOUR == "elicits":
         send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": json.loads(VALUE)})
         answer(number, text(json.dumps(json.loads(sys.stdin.readline()).get("result"))))
@@ -102,7 +109,6 @@ def main() -> None:
     if BEHAVIOUR == "exits":
         print("cannot find my settings", file=sys.stderr)
         sys.exit(1)
-    listings = 0
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
@@ -117,8 +123,8 @@ def main() -> None:
             capabilities = {"tools": {"listChanged": True}, "logging": {}}
             answer(number, {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info})
         elif method == "tools/list":
-            answer(number, {"tools": listed(listings)})
-            listings += 1
+            answer(number, {"tools": listed(LISTINGS[0])})
+            LISTINGS[0] += 1
         elif method == "tools/call":
             call(number, message["params"])
         else:

@@ -60,8 +60,7 @@ async def _look_at(server: Server, person: Answering) -> None:
         Resource("note://first", text="remember the milk", media_type="text/plain"),
     )
     assert [each["name"] for each in server.prompts] == ["review"]
-    messages = await server.prompt("review", {"path": "a.py"})
-    assert messages[0]["content"]["text"] == "Review a.py with care."
+    assert await server.prompt_parts("review", {"path": "a.py"}) == (Text("Review a.py with care."),)
     assert (await use(server, "weather")).text == "sunny in Ulm"
     assert person.asked[0][1] == "The MCP server friendly asks: Which city?"
     told = ToldRun()

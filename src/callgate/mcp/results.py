@@ -37,6 +37,17 @@ def resource_content(contents: Sequence[Mapping[str, Any]]) -> tuple[Content, ..
     return tuple(part for each in contents for part in _content({"type": "resource", "resource": each}))
 
 
+def message_content(messages: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
+    """The messages of a prompt; those that are not the person's are named so."""
+    found: list[Content] = []
+    for each in messages:
+        parts = _content(each.get("content") or {})
+        if each.get("role") != "user":
+            found.append(Text("The assistant is to have said:"))
+        found += parts
+    return tuple(found)
+
+
 def _blocks(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return answer.get("content") or ()
 

@@ -26,7 +26,7 @@ from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalle
 from callgate.mcp.listing import tools_of
 from callgate.mcp.log import ServerLog
 from callgate.mcp.questions import ServerQuestions
-from callgate.mcp.results import resource_content, result_of
+from callgate.mcp.results import message_content, resource_content, result_of
 from callgate.mcp.tool import ServerTool
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
@@ -301,11 +301,11 @@ class Server:
 
         return resource_content(_or_failure(await self._asked(run, read_and_subscribe)))
 
-    async def prompt(self, name: str, arguments: dict[str, str]) -> Sequence[Mapping[str, Any]]:
-        """The messages of a prompt, for a person who chose it. ToolFailure in words."""
+    async def prompt_parts(self, name: str, arguments: dict[str, str]) -> tuple[Content, ...]:
+        """The content of a prompt, for a person who chose it. ToolFailure in words."""
         link = await self._ready()
         try:
-            return await link.prompt(name, arguments)
+            return message_content(await link.prompt(name, arguments))
         except LinkFault as fault:
             raise ToolFailure(f"The server {self.name} gave no prompt: {fault}") from None
 

@@ -2,6 +2,7 @@
 
 diagnosis  the outcome of a check
 machine    Python, packages, programs, clock, disk
+servers    MCP servers
 terminal   the terminal, and the editor
 models     keys, the model that answers, local servers
 workspace  settings, trust, hooks, tools, kept sessions, sandbox
@@ -15,7 +16,7 @@ from dataclasses import replace
 from threading import Thread
 from time import monotonic
 
-from callgate.admin.doctor import machine, models, terminal, workspace
+from callgate.admin.doctor import machine, models, servers, terminal, workspace
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault
 from callgate.config import Config, load_config
 from callgate.transcript.masking import Masker
@@ -35,6 +36,7 @@ CHECKS: Mapping[str, DoctorCheck] = {
     "model": models.model,
     "local servers": models.local_servers,
     "trust": workspace.trust,
+    "MCP servers": servers.mcp_servers,
     "hooks": workspace.hooks,
     "tools": workspace.tools,
     "sandbox": workspace.sandbox,

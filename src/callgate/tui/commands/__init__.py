@@ -2,6 +2,7 @@
 
 table      every command that ships
 custom     commands of the person and of a trusted folder, from Markdown files
+servers    /mcp, and the prompts of MCP servers
 the others the functions of the commands, imported when one is called
 """
 
@@ -25,8 +26,9 @@ __all__ = ["COMMANDS", "SlashCommand", "all_commands", "argument_words", "read_c
 
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
-    """Those that ship, then the person's own and skills."""
-    return (*COMMANDS, *terminal.custom)
+    """Those that ship, then the person's own and skills, then prompts of MCP servers."""
+    has_servers = terminal.session is not None and terminal.session.servers is not None
+    return (*COMMANDS, *terminal.custom, *(_function("servers:server_prompts")(terminal) if has_servers else ()))
 
 
 def find_command(terminal: Terminal, name: str) -> SlashCommand | None:

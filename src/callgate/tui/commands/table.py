@@ -158,6 +158,14 @@ COMMANDS: tuple[SlashCommand, ...] = (
         arguments="[status|theme NAME|trust|reset]",
         words="setup:setup_words",
     ),
+    SlashCommand(
+        "mcp",
+        "MCP servers: their state, log, a new connection",
+        "servers:mcp",
+        "program",
+        arguments="[reconnect|disable|log NAME]",
+        words="servers:server_words",
+    ),
     SlashCommand("doctor", "check what Callgate needs, and how to repair it", "machine:doctor", "program"),
     SlashCommand("statusline", "the state of your status line", "machine:statusline", "program"),
     SlashCommand("version", "the versions of the program and Python", "machine:version", "program", at_once=True),
@@ -169,8 +177,6 @@ COMMANDS: tuple[SlashCommand, ...] = (
 """Every command that ships, in the order of its group."""
 
 MISSING: Mapping[str, str] = {
-    "mcp": "servers of the Model Context Protocol cannot be connected yet; /tools shows the tools that there are,"
-    " and a Python file in .callgate/tools adds one.",
     "agents": "there are no sub-agents yet; /tasks shows commands that run in the background.",
     "workflows": "there are no workflows yet; a custom command in .callgate/commands holds a prompt to repeat.",
     "memory": "there is no memory of the model's own yet; write what it should know into AGENTS.md (/init makes one).",
