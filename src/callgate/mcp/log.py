@@ -4,6 +4,7 @@ The last lines are kept in memory for people; all go to a file in the data folde
 and ends when it is full.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,6 @@ from time import localtime, strftime
 
 from callgate.formats.display import visible
 from callgate.host.files import make_folders
-from callgate.host.threads import in_thread
 
 FOLDER = "mcp-logs"
 LARGEST = 1 << 20
@@ -57,7 +57,7 @@ class ServerLog:
 
     async def flush(self) -> None:
         if self._unwritten:
-            await in_thread(self._write)
+            await asyncio.to_thread(self._write)
 
     def _write(self) -> None:
         with self._lock:

@@ -25,7 +25,6 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from callgate.host.threads import in_thread
 from callgate.mcp.asking import shown_address
 from callgate.mcp.faults import NeedsLogin
 
@@ -93,14 +92,14 @@ class KeptTokens:
         await self._put("client", client_info.model_dump(mode="json", exclude_none=True))
 
     async def _get(self, key: str) -> Any:
-        text = await in_thread(lambda: self._store.get(f"{key}:{self._name}"))
+        text = await asyncio.to_thread(lambda: self._store.get(f"{key}:{self._name}"))
         with suppress(ValueError):
             return None if text is None else json.loads(urlsafe_b64decode(text))
         return None
 
     async def _put(self, key: str, value: Any) -> None:
         packed = urlsafe_b64encode(json.dumps(value).encode()).decode()
-        await in_thread(lambda: self._store.put(f"{key}:{self._name}", packed))
+        await asyncio.to_thread(lambda: self._store.put(f"{key}:{self._name}", packed))
 
 
 def forget_tokens(server: str, store: TokenStore) -> bool:

@@ -10,13 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from callgate.core.ports import Host, Run
-from callgate.host.threads import in_thread
 from callgate.mcp.approved import ApprovedDefinitions
 from callgate.mcp.asking import Person
 from callgate.mcp.calling import CallsUnderWay
@@ -184,13 +182,13 @@ class Server:
 
     async def _connected(self) -> None:
         try:
-            module = await in_thread(partial(import_module, "callgate.mcp.link"))
+            module = await asyncio.to_thread(import_module, "callgate.mcp.link")
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
                 raise
             raise NotInstalled(INSTALL) from None
         began = self._clock.monotonic()
-        await in_thread(self._place.approved.load)
+        await asyncio.to_thread(self._place.approved.load)
         events = module.LinkEvents(changed=self.heard_of, elicit=self._questions.elicit, ended=self._ended)
         async with module.open_link(
             self.config,
@@ -349,7 +347,7 @@ class Server:
     async def _auth(self) -> Any:
         if self.config.transport == "stdio" or self._place.tokens is None:
             return None
-        login = await in_thread(partial(import_module, "callgate.mcp.login"))
+        login = await asyncio.to_thread(import_module, "callgate.mcp.login")
         url = self.config.expanded(self._place.environ).url
         return await login.login_auth(self.identity, url, self._place.tokens, self._questions.show_login)
 
