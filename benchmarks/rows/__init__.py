@@ -14,6 +14,7 @@ from benchmarks.rows import (
     headless,
     imports,
     latency,
+    mcp,
     memory,
     previews,
     processes,
@@ -45,5 +46,6 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "headless": headless.rows,
     "prompt": prompt.rows,
     "terminal": terminal.rows,
+    "mcp": mcp.rows,
     **record.ROWS,
 }

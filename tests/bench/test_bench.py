@@ -45,6 +45,7 @@ LIMITED: dict[str, set[str]] = {
     "headless": {f"headless_{name}" for name in ("start", "memory", "call", "reads", "early", "late")},
     "prompt": {"prompt_start"},
     "terminal": {"terminal_stream_flat", "terminal_again", "terminal_session_flat"},
+    "mcp": {"mcp_call"},
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},

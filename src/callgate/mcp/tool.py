@@ -48,6 +48,7 @@ class ServerTool:
         self._calls = calls
         self._approved = approved
         self._arguments = Arguments(definition.schema)
+        self._is_approved = False
         self.spec = ToolSpec(name, described(server, definition), definition.schema)
         self.title = f"{server}: {definition.title}" if definition.title else title_from(name)
         reads = trusted and definition.hints.get("readOnlyHint", False)
@@ -62,6 +63,8 @@ class ServerTool:
 
     def concern(self) -> str:
         """The reason to ask a person about a call, whatever rules say; empty if there is none."""
+        if self._is_approved:
+            return ""
         return concern_about(self._approved.before(self._calls.identity, self._definition), self._definition)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
@@ -74,7 +77,9 @@ class ServerTool:
         raise ToolFailure(f"{self.spec.name} has no preview")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        self._approved.approve(self._calls.identity, self._definition)
+        if not self._is_approved:
+            self._approved.approve(self._calls.identity, self._definition)
+            self._is_approved = True
         return await self._calls.call(self._definition, arguments, run)
 
 
