@@ -18,7 +18,10 @@ _SECRET = "it holds keys or passwords"
 
 
 class SearchTool(Named):
-    """A tool that searches whole folders and leaves out what ``take_withheld`` gave it."""
+    """A tool that searches whole folders and leaves out what ``take_withheld`` gave it, and always what is in files
+    with keys or passwords: ``leaves_out_secrets`` is read by the gate."""
+
+    leaves_out_secrets = True
 
     def __init__(self, tool: Tool, rules: "SearchRules") -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
