@@ -300,7 +300,7 @@ def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[Sett
 
 def _about(state: TrustState) -> tuple[str, ...]:
     if isinstance(state, ChangedFolder):
-        return ("this folder changed since you trusted it, so it is not trusted now", *state.describe())
+        return ("this folder changed since you trusted it, so it is not trusted now: callgate trust show says how",)
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 

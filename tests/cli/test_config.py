@@ -131,6 +131,14 @@ def test_the_layer_that_counts_is_said_when_it_is_not_the_one_that_was_changed(p
     assert "It does not count: in force is default (default)." in said
     assert "it can only be made stricter here" in said
     assert "say --user or --local" in person.bad(2, "config", "set", "--user", "--local", "mode", "plan")
+    for name, value, why in (
+        ("permissions.allow", "Bash(ls:*)", "allow rules are ignored"),
+        ("providers.lab.base_url", "http://lab.test/v1", "options of models and servers are ignored"),
+        ("models.options.opus.effort", "high", "options of models and servers are ignored"),
+    ):
+        assert why in " ".join(person.good("config", "set", "--project", name, value).out.split())
+        assert "ignored" not in person.good("config", "set", name, value).out
+    assert "ignored" not in person.good("config", "set", "--project", "limits.max_turns", "6").out
 
 
 def test_a_change_of_a_trusted_folder_says_that_it_is_not_trusted_now(person: Person) -> None:

@@ -118,6 +118,7 @@ def test_faults_in_settings_are_told_with_file_line_and_the_command_that_opens_i
     assert [(each.status, each.repair) for each in found] == [("fault", ("callgate config edit --user",))] * 2
     assert found[0].saw.startswith(f"{file}:2: limits.max_turns must be")
     assert found[1].saw.startswith(f"{file}:4: ")
+    assert (one("key").status, one("model").status) == ("skipped", "skipped"), "the file may set a model"
     person.user("")
     person.project("permissions.allow = ['Bash']\n")
     (note,) = all_of("settings")

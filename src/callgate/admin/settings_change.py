@@ -26,6 +26,13 @@ from callgate.words.noun import noun
 __all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "faults_in", "file_of"]
 
 WritableLayer = Literal["user", "project", "local"]
+_KINDS_IGNORED = {
+    "permissions.allow": "allow rules ",
+    "models.options.": "options of models ",
+    "providers.": "options of models ",
+    "keybindings.": "key bindings ",
+}
+"""Settings that count in no file of a repository, and the first words of the note that says so."""
 _LISTS = ("texts", "hosts", "rules")
 
 
@@ -88,9 +95,15 @@ def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> 
         file=file,
         row=row,
         counts=wanted is None or row.hidden or in_force == wanted,
-        notes=tuple(str(note) for note in now.notes if note.text.startswith(f"{name} = ")),
+        notes=tuple(str(note) for note in now.notes if _is_about(note, name, file)),
         untrusted=isinstance(config.trust, Trusted) and not isinstance(now.trust, Trusted),
     )
+
+
+def _is_about(note: SettingsFault, name: str, file: Path) -> bool:
+    """True if the note says why this setting does not count, or why nothing of its kind counts in this file."""
+    kinds = (words for beginning, words in _KINDS_IGNORED.items() if name.startswith(beginning))
+    return note.text.startswith(f"{name} = ") or (note.origin.file == str(file) and note.text.startswith((*kinds,)))
 
 
 def _read_words(key: Key, words: Sequence[str]) -> object:
