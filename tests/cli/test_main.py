@@ -13,7 +13,7 @@ import pytest
 import callgate
 from callgate.cli import COMMANDS as FUNCTIONS
 from callgate.cli.arguments import grammar
-from callgate.cli.overview import TOPICS
+from callgate.cli.overview import ELSEWHERE, TOPICS
 from callgate.cli.parsing import Group
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
@@ -132,6 +132,16 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
     ran = run(*words)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("usage: callgate")
+    assert ran.stderr.endswith("callgate -p PROMPT\n") == (words != ("tools",))
+
+
+def test_help_is_a_command_too() -> None:
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "config", "set").stdout == run("config", "set", "--help").stdout
+
+
+def test_no_word_that_leads_elsewhere_is_a_command() -> None:
+    assert set(ELSEWHERE).isdisjoint(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +153,12 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
         (("xyz",), f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}"),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
+        (("--modle", "x"), "callgate: --modle is not known here, did you mean --mode or --model; see callgate --help"),
+        (("version",), "callgate: there is no command 'version'; say callgate --version"),
+        (("resume",), "callgate: there is no command 'resume'; say callgate --resume"),
+        (("help", "dmo"), "callgate: there is no command 'dmo'; did you mean demo?"),
+        (("Fix the tests.",), "callgate: there is no terminal here; in a script: callgate -p 'Fix the tests.'"),
+        (("--continue",), "callgate: there is no terminal here; in a script: callgate -p PROMPT"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
         (("demo", "\x1b[2J"), "callgate demo: <U+001B>[2J is not known here; see callgate demo --help"),
         (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),

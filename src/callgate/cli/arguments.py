@@ -13,7 +13,7 @@ from callgate.cli.auth_arguments import add_auth, check_auth
 from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
 from callgate.cli.config_arguments import add_config, check_config
 from callgate.cli.doctor_arguments import add_doctor
-from callgate.cli.overview import OverviewParser
+from callgate.cli.overview import ELSEWHERE, OverviewParser
 from callgate.cli.parsing import USAGE, CommandParser, Group, one_of
 from callgate.cli.policy.arguments import add_policy, check_policy, command
 from callgate.cli.policy.trust_arguments import add_trust
@@ -40,6 +40,8 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     """The command that was asked for, or the exit code when there is nothing left to do."""
     commands = grammar()
     parser = commands.parser
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     try:
         path, found = commands.find(words)
         options, unknown = parser.parse_known_args(words)
@@ -61,7 +63,7 @@ def grammar() -> Group:
     parser = OverviewParser("callgate", allow_abbrev=False)
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("--version", action="version", version=f"callgate {__version__}")
-    commands = Group(parser, dest="command")
+    commands = Group(parser, dest="command", elsewhere=ELSEWHERE)
     parser.summaries = commands.summaries
     _add_demo(commands)
     add_auth(commands)

@@ -13,6 +13,22 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 """Every command, under the topic in which the help lists it."""
 
+ELSEWHERE = {
+    "version": "callgate --version",
+    "resume": "callgate --resume",
+    "continue": "callgate --continue",
+    "run": "callgate -p PROMPT",
+    "chat": "callgate, and nothing more",
+    "login": "callgate auth set anthropic, or openai, or gemini",
+    "logout": "callgate auth remove, and the name of the provider",
+    "model": "callgate --model NAME; callgate config set models.default NAME keeps it",
+    "models": "callgate --model NAME; callgate config set models.default NAME keeps it",
+    "settings": "callgate config list",
+    "permissions": "callgate policy list",
+    "init": "/init in the terminal",
+}
+"""Words that are commands in other programs, and what does the same here."""
+
 COLUMNS = 79
 
 _START = """\

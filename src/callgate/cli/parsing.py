@@ -3,7 +3,7 @@
 import argparse
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -20,15 +20,18 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
 
     def refuse(self, word: str) -> NoReturn:
-        close = get_close_matches(word, re.findall(r"--[a-z][a-z-]*", self.format_help()), n=1)
-        self.error(f"{word} is not known here" + (f", did you mean {close[0]}" if close else ""))
+        known = dict.fromkeys(re.findall(r"--[a-z][a-z-]*", self.format_help()))
+        close = get_close_matches(word.partition("=")[0], known, n=2, cutoff=0.75)
+        self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else ""))
 
 
 class Group:
-    """Commands of one name: ``commands`` holds parsers and further groups by their word."""
+    """Commands of one name: ``commands`` holds parsers and further groups by their word. ``elsewhere`` are words that
+    people try, and the command lines that do what they mean."""
 
-    def __init__(self, parser: CommandParser, *, dest: str) -> None:
+    def __init__(self, parser: CommandParser, *, dest: str, elsewhere: Mapping[str, str] | None = None) -> None:
         self.parser = parser
+        self._elsewhere = elsewhere or {}
         self.commands: dict[str, CommandParser | Group] = {}
         self.summaries: dict[str, str] = {}
         self._common = CommandParser(add_help=False)
@@ -59,16 +62,18 @@ class Group:
                 continue
             found = at.commands.get(word)
             if found is None:
-                close = get_close_matches(word, at.commands, n=1, cutoff=0.5)
-                hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(at.commands)}"
-                if " " in word.strip() and at is self and not close:  # rather a prompt
-                    hint = f"; to give the agent work: callgate -p {word!r}"
-                at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{hint}\n")
+                at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{at._hint(word)}\n")
             path = f"{path} {word}".strip()
             if isinstance(found, CommandParser):
                 return path, found
             at = found
         return path, at
+
+    def _hint(self, word: str) -> str:
+        if word in self._elsewhere:
+            return f"; say {self._elsewhere[word]}"
+        close = get_close_matches(word, self.commands, n=1, cutoff=0.5)
+        return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(self.commands)}"
 
     def _new(self, name: str, what: str, description: str, more: str) -> CommandParser:
         self.summaries[name] = what

@@ -109,6 +109,7 @@ def test_dont_ask_denies_and_rules_of_the_command_line_count(desk: Desk) -> None
 def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
     ran = desk.run(["Read.", "--max-turns", "1", "--output-format", "json"], turn(call("Read", file_path="a.txt")))
     assert (ran.code, ran.json["reason"]) == (4, "limit")
+    assert ran.notices[-1] == f"callgate: callgate -p --resume {ran.json['session_id']} goes on"
     assert "turns" in ran.json["errors"][0]
 
 
@@ -246,7 +247,7 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
         (["x", "--tools", "Reed"], "did you mean Read"),
         (["x", "--session-id", "no/id"], "no id of a session"),
         (["x", "--deny", "Bash("], "the closing bracket is missing"),
-        (["x", "--allow", "bash(ls)"], "did you mean Bash"),
+        (["x", "--allow", "bash(ls)"], "tools are named exactly: write Bash"),
         (["x", "--settings", '{"permissions": {"ask": ["Bash(ls"]}}'], "the closing bracket is missing"),
     ],
 )
