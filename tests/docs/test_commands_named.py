@@ -3,6 +3,7 @@
 import re
 
 from callgate.cli import COMMANDS
+from callgate.cli.agent.headless_arguments import headless_parser
 from callgate.tui.commands.table import COMMANDS as SLASH_COMMANDS
 from callgate.tui.commands.table import MISSING
 from tests.docs.kit import ROOT
@@ -37,7 +38,7 @@ def test_every_slash_command_that_is_named_is_in_the_table() -> None:
 
 
 def test_every_command_of_the_shell_that_is_named_is_there() -> None:
-    first = {name.split()[0] for name in COMMANDS}
+    first = {"help", *(name.split()[0] for name in COMMANDS)}
     named = [
         (page, word)
         for page in PAGES
@@ -46,3 +47,9 @@ def test_every_command_of_the_shell_that_is_named_is_there() -> None:
     ]
     assert len(named) > 100
     assert sorted({f"{page.name}: callgate {word}" for page, word in named if word not in first}) == []
+
+
+def test_every_flag_of_the_agent_is_in_the_table_of_headless_runs() -> None:
+    table = (ROOT / "docs/reference/headless.md").read_text().split("## Exit codes")[0]
+    flags = [name for each in headless_parser()._actions for name in each.option_strings if each.dest != "help"]
+    assert [flag for flag in flags if f"`{flag}" not in table] == []

@@ -90,7 +90,7 @@ def grammar() -> Group:
 def _add_demo(commands: Group) -> None:
     demo = commands.command(
         "demo",
-        "watch a scripted session: no key, no network, no traces",
+        "watch a scripted session; it needs no key and no network",
         "A scripted model works on real files in a temporary folder that is removed at the end. "
         "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
     )
@@ -125,11 +125,15 @@ def _add_completion(commands: Group) -> None:
 
 
 def _add_tools(commands: Group) -> None:
-    tools = commands.group("tools", "tools: list, new, validate", "About tools.")
+    tools = commands.group(
+        "tools",
+        "tools: list, new, validate",
+        "The tools of the agent: those that come with it, and those that you write.",
+    )
     listed = command(
         tools,
         "list",
-        "those that a model gets here, and those that it does not get",
+        "the tools that a model gets here, and those that it does not get",
         "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
         "that is missing, a file with a fault, a folder that is not trusted.",
         "callgate tools list",
