@@ -37,6 +37,7 @@ def chat(text: str = "", call: str = "") -> Reply:
     return Reply([*(f"data: {json.dumps(event)}\n\n".encode() for event in events), b"data: [DONE]\n\n"])
 
 
+@pytest.mark.spec("CLI-3")
 def test_a_key_from_a_pipe_is_stored_for_its_owner_and_listed_by_its_end(person: Person) -> None:
     person.given(f"{KEY}\n")
     said = person.good("auth", "set", "anthropic").out

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machin
 from callgate.admin.doctor.diagnosis import fine
 from callgate.admin.first_run import missing_model
 from callgate.admin.installed import USES, app_packages, installation_of
+from callgate.cli.arguments import read_arguments
 from callgate.config import load_config
 from callgate.policy.sandboxing import Proofs
 from callgate.providers import keys
@@ -66,6 +68,26 @@ def test_every_check_says_what_it_saw_and_each_problem_what_repairs_it(person: P
     assert (ran.code, told["ok"]) == (1, False), "there is no key"
     by_name = {row["check"]: row for row in told["checks"]}
     assert by_name["key"]["repair"] == ["callgate auth set anthropic", "callgate config set models.default ollama/NAME"]
+
+
+@pytest.mark.spec("CLI-3")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "",
+        "mode = 'wild'\n",
+        "models.default = 'ollama/nothing'\nmodels.fallback = 'nosuch/model'\n",
+        "models.default = 'anthropic/claude-unheard-of'\n[[hooks.Stop]]\ncommand = 'no-such-program'\n",
+    ],
+)
+def test_every_command_that_repairs_something_is_one_that_there_is(person: Person, settings: str) -> None:
+    person.user(settings + NOWHERE)
+    person.project("permissions.allow = ['Bash']\n[[hooks.Stop]]\ncommand = 'true'\n")
+    told = json.loads(person.run("doctor", "--json").out)["checks"]
+    repairs = [line for row in told for line in row["repair"] if line.startswith("callgate ")]
+    assert len(repairs) > 2
+    refused = [line for line in repairs if isinstance(read_arguments(shlex.split(line)[1:]), int)]
+    assert refused == []
 
 
 @pytest.mark.spec("CLI-3")

@@ -140,6 +140,13 @@ def test_help_is_a_command_too() -> None:
     assert run("help", "config", "set").stdout == run("config", "set", "--help").stdout
 
 
+@pytest.mark.spec("CLI-3", "CLI-12")
+def test_the_commands_that_people_look_for_are_there() -> None:
+    groups = {"auth": "set list remove", "config": "get set list edit path", "session": "list show", "tools": "list"}
+    wanted = {f"{group} {name}" for group, names in groups.items() for name in names.split()}
+    assert {*wanted, "doctor", "undo", "audit", "demo", "log", "update", "completion", "policy list"} <= {*FUNCTIONS}
+
+
 def test_no_word_that_leads_elsewhere_is_a_command() -> None:
     assert set(ELSEWHERE).isdisjoint(COMMANDS)
 

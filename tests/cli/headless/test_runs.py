@@ -113,6 +113,30 @@ def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
     assert "turns" in ran.json["errors"][0]
 
 
+@pytest.mark.spec("CLI-7")
+def test_bare_leaves_out_all_that_the_folder_and_the_person_bring_along(desk: Desk) -> None:
+    own = desk.home / ".config/callgate"
+    for folder, settings in ((desk.work / ".callgate", "settings.toml"), (own, "settings.toml")):
+        (folder / "tools").mkdir(parents=True)
+        (folder / settings).write_text(f'[[hooks.UserPromptSubmit]]\ncommand = "touch {desk.work}/hooked"\n')
+        (folder / "tools/weigh.py").write_text(
+            "from callgate import tool\n\n@tool(effects='none')\ndef weigh(what: str) -> str:\n"
+            '    """Weighs."""\n    return what\n'
+        )
+    (desk.work / "AGENTS.md").write_text("Always use tabs.")
+
+    def sent(*flags: str) -> tuple[set[str], bool, bool]:
+        (desk.work / "hooked").unlink(missing_ok=True)
+        assert desk.run(["Hi.", "--trust", *flags], HELLO).code == 0
+        (request,) = desk.models[-1].requests
+        return {spec.name for spec in request.tools}, "use tabs" in repr(request), (desk.work / "hooked").exists()
+
+    assert sent("--bare") == ({"Bash", "Edit", "Read"}, False, False)
+    names, read, hooked = sent()
+    assert {"weigh", "Write"} <= names
+    assert (read, hooked) == (True, True)
+
+
 def test_failures_of_the_model_are_exit_1_with_their_reason(desk: Desk) -> None:
     refused = ModelError("the key was refused: callgate auth set fake", kind="wrong_key")
     ran = desk.run(["Hi."], turn(fail(refused)))
