@@ -168,6 +168,10 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         (("--continue",), "callgate: there is no terminal here; in a script: callgate -p PROMPT"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
         (("demo", "\x1b[2J"), "callgate demo: <U+001B>[2J is not known here; see callgate demo --help"),
+        (
+            ("undo", "--chnage", "1"),
+            "callgate undo: --chnage is not known here, did you mean --change; see callgate undo --help",
+        ),
         (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),
         (
             ("tools", "validate"),

@@ -265,12 +265,12 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
         ),
         (
             ("session", "gc", "--older-than", "30"),
-            "callgate session gc: argument --older-than: is a number of hours, days or weeks such as 12h, 30d or 6w, "
+            "callgate session gc: argument --older-than: must be a number of hours, days or weeks such as 12h, 30d or 6w, "
             "not '30'; see callgate session gc --help",
         ),
         (
             ("session", "verify", "--head", "abc"),
-            "callgate session verify: argument --head: is a head that verify printed, 32 hexadecimal digits, "
+            "callgate session verify: argument --head: must be a head that verify printed, 32 hexadecimal digits, "
             "not 'abc'; see callgate session verify --help",
         ),
         (

@@ -44,8 +44,10 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
         words = [*words[1:], "--help"]
     try:
         path, found = commands.find(words)
-        options, unknown = parser.parse_known_args(words)
         own = found.parser if isinstance(found, Group) else found
+        if isinstance(found, CommandParser):
+            own.refuse_unknown(words)
+        options, unknown = parser.parse_known_args(words)
         if unknown:
             own.refuse(unknown[0])
         if isinstance(found, Group):
@@ -117,8 +119,11 @@ def _add_completion(commands: Group) -> None:
         "the script that lets bash, zsh or fish complete commands",
         "Prints a script, which completes commands, options, their values and the keys of settings. It is static: "
         "print it again after an update.",
+        "mkdir -p ~/.local/share/bash-completion/completions",
         "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",
-        "callgate completion zsh > ~/.zfunc/_callgate     (with fpath+=~/.zfunc above compinit in ~/.zshrc)",
+        "mkdir -p ~/.zfunc     (and fpath+=~/.zfunc above compinit in ~/.zshrc)",
+        "callgate completion zsh > ~/.zfunc/_callgate",
+        "mkdir -p ~/.config/fish/completions",
         "callgate completion fish > ~/.config/fish/completions/callgate.fish",
     )
     parser.add_argument("shell", metavar="SHELL", type=one_of("bash", "zsh", "fish"), help="bash, zsh or fish")

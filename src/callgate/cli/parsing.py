@@ -19,6 +19,17 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
 
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuses the first flag that is not known, before its value is taken for an argument. Not where words of
+        another command follow."""
+        if any(action.nargs == argparse.REMAINDER for action in self._actions):
+            return
+        for word in words:
+            if word == "--":
+                return
+            if word.startswith("--") and word.partition("=")[0] not in self._option_string_actions:
+                self.refuse(word)
+
     def refuse(self, word: str) -> NoReturn:
         known = dict.fromkeys(re.findall(r"--[a-z][a-z-]*", self.format_help()))
         close = get_close_matches(word.partition("=")[0], known, n=2, cutoff=0.75)
@@ -104,14 +115,14 @@ def age(text: str) -> float:
     """Seconds: 12h, 30d, 6w."""
     found = re.fullmatch(r"(\d{1,6})([hdw])", text, re.ASCII)
     if found is None:
-        raise ArgumentTypeError(f"is a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
+        raise ArgumentTypeError(f"must be a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
     return int(found[1]) * _UNITS[found[2]]
 
 
 def checksum(text: str) -> str:
     """A sum as a log has it."""
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:
-        raise ArgumentTypeError(f"is a head that verify printed, 32 hexadecimal digits, not {text!r}")
+        raise ArgumentTypeError(f"must be a head that verify printed, 32 hexadecimal digits, not {text!r}")
     return text
 
 
