@@ -157,7 +157,10 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         (("dmo",), "callgate: there is no command 'dmo'; did you mean demo?"),
         (("tols", "validate"), "callgate: there is no command 'tols'; did you mean tools?"),
         (("tools", "validat"), "callgate tools: there is no command 'validat'; did you mean validate?"),
-        (("xyz",), f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}"),
+        (
+            ("xyz",),
+            f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}; as a prompt: callgate -p 'xyz'",
+        ),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
         (("--modle", "x"), "callgate: --modle is not known here, did you mean --mode or --model; see callgate --help"),

@@ -265,8 +265,8 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
         ),
         (
             ("session", "gc", "--older-than", "30"),
-            "callgate session gc: argument --older-than: must be a number of hours, days or weeks such as 12h, 30d or 6w, "
-            "not '30'; see callgate session gc --help",
+            "callgate session gc: argument --older-than: must be a number of hours, days or weeks such as 12h, 30d or "
+            "6w, not '30'; see callgate session gc --help",
         ),
         (
             ("session", "verify", "--head", "abc"),

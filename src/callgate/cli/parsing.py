@@ -83,8 +83,11 @@ class Group:
     def _hint(self, word: str) -> str:
         if word in self._elsewhere:
             return f"; say {self._elsewhere[word]}"
-        close = get_close_matches(word, self.commands, n=1, cutoff=0.5)
-        return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(self.commands)}"
+        close = get_close_matches(word, self.commands, n=1)
+        if close:
+            return f"; did you mean {close[0]}?"
+        prompt = f"; as a prompt: callgate -p {word!r}" if self._elsewhere else ""
+        return f"; there are {', '.join(self.commands)}{prompt}"
 
     def _new(self, name: str, what: str, description: str, more: str) -> CommandParser:
         self.summaries[name] = what
