@@ -76,6 +76,15 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 3 a question waits" in " ".join(ran.stdout.split())
     assert "callgate -p --help" in ran.stdout
+    narrow = run("--help", environment={"COLUMNS": "60"}).stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert narrow.split() == ran.stdout.split()
+
+
+def test_the_help_of_a_group_lists_its_commands() -> None:
+    lines = run("tools", "--help").stdout.splitlines()
+    rows = lines[lines.index("commands:") + 1 :]
+    assert [line.split()[0] for line in rows if line.startswith("  ") and line[2] != " "] == ["list", "new", "validate"]
 
 
 @pytest.mark.spec("CLI-1")

@@ -1,5 +1,7 @@
 """``callgate --help``: how to start the agent, and every command under a topic."""
 
+import re
+from shutil import get_terminal_size
 from textwrap import fill
 
 from callgate.cli.parsing import CommandParser
@@ -29,15 +31,14 @@ ELSEWHERE = {
 }
 """Words that are commands in other programs, and what does the same here."""
 
-COLUMNS = 79
+COLUMNS = 80
 
 _START = """\
 usage: callgate [PROMPT] [options]     the agent in this terminal
        callgate -p PROMPT [options]    the agent without a terminal, for scripts
        callgate COMMAND ...
 
-An agent in a terminal: it shows what it is about to do, asks once and
-remembers, and takes back exactly what it did."""
+An agent in a terminal: it shows what it is about to do, asks once and remembers, and takes back exactly what it did."""
 
 _END = """\
 options of the agent (all of them: callgate -p --help):
@@ -59,4 +60,13 @@ class OverviewParser(CommandParser):
         blocks = [_START]
         for topic, names in TOPICS.items():
             blocks.append("\n".join((f"{topic}:", *(f"  {name:<12}{self.summaries[name]}" for name in names))))
-        return "\n\n".join((*blocks, f"{_END}{fill(EXIT_CODES_LINE, COLUMNS)}\n"))
+        text = "\n\n".join((*blocks, f"{_END}{EXIT_CODES_LINE}\n"))
+        room = min(COLUMNS, get_terminal_size().columns)
+        return "\n".join(_fitted(line, room) for line in text.split("\n"))
+
+
+def _fitted(line: str, room: int) -> str:
+    """The line broken to the terminal, below the beginning of its second column."""
+    second = re.search(r"\S {2,}(?=\S)", line)
+    indent = second.end() if second else 0
+    return line if len(line) <= room else fill(line, max(room, indent + 20), subsequent_indent=" " * indent)

@@ -36,12 +36,23 @@ class CommandParser(argparse.ArgumentParser):
         self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else ""))
 
 
+class _GroupFormatter(argparse.HelpFormatter):
+    """Lists the commands of a group without a line for their common name."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        if not isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+            return text
+        return "".join(line.removeprefix("  ") for line in text.splitlines(True)[1:])
+
+
 class Group:
     """Commands of one name: ``commands`` holds parsers and further groups by their word. ``elsewhere`` are words that
     people try, and the command lines that do what they mean."""
 
     def __init__(self, parser: CommandParser, *, dest: str, elsewhere: Mapping[str, str] | None = None) -> None:
         self.parser = parser
+        parser.formatter_class = _GroupFormatter
         self._elsewhere = elsewhere or {}
         self.commands: dict[str, CommandParser | Group] = {}
         self.summaries: dict[str, str] = {}
