@@ -297,7 +297,7 @@ def test_every_command_has_help_that_names_the_data_folder(desk: Desk) -> None:
         ran = desk.good(*words, "--help")
         assert ran.out.startswith(f"usage: callgate {' '.join(words)} ")
         assert "$CALLGATE_DATA_DIR" in ran.out
-    assert all(f"    {name} " in desk.good("session", "--help").out for name in NAMES)
+    assert all(f"\n  {name} " in desk.good("session", "--help").out for name in NAMES)
     ran = desk.run("session")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("usage: callgate session ")

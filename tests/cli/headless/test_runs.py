@@ -149,6 +149,7 @@ def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) ->
     bad, good = turn(say("three")), turn(say('```json\n{"n": 3}\n```'))
     ran = desk.run(["Count.", "--json-schema", SCHEMA, "--output-format", "json"], bad, good)
     assert (ran.code, ran.json["structured"]) == (0, {"n": 3})
+    assert [each.about.name for each in desk.store.list()] == ["Count."], "the instruction is no part of the title"
     (desk.work / "schema.json").write_text(SCHEMA)
     ran = desk.run(["Count.", "--json-schema", "schema.json"], good)
     assert (ran.code, json.loads(ran.out)) == (0, {"n": 3})
