@@ -34,6 +34,7 @@ def test_a_value_is_set_read_back_and_removed_and_comments_stay(person: Person) 
     assert person.good("config", "get", "models.default").out == "ollama/qwen3\n"
     person.good("config", "unset", "limits.max_turns")
     assert file.read_text() == '# mine\n[limits]\n\n[models]\ndefault = "ollama/qwen3"\n'
+    assert person.good("config", "unset", "limits.max_turns").out == f"limits.max_turns was not set in {file}.\n"
     gone = person.run("config", "get", "limits.max_turns")
     assert (gone.code, gone.out) == (1, "")
     assert "limits.max_turns is not set" in gone.err

@@ -39,13 +39,15 @@ _LISTS = ("texts", "hosts", "rules")
 @noun
 class ChangedSetting:
     """A change: the file, and the setting as it is in force now. ``counts`` is False if another value does;
-    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more."""
+    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more. ``changed``: the file is
+    another one now."""
 
     file: Path
     row: SettingRow
     counts: bool
     notes: tuple[str, ...]
     untrusted: bool
+    changed: bool
 
 
 def file_of(config: Config, layer: WritableLayer) -> Path:
@@ -83,10 +85,10 @@ def change_setting(config: Config, name: str, words: Sequence[str] | None, layer
             raise UsageError(f"{file} was not changed, because {why}: {faults[0]}")
         if after != before:
             _replace(file, after)
-    return _outcome(config, name, key, value, file)
+    return _outcome(config, name, key, value, file, changed=after != before)
 
 
-def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> ChangedSetting:
+def _outcome(config: Config, name: str, key: Key, value: object, file: Path, *, changed: bool) -> ChangedSetting:
     now = load_config(config.root)
     row = find_setting(now, name)
     in_force = next((each.value for each in now.set_values if each.name == name), row.value)  # as it is, not masked
@@ -97,6 +99,7 @@ def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> 
         counts=wanted is None or row.hidden or in_force == wanted,
         notes=tuple(str(note) for note in now.notes if _is_about(note, name, file)),
         untrusted=isinstance(config.trust, Trusted) and not isinstance(now.trust, Trusted),
+        changed=changed,
     )
 
 
