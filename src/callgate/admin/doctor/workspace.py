@@ -117,8 +117,9 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
         saw = "not tried since this machine started" if kept is None else "none of the kinds of sandboxes holds"
         why = asks if kept is None else f"{proofs.why_none()}; {asks}"
         return [warning(saw, why, "callgate sandbox prove")]
-    held = next((len(proof.outcomes) for proof in kept or () if proof.backend == found.backend), 0)
-    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were tried (again: callgate sandbox prove)"
+    outcomes = next((proof.outcomes for proof in kept or () if proof.backend == found.backend), ())
+    held = sum(each.outcome == "held" for each in outcomes)
+    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (again: callgate sandbox prove)"
     return [warning(saw, NO_HOSTS)] if config.allow_hosts and not found.has_network else [fine(saw)]
 
 
