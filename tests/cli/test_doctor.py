@@ -389,10 +389,13 @@ def test_the_command_that_renews_it_is_that_of_its_installer(
 
 @pytest.mark.spec("SRC-11")
 def test_the_mode_of_tool_search_is_told_with_the_number_of_deferred_tools_and_their_cost(person: Person) -> None:
-    found = one("tools")
+    own = person.config / "tools"
+    own.mkdir()
+    (own / "loud.py").write_text("raise SystemExit('was run')\n")
+    found = one("tool search")
     assert found.status == "ok"
-    assert re.search(r"tool search is on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
+    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
     person.set("CALLGATE_TOOL_SEARCH", "off")
-    assert "tool search is off: no tool is deferred" in one("tools").saw
+    assert one("tool search").saw.startswith("off: no tool is deferred")
     person.set("CALLGATE_TOOL_SEARCH", "perhaps")
     assert "CALLGATE_TOOL_SEARCH must be on, off, auto or auto:N" in one("settings").problem

@@ -4,7 +4,7 @@ diagnosis  the outcome of a check
 machine    Python, packages, programs, clock, disk
 terminal   the terminal, and the editor
 models     keys, the model that answers, local servers
-workspace  settings, trust, hooks, tools, kept sessions, sandbox
+workspace  settings, trust, hooks, tool search, kept sessions, sandbox
 
 A check runs in a thread of its own, within a time; one that fails is itself a finding. Everything here blocks.
 """
@@ -36,7 +36,7 @@ CHECKS: Mapping[str, DoctorCheck] = {
     "local servers": models.local_servers,
     "trust": workspace.trust,
     "hooks": workspace.hooks,
-    "tools": workspace.tools,
+    "tool search": workspace.tool_search,
     "sandbox": workspace.sandbox,
     "search": machine.search,
     "git": machine.git,
