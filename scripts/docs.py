@@ -162,6 +162,87 @@ def variables() -> str:
     return "\n".join(("| variable | setting | |", "|---|---|---|", *rows))
 
 
+def shell_commands() -> str:
+    """Every command of the shell by topic, as it is typed, with its line of the help."""
+    from callgate.cli.overview import TOPICS
+
+    parsers = dict(_parsers())
+    lines = ["| command | |", "|---|---|"]
+    for topic, names in TOPICS.items():
+        lines.append(f"| **{topic}** | |")
+        for path, (what, parser) in parsers.items():
+            if path.partition(" ")[0] in names:
+                lines.append(f"| `{_cell(_typed(parser))}` | {_cell(what)} |")
+    return "\n".join(lines)
+
+
+def options() -> str:
+    """Every flag of the agent, then every command with its description, arguments, options and examples."""
+    from callgate.cli.agent.headless_arguments import headless_parser
+    from callgate.cli.interactive.arguments import interactive_parser
+
+    only = {name for each in headless_parser()._actions for name in each.option_strings}
+    only -= {name for each in interactive_parser()._actions for name in each.option_strings}
+    lines = ["## `callgate` and `callgate -p`", "", "| flag | |", "|---|---|"]
+    for action in headless_parser()._actions:
+        if action.help not in (None, argparse.SUPPRESS):
+            alone = " (`-p` alone)" if {*action.option_strings} & only else ""
+            lines.append(f"| {_spelled(action)} | {_cell(str(action.help))}{alone} |")
+    for path, (_, parser) in _parsers():
+        lines += ["", f"## `callgate {path}`", "", parser.description or "", ""]
+        shown = _own(parser)
+        if shown:
+            lines += ["| | |", "|---|---|"]
+            lines += [f"| {_spelled(action)} | {_cell(str(action.help))} |" for action in shown]
+        if parser.epilog:
+            lines += ["", "```text", parser.epilog, "```"]
+    return "\n".join(lines)
+
+
+def _parsers(group: Any = None, path: str = "") -> "Iterator[tuple[str, tuple[str, Any]]]":
+    """Every command by its words, with its line of the help and its parser."""
+    from callgate.cli.arguments import grammar
+    from callgate.cli.parsing import Group
+
+    group = group or grammar()
+    for name, each in group.commands.items():
+        whole = f"{path} {name}".strip()
+        if isinstance(each, Group):
+            yield from _parsers(each, whole)
+        else:
+            yield whole, (group.summaries[name], each)
+
+
+def _typed(parser: Any) -> str:
+    """A command with all that may follow it."""
+    words = [parser.prog]
+    for action in _own(parser):
+        name = " ".join(filter(None, (*action.option_strings[-1:], _value(action))))
+        words.append(name if action.required and action.nargs not in ("?", "*") else f"[{name}]")
+    return " ".join(words)
+
+
+def _own(parser: Any) -> list[Any]:
+    """The arguments and options of one command alone."""
+    hidden = (each.dest in ("help", "debug") or each.help == argparse.SUPPRESS for each in parser._actions)
+    return [each for each, hides in zip(parser._actions, hidden, strict=True) if not hides]
+
+
+def _spelled(action: Any) -> str:
+    names = action.option_strings or [""]
+    return ", ".join(f"`{_cell(' '.join(filter(None, (name, _value(action)))))}`" for name in names)
+
+
+def _value(action: Any) -> str:
+    """The place of an option's value; the values themselves where they are known."""
+    if action.nargs == 0:
+        return ""
+    name = "|".join(getattr(action.type, "names", ())) if type(action.type).__name__ == "OneOf" else ""
+    name = name or action.metavar or action.dest
+    name = f"{name}…" if action.nargs in ("+", "*", "...") else name
+    return f"[{name}]" if action.nargs == "?" and action.option_strings else name
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
@@ -291,6 +372,8 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "modes": (Path("docs/concepts/gate.md"), modes),
     "models": (Path("docs/reference/models.md"), models),
     "settings": (Path("docs/reference/settings.md"), settings),
+    "shell-commands": (Path("docs/reference/cli.md"), shell_commands),
+    "options": (Path("docs/reference/options.md"), options),
     "variables": (Path("docs/reference/settings.md"), variables),
 }
 

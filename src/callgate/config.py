@@ -64,6 +64,8 @@ class Config:
     notify: str | None = None
     """A command line that is run for every question, for people who are away."""
     max_concurrency: int = ExecutorSettings().max_concurrency
+    background_after: float | None = None
+    """Seconds after which a command goes on in the background; None leaves it to its timeout."""
     models: ModelSettings = ModelSettings()
     auto_allow: bool = True
     """Commands in a proven sandbox run without a question; see ``frees_commands``."""
@@ -226,6 +228,7 @@ def _laid(config: Config, layers: Layers) -> Config:
         deadline=cast(float | None, layers.value("questions.deadline")),
         notify=cast(str | None, layers.value("questions.notify")),
         max_concurrency=cast(int, layers.value("limits.max_concurrency")),
+        background_after=cast(float | None, layers.value("limits.background_after")),
         auto_allow=bool(layers.value("sandbox.auto_allow")),
         allow_hosts=cast(tuple[str, ...], layers.value("sandbox.allow_hosts")),
         compacts=bool(layers.value("session.compact")),
@@ -306,7 +309,7 @@ def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[Sett
 
 def _about(state: TrustState) -> tuple[str, ...]:
     if isinstance(state, ChangedFolder):
-        return ("this folder changed since you trusted it, so it is not trusted now", *state.describe())
+        return ("this folder changed since you trusted it, so it is not trusted now: callgate trust show says how",)
     return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
 
 

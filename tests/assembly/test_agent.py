@@ -87,6 +87,21 @@ def test_only_the_tools_that_are_wanted_are_offered(root: Path) -> None:
         asked(config(root), tools=["Reed"])
 
 
+@pytest.mark.spec("BLT-5")
+def test_a_command_that_passes_the_time_of_the_settings_goes_on_in_the_background(root: Path) -> None:
+    write(root.parent / "home/.config/callgate/settings.toml", "[limits]\nbackground_after = 0.01\n")
+    model = ScriptedModel(turn(call("Bash", command="sleep 600")), turn(call("TaskStop", id="bg-1")), turn(say("ok")))
+
+    async def told() -> list[str]:
+        async with await agent_session(config(root, mode="bypass"), model) as session:
+            await session.run("go")
+            return results(session)
+
+    moved, stopped = asyncio.run(told())
+    assert "It still runs and goes on in the background as bg-1." in moved
+    assert "killed" in stopped
+
+
 @pytest.mark.spec("CLI-7")
 def test_a_bare_agent_has_three_tools_and_runs_no_hook_and_no_file_of_the_folder(root: Path) -> None:
     hook = '[[hooks.UserPromptSubmit]]\ncommand = "touch hooked"\n'

@@ -67,7 +67,8 @@ def test_anchors_narrow_down_to_the_place() -> None:
 
 
 def test_an_anchor_that_was_passed_already_holds_still() -> None:
-    text = update("@@ class A:", "-        return 1", "+        return 2", "@@ class A:", "-        return 1", "+x")
+    first = ("@@ class A:", "@@ def run(self):", "-        return 1", "+        return 2")
+    text = update(*first, "@@ class A:", "-        return 1", "+x")
     assert after(text, {"f": CODE})["f"].splitlines()[2:6:3] == [b"        return 2", b"x"]
 
 
@@ -77,6 +78,18 @@ def test_lines_that_stand_at_several_places_are_refused_with_the_places() -> Non
     told = refused(update("@@", "-        return 1", "+        return 2"), {"f": CODE})
     assert f"These lines stand at several places, at lines {', '.join(map(str, numbers))}. Write more" in told
     assert "at lines 1, 2, 3, 4, 5 and more." in refused(update("-a", "+b"), {"f": b"a\n" * 9})
+
+
+def test_an_anchor_that_leads_to_several_places_is_refused_and_two_may_lead_to_one() -> None:
+    change = ("-        return 1", "+        return 2")
+    twice_below_it = refused(update("@@ class A:", *change), {"f": CODE})
+    assert "at several places, at lines 3, 6. Write more" in twice_below_it
+    there_twice_itself = refused(update("@@ def run(self):", *change), {"f": CODE})
+    assert "at several places, at lines 3, 11. Write more" in there_twice_itself
+    assert (
+        after(update("@@ class A:", "@@ def run(self):", *change), {"f": CODE})["f"].splitlines()[2]
+        == b"        return 2"
+    )
 
 
 def test_an_anchor_or_the_end_of_the_file_says_which_of_many_places_is_meant() -> None:

@@ -236,7 +236,7 @@ def test_a_session_that_is_not_there_is_1(desk: Desk) -> None:
         (["latest", "yes", "--scope", "user"], "--scope goes with always"),
         (["latest", "always", "--scope", "projet"], "there is no 'projet'; did you mean project?"),
         (["latest", "always", "--choice", "0"], "must be a whole number above 0, not '0'"),
-        (["latest", "yes", "--arguments", "[]"], "is an object such as {}, not list"),
+        (["latest", "yes", "--arguments", "[]"], "must be an object such as {}, not list"),
         (["latest", "yes", "--arguments", "{"], "is not JSON: "),
         (["latest", "yes", "--arguments", '{"n": NaN}'], "is not JSON: NaN is not JSON"),
         (["latest", "yes", "--arguments", "@gone.json"], "cannot be read from gone.json: No such file"),

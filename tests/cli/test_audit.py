@@ -27,9 +27,10 @@ def rows(desk: Desk, *words: str) -> list[dict[str, object]]:
 def test_the_table_has_a_line_for_each_call(desk: Desk) -> None:
     desk.session()
     header, *lines = desk.good("audit").lines
-    assert {"time", "tool", "decision", "by", "outcome"} <= set(header.split())
+    assert {"time", "call", "decision", "by", "outcome"} <= set(header.split())
     found = [line for line in lines if any(name in line for name in ("read", "write", "gone"))]
     assert len(found) == 3
+    assert "read(a.py)" in found[0]
     assert "denied" in found[1]
 
 
@@ -69,6 +70,7 @@ def test_the_table_fits_the_terminal_and_cannot_steer_it(columns: int, desk: Des
     desk.wide(columns)
     ran = desk.good("audit")
     assert max(map(width, ran.lines)) <= columns
+    assert all(outcome in ran.out for outcome in ("ok", "denied", "unknown_tool")), "not cut off"
     assert not BAD.search(ran.out)
 
 

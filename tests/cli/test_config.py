@@ -34,6 +34,7 @@ def test_a_value_is_set_read_back_and_removed_and_comments_stay(person: Person) 
     assert person.good("config", "get", "models.default").out == "ollama/qwen3\n"
     person.good("config", "unset", "limits.max_turns")
     assert file.read_text() == '# mine\n[limits]\n\n[models]\ndefault = "ollama/qwen3"\n'
+    assert person.good("config", "unset", "limits.max_turns").out == f"limits.max_turns was not set in {file}.\n"
     gone = person.run("config", "get", "limits.max_turns")
     assert (gone.code, gone.out) == (1, "")
     assert "limits.max_turns is not set" in gone.err
@@ -131,6 +132,14 @@ def test_the_layer_that_counts_is_said_when_it_is_not_the_one_that_was_changed(p
     assert "It does not count: in force is default (default)." in said
     assert "it can only be made stricter here" in said
     assert "say --user or --local" in person.bad(2, "config", "set", "--user", "--local", "mode", "plan")
+    for name, value, why in (
+        ("permissions.allow", "Bash(ls:*)", "allow rules are ignored"),
+        ("providers.lab.base_url", "http://lab.test/v1", "options of models and servers are ignored"),
+        ("models.options.opus.effort", "high", "options of models and servers are ignored"),
+    ):
+        assert why in " ".join(person.good("config", "set", "--project", name, value).out.split())
+        assert "ignored" not in person.good("config", "set", name, value).out
+    assert "ignored" not in person.good("config", "set", "--project", "limits.max_turns", "6").out
 
 
 def test_a_change_of_a_trusted_folder_says_that_it_is_not_trusted_now(person: Person) -> None:

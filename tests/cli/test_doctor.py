@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machin
 from callgate.admin.doctor.diagnosis import fine
 from callgate.admin.first_run import missing_model
 from callgate.admin.installed import USES, app_packages, installation_of
+from callgate.cli.arguments import read_arguments
 from callgate.config import load_config
 from callgate.policy.sandboxing import Proofs
 from callgate.providers import keys
@@ -69,6 +71,26 @@ def test_every_check_says_what_it_saw_and_each_problem_what_repairs_it(person: P
 
 
 @pytest.mark.spec("CLI-3")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "",
+        "mode = 'wild'\n",
+        "models.default = 'ollama/nothing'\nmodels.fallback = 'nosuch/model'\n",
+        "models.default = 'anthropic/claude-unheard-of'\n[[hooks.Stop]]\ncommand = 'no-such-program'\n",
+    ],
+)
+def test_every_command_that_repairs_something_is_one_that_there_is(person: Person, settings: str) -> None:
+    person.user(settings + NOWHERE)
+    person.project("permissions.allow = ['Bash']\n[[hooks.Stop]]\ncommand = 'true'\n")
+    told = json.loads(person.run("doctor", "--json").out)["checks"]
+    repairs = [line for row in told for line in row["repair"] if line.startswith("callgate ")]
+    assert len(repairs) > 2
+    refused = [line for line in repairs if isinstance(read_arguments(shlex.split(line)[1:]), int)]
+    assert refused == []
+
+
+@pytest.mark.spec("CLI-3")
 def test_warnings_do_not_count_and_the_output_is_for_people_too(person: Person) -> None:
     person.set("ANTHROPIC_API_KEY", KEY)
     ran = person.run("doctor")
@@ -118,6 +140,7 @@ def test_faults_in_settings_are_told_with_file_line_and_the_command_that_opens_i
     assert [(each.status, each.repair) for each in found] == [("fault", ("callgate config edit --user",))] * 2
     assert found[0].saw.startswith(f"{file}:2: limits.max_turns must be")
     assert found[1].saw.startswith(f"{file}:4: ")
+    assert (one("key").status, one("model").status) == ("skipped", "skipped"), "the file may set a model"
     person.user("")
     person.project("permissions.allow = ['Bash']\n")
     (note,) = all_of("settings")
@@ -366,10 +389,13 @@ def test_the_command_that_renews_it_is_that_of_its_installer(
 
 @pytest.mark.spec("SRC-11")
 def test_the_mode_of_tool_search_is_told_with_the_number_of_deferred_tools_and_their_cost(person: Person) -> None:
-    found = one("tools")
+    own = person.config / "tools"
+    own.mkdir()
+    (own / "loud.py").write_text("raise SystemExit('was run')\n")
+    found = one("tool search")
     assert found.status == "ok"
-    assert re.search(r"tool search is on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
+    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens", found.saw)
     person.set("CALLGATE_TOOL_SEARCH", "off")
-    assert "tool search is off: no tool is deferred" in one("tools").saw
+    assert one("tool search").saw.startswith("off: no tool is deferred")
     person.set("CALLGATE_TOOL_SEARCH", "perhaps")
     assert "CALLGATE_TOOL_SEARCH must be on, off, auto or auto:N" in one("settings").problem

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.following import LogFollower
-from callgate.cli.session.log import log
+from callgate.cli.session.log import LogView, log
+from callgate.cli.terminal import plain
+from callgate.transcript.share.page import Exported, Mark, read_page
 from callgate.words.events import MessageAdded, RunEnded
+from callgate.words.messages import Message, Text
 from tests.cli.policy_kit import Person
 from tests.cli.session_kit import BAD, Desk
 
@@ -46,6 +49,15 @@ def test_a_session_is_told_in_the_order_of_its_events_and_harmlessly(desk: Desk)
     assert "write: person says no: not this one" in told
     assert "write: denied by" in told
     assert desk.good("log").out == said, "the latest one, unless said otherwise"
+
+
+def test_a_reminder_to_the_model_is_not_told_as_the_words_of_a_person() -> None:
+    reminder = MessageAdded(0.0, Message("u1", "user", (Text("The user took back a.py."),)), about="undo")
+    (line,) = (plain(each) for each in LogView(80).lines(reminder))
+    assert line == "00:00:00  reminder to the model: The user took back a.py."
+    (entry,) = read_page(Exported("s", "", "", (reminder,)))
+    assert isinstance(entry, Mark)
+    assert (entry.text, entry.body) == ("A reminder to the model, which no person wrote", "The user took back a.py.")
 
 
 def test_what_was_rewound_is_told_too(desk: Desk) -> None:
@@ -171,6 +183,9 @@ def test_tools_are_listed_by_kind_with_what_is_not_available_and_why(
     assert "trust" in skipped["why"]
     text = person.good("tools", "list").out
     assert text.index("core:") < text.index("custom") < text.index("deferred:") < text.index("not available")
+    person.set("COLUMNS", "60")
+    narrow = " ".join(person.good("tools", "list").out.split())
+    assert skipped["why"] in narrow, "a reason is not cut"
 
 
 @pytest.mark.spec("SRC-11")

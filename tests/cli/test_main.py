@@ -13,7 +13,7 @@ import pytest
 import callgate
 from callgate.cli import COMMANDS as FUNCTIONS
 from callgate.cli.arguments import grammar
-from callgate.cli.overview import TOPICS
+from callgate.cli.overview import ELSEWHERE, TOPICS
 from callgate.cli.parsing import Group
 from callgate.cli.terminal import Span, clip, fit, paragraph, plain, safe, width
 
@@ -76,6 +76,15 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
     assert "0 done, 1 failed, 2 usage, 3 a question waits" in " ".join(ran.stdout.split())
     assert "callgate -p --help" in ran.stdout
+    narrow = run("--help", environment={"COLUMNS": "60"}).stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert narrow.split() == ran.stdout.split()
+
+
+def test_the_help_of_a_group_lists_its_commands() -> None:
+    lines = run("tools", "--help").stdout.splitlines()
+    rows = lines[lines.index("commands:") + 1 :]
+    assert [line.split()[0] for line in rows if line.startswith("  ") and line[2] != " "] == ["list", "new", "validate"]
 
 
 @pytest.mark.spec("CLI-1")
@@ -132,6 +141,23 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
     ran = run(*words)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("usage: callgate")
+    assert ran.stderr.endswith("callgate -p PROMPT\n") == (words != ("tools",))
+
+
+def test_help_is_a_command_too() -> None:
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "config", "set").stdout == run("config", "set", "--help").stdout
+
+
+@pytest.mark.spec("CLI-3", "CLI-12")
+def test_the_commands_that_people_look_for_are_there() -> None:
+    groups = {"auth": "set list remove", "config": "get set list edit path", "session": "list show", "tools": "list"}
+    wanted = {f"{group} {name}" for group, names in groups.items() for name in names.split()}
+    assert {*wanted, "doctor", "undo", "audit", "demo", "log", "update", "completion", "policy list"} <= {*FUNCTIONS}
+
+
+def test_no_word_that_leads_elsewhere_is_a_command() -> None:
+    assert set(ELSEWHERE).isdisjoint(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +166,24 @@ def test_a_command_line_without_a_command_shows_the_help_as_a_fault(words: tuple
         (("dmo",), "callgate: there is no command 'dmo'; did you mean demo?"),
         (("tols", "validate"), "callgate: there is no command 'tols'; did you mean tools?"),
         (("tools", "validat"), "callgate tools: there is no command 'validat'; did you mean validate?"),
-        (("xyz",), f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}"),
+        (
+            ("xyz",),
+            f"callgate: there is no command 'xyz'; there are {', '.join(COMMANDS)}; as a prompt: callgate -p 'xyz'",
+        ),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
+        (("--modle", "x"), "callgate: --modle is not known here, did you mean --mode or --model; see callgate --help"),
+        (("version",), "callgate: there is no command 'version'; say callgate --version"),
+        (("resume",), "callgate: there is no command 'resume'; say callgate --resume"),
+        (("help", "dmo"), "callgate: there is no command 'dmo'; did you mean demo?"),
+        (("Fix the tests.",), "callgate: there is no terminal here; in a script: callgate -p 'Fix the tests.'"),
+        (("--continue",), "callgate: there is no terminal here; in a script: callgate -p PROMPT"),
         (("demo", "--jsno"), "callgate demo: --jsno is not known here, did you mean --json; see callgate demo --help"),
         (("demo", "\x1b[2J"), "callgate demo: <U+001B>[2J is not known here; see callgate demo --help"),
+        (
+            ("undo", "--chnage", "1"),
+            "callgate undo: --chnage is not known here, did you mean --change; see callgate undo --help",
+        ),
         (("demo", "--speed"), "callgate demo: argument --speed: expected one argument; see callgate demo --help"),
         (
             ("tools", "validate"),

@@ -110,8 +110,8 @@ def test_other_arguments_are_given_by_name_or_all_at_once(person: Person) -> Non
     ("words", "said"),
     [
         ((), "the following arguments are required: TOOL"),
-        (("Bash", "ls", "--argument", "x"), "is NAME=VALUE, not 'x'"),
-        (("Bash", "ls", "--argument", "=x"), "is NAME=VALUE, not '=x'"),
+        (("Bash", "ls", "--argument", "x"), "must be NAME=VALUE, not 'x'"),
+        (("Bash", "ls", "--argument", "=x"), "must be NAME=VALUE, not '=x'"),
         (("X", "--argument", "a=1", "--argument", "a=2"), "the argument 'a' is given twice"),
         (("X", "--argument", "a=1", "--arguments", "{}"), "--arguments are all arguments"),
         (("Bash", "ls", "--arguments", "{}"), "--arguments are all arguments"),

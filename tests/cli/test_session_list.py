@@ -265,12 +265,12 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
         ),
         (
             ("session", "gc", "--older-than", "30"),
-            "callgate session gc: argument --older-than: is a number of hours, days or weeks such as 12h, 30d or 6w, "
-            "not '30'; see callgate session gc --help",
+            "callgate session gc: argument --older-than: must be a number of hours, days or weeks such as 12h, 30d or "
+            "6w, not '30'; see callgate session gc --help",
         ),
         (
             ("session", "verify", "--head", "abc"),
-            "callgate session verify: argument --head: is a head that verify printed, 32 hexadecimal digits, "
+            "callgate session verify: argument --head: must be a head that verify printed, 32 hexadecimal digits, "
             "not 'abc'; see callgate session verify --help",
         ),
         (
@@ -297,7 +297,7 @@ def test_every_command_has_help_that_names_the_data_folder(desk: Desk) -> None:
         ran = desk.good(*words, "--help")
         assert ran.out.startswith(f"usage: callgate {' '.join(words)} ")
         assert "$CALLGATE_DATA_DIR" in ran.out
-    assert all(f"    {name} " in desk.good("session", "--help").out for name in NAMES)
+    assert all(f"\n  {name} " in desk.good("session", "--help").out for name in NAMES)
     ran = desk.run("session")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("usage: callgate session ")

@@ -193,6 +193,8 @@ def test_a_message_of_the_end_has_its_calls_with_it(desk: Desk) -> None:
     out = desk.good("session", "show", "--tail", "2").out
     assert block(out, "✓ read")[3] == "ok"
     assert "denied" in block(out, "✗ write")
+    last = desk.good("session", "show", "--tail", "1").lines
+    assert [line.split()[1] for line in last if line.startswith("━━")] == ["assistant"], "no result without its call"
 
 
 def test_programs_get_every_live_event_as_a_line_of_json(desk: Desk) -> None:

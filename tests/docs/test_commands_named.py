@@ -3,6 +3,10 @@
 import re
 
 from callgate.cli import COMMANDS
+from callgate.cli.agent.headless_arguments import headless_parser
+from callgate.cli.arguments import grammar
+from callgate.cli.parsing import Group
+from callgate.policy.variables import FOR_HOOKS, VARIABLES
 from callgate.tui.commands.table import COMMANDS as SLASH_COMMANDS
 from callgate.tui.commands.table import MISSING
 from tests.docs.kit import ROOT
@@ -37,7 +41,7 @@ def test_every_slash_command_that_is_named_is_in_the_table() -> None:
 
 
 def test_every_command_of_the_shell_that_is_named_is_there() -> None:
-    first = {name.split()[0] for name in COMMANDS}
+    first = {"help", *(name.split()[0] for name in COMMANDS)}
     named = [
         (page, word)
         for page in PAGES
@@ -46,3 +50,32 @@ def test_every_command_of_the_shell_that_is_named_is_there() -> None:
     ]
     assert len(named) > 100
     assert sorted({f"{page.name}: callgate {word}" for page, word in named if word not in first}) == []
+
+
+def test_every_flag_of_the_agent_is_in_the_table_of_headless_runs() -> None:
+    table = (ROOT / "docs/reference/headless.md").read_text().split("## Exit codes")[0]
+    flags = [name for each in headless_parser()._actions for name in each.option_strings if each.dest != "help"]
+    assert [flag for flag in flags if f"`{flag}" not in table] == []
+
+
+def test_every_flag_and_variable_that_is_named_is_there() -> None:
+    flags = {*headless_parser()._option_string_actions} | _flags(grammar())
+    variables = {each.name for each in VARIABLES} | {*FOR_HOOKS, "CALLGATE_MOED"}
+    unknown: list[str] = []
+    named = 0
+    for page in PAGES:
+        text = page.read_text()
+        lines = [line.split(" -- ")[0] for line in typed(text) if line.startswith("callgate ")]
+        found = [flag for line in lines for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)]
+        named += len(found)
+        unknown += [f"{page.name}: {flag}" for flag in found if flag not in flags]
+        unknown += [f"{page.name}: {name}" for name in re.findall(r"CALLGATE_[A-Z_]+", text) if name not in variables]
+    assert named > 100
+    assert unknown == []
+
+
+def _flags(group: Group) -> set[str]:
+    found = {*group.parser._option_string_actions}
+    for each in group.commands.values():
+        found |= _flags(each) if isinstance(each, Group) else {*each._option_string_actions}
+    return found

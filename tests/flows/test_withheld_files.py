@@ -50,6 +50,17 @@ def texts(events: list[Event]) -> list[str]:
 
 
 @pytest.mark.spec("GATE-3")
+def test_keys_need_no_question_in_a_session_without_settings_either(root: Path) -> None:
+    calls = (call("Grep", pattern="TOKEN", output_mode="content"), call("Glob", pattern="**/*.py"))
+    with Session(ScriptedModel(turn(*calls), DONE), builtin_tools("Grep", "Glob"), root=root) as session:
+        session.run_sync("go")
+        assert (session.status, session.questions) == ("idle", ())
+        found = str(session.messages[2].parts[0])
+        assert "src/a.py" in found
+        assert "Left out, because it holds keys or passwords: .env and 1 more" in found
+
+
+@pytest.mark.spec("GATE-3")
 @pytest.mark.parametrize("engine", ["system", "builtin"])
 def test_a_search_leaves_out_what_a_rule_keeps_from_being_read(
     root: Path, engine: str, monkeypatch: pytest.MonkeyPatch

@@ -405,5 +405,12 @@ def test_it_leads_where_the_system_leads(tree: list[tuple[str, str, str]], path:
         assert found.inside == all(Path(hop).is_relative_to(root) for hop in found.hops)
 
 
+@pytest.mark.parametrize("target", [".", "./.", "..", "/"])
+def test_a_link_to_dots_alone_is_a_folder(root: Path, target: str) -> None:
+    (root / "real").mkdir(exist_ok=True)
+    (root / "real/link").symlink_to(target)
+    assert place(root, "real/link").kind == "folder"
+
+
 def test_a_nul_is_called_by_its_name(root: Path) -> None:
     assert place(root, "a\0b").fault == "the path contains a NUL"

@@ -15,7 +15,8 @@ from tests.mcp.client_kit import OWN, connected, place_in
 from callgate.mcp.config import ServerConfig
 
 async def main(folder):
-    script = f"exec 9>{folder}/life; echo >&9; (trap '' TERM; sleep 1000) & exec {sys.executable} -I -S {sys.argv[2]} plain"
+    start = f"exec {sys.executable} -I -S {sys.argv[2]} plain"
+    script = f"exec 9>{folder}/life; echo >&9; (trap '' TERM; sleep 1000) & {start}"
     async with connected(place_in(folder), ServerConfig("srv", "stdio", OWN, command="sh", args=("-c", script))) as all:
         print(all.servers["srv"].state.status, flush=True)
         await asyncio.Event().wait()

@@ -42,9 +42,9 @@ COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
     (
         "touch a > notes.txt",
         ("Bash(touch:*)",),
-        "it writes notes.txt, which no Edit rule covers; Edit(/notes.txt) would",
+        "it writes notes.txt, which no Edit rule covers; Edit(./notes.txt) would",
     ),
-    ("touch a > n.txt", ("Edit(/n.txt)",), "no rule covers touch; Bash(touch:*) would allow it"),
+    ("touch a > n.txt", ("Edit(./n.txt)",), "no rule covers touch; Bash(touch:*) would allow it"),
     ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(d/n.txt) would allow it"),
     ("git commit -m 'a; b'", (), "; Bash(git commit:*) would allow it"),
     ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow it"),
@@ -133,7 +133,7 @@ def test_what_a_tool_itself_proposes_for_always_is_not_taken_for_a_prefix() -> N
 
 FILES: Sequence[tuple[str, str]] = [
     ("src/a.py", "it changes src/a.py; Edit(src/a.py) would allow it"),
-    ("a.py", "it changes a.py; Edit(/a.py) would allow it"),
+    ("a.py", "it changes a.py; Edit(./a.py) would allow it"),
     ("app/[id]/(main) x/q?.ts", "Edit(app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
     ("/tmp/x*.py", "it changes /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow it"),
     ("naïve/ö.txt", "Edit(naïve/ö.txt) would allow it"),
@@ -171,7 +171,7 @@ def test_of_several_files_those_are_meant_that_no_rule_opens() -> None:
     patch = "*** Update File: a.py\n*** Update File: b.py\n*** Update File: c.py\n"
     case = case_of("ApplyPatch", patch=patch)
     reason = asked(case, rules(allow=["Edit(/a.py)"]))
-    assert reason == "it changes b.py and 1 more; Edit(/b.py) and Edit(/c.py) would allow it"
+    assert reason == "it changes b.py and 1 more; Edit(./b.py) and Edit(./c.py) would allow it"
     assert isinstance(decided(case, rules(allow=["Edit(/a.py)", *offered(reason)])), Allow)
 
 

@@ -60,7 +60,7 @@ def test_a_name_leads_to_a_provider(text: str, found: str) -> None:
         ("zzz", "write provider/name, such as ollama/qwen3 or anthropic/claude-opus-5-5"),
         ("", "write provider/name"),
         ("zzz/llama", "there is no provider 'zzz': known are anthropic, deepseek,"),
-        ("ollama/", "there is no provider 'ollama'"),
+        ("ollama/", "'ollama/' names no model: write ollama/NAME"),
     ],
 )
 def test_a_misspelled_name_is_answered_with_the_nearest(text: str, told: str) -> None:

@@ -61,6 +61,7 @@ def test_a_stored_key_is_in_a_file_for_its_owner_alone(tmp_path: Path) -> None:
     assert kept.names() == ("openai",)
 
 
+@pytest.mark.spec("CLI-3")
 def test_a_keyring_comes_first_and_the_file_then_holds_no_key(tmp_path: Path) -> None:
     ring = MemoryKeyring()
     kept = store(tmp_path, ring)

@@ -23,6 +23,7 @@ from tests.providers.test_deferred_tools import bodies
 
 pytestmark = pytest.mark.slow
 openai: Any = pytest.importorskip("openai", reason="the SDK comes with `sh scripts/setup.sh oracles`")
+streaming: Any = pytest.importorskip("openai.lib.streaming.chat")
 pydantic: Any = pytest.importorskip("pydantic")
 httpx2: Any = pytest.importorskip("httpx2")
 
@@ -116,7 +117,7 @@ def test_the_sdk_fails_where_we_do() -> None:
 @pytest.mark.parametrize("name", [name for name in names("openai-chat") if name.startswith(("openai_", "ollama_c"))])
 def test_the_sdk_reads_the_same_answer_of_chat_completions(name: str) -> None:
     ours = parse(CHAT, fixture("openai-chat", name))
-    state = openai.lib.streaming.chat.ChatCompletionStreamState()
+    state = streaming.ChatCompletionStreamState()
     for chunk in client("openai-chat", name).chat.completions.create(model="m", messages=[], stream=True):
         state.handle_chunk(chunk)
     theirs = state.current_completion_snapshot
@@ -142,7 +143,7 @@ ANSWER = Answer((Think("Hm.", "sig"), Say("Grüße 🐈"), Call("c1", "look", '{
 
 def test_the_sdk_reads_what_the_fake_servers_write() -> None:
     written = b"".join(data for _, data in writer("openai-chat").events(ANSWER))
-    state = openai.lib.streaming.chat.ChatCompletionStreamState()
+    state = streaming.ChatCompletionStreamState()
     for chunk in answering(written).chat.completions.create(model="m", messages=[], stream=True):
         state.handle_chunk(chunk)
     message = state.current_completion_snapshot.choices[0].message

@@ -199,7 +199,7 @@ async def test_a_replay_that_is_asked_too_often_says_so(tmp_path: Path) -> None:
     await recorded(tmp_path, PLAIN, Reply.of(PLAIN, Answer()))
     _, (_, error) = await replayed(tmp_path, PLAIN, 2)
     assert error is not None
-    assert "has 1 answers" in str(error)
+    assert "has no more answers (played: 1)" in str(error)
 
 
 async def test_the_model_replay_serves_a_folder_and_others_models_apart(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from callgate.shell.programs.table import PROGRAMS
 from tests.crash.tracing import missing
 
 GRANTED = ("cat", "echo", "find", "git", "rg", "sed", "sort", "wc", "timeout", "nice", "ionice", "stdbuf")
@@ -99,6 +100,12 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.command!r}: {'; '.join(self.did)}"
+
+
+def free_programs() -> list[str]:
+    """The programs of the table that need no rule where they only read, as far as they are on this machine."""
+    names = (name for name, entry in PROGRAMS.items() if entry.free and " " not in name and not entry.settings)
+    return sorted(name for name in names if shutil.which(name))
 
 
 class Jail:

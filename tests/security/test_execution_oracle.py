@@ -13,7 +13,7 @@ import pytest
 from callgate.shell.analysis import analyse
 from callgate.shell.grants import Granted, grant
 from callgate.shell.patterns import parse_pattern
-from tests.security.oracle import Jail, need_jail
+from tests.security.oracle import GRANTED, Jail, free_programs, need_jail
 from tests.security.oracle_commands import RULES, Commands, after_each_option, options_of, sed_scripts
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "bash_bypass.jsonl"
@@ -71,7 +71,7 @@ def allowed_commands(seed: int, count: int) -> list[str]:
 @pytest.fixture
 def jail(tmp_path: Path) -> Jail:
     need_jail()
-    return Jail(tmp_path)
+    return Jail(tmp_path, sorted({*GRANTED, *free_programs()}))  # GATE-14: these may stand beside what has a rule
 
 
 def test_the_jail_sees_what_must_not_happen(jail: Jail) -> None:

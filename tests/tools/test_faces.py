@@ -57,6 +57,11 @@ def test_every_built_in_tool_has_a_title_an_icon_and_a_line(name: str) -> None:
     assert made.spec.description.strip()
 
 
+def test_all_but_the_rarely_used_are_always_loaded() -> None:
+    found = {made.spec.name for made in builtin_tools() if not getattr(made, "always_loaded", False)}
+    assert found == {"AstEdit", "AstGrep", "NotebookEdit", "Sleep", "WebFetch"}
+
+
 def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -> None:
     assert list(BUILTIN) == sorted(BUILTIN) == sorted(CALLS)
     assert [each.spec.name for each in builtin_tools()] == list(BUILTIN)

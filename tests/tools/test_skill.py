@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate import ToolFailure
+from callgate import ToolFailure, builtin_tools
 from callgate.testing import PlainRun
 from callgate.tools.builtin.skill import skill
 from callgate.tools.front_matter import FrontMatterFault, read_markdown
@@ -56,6 +56,18 @@ def test_they_are_found_in_the_project_and_the_home_and_the_nearest_wins(tmp_pat
     untrusted = find_skills(skill_folders(root, home=home, own=own, project=False))
     assert untrusted.by_name["shared-one"].description == "from 3"
     assert "only-0" not in untrusted.by_name
+
+
+def test_the_tool_by_itself_has_the_skills_of_the_home_and_not_those_of_a_project_that_may_not_be_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "work" / ".agents" / "skills", "theirs")
+    put(tmp_path / "home" / ".agents" / "skills", "mine")
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (made,) = builtin_tools("Skill")
+    assert "mine" in made.spec.description
+    assert "theirs" not in made.spec.description
 
 
 def test_a_file_that_is_no_skill_is_named_by_file_and_line_and_the_rest_works(tmp_path: Path) -> None:

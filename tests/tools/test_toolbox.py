@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
+from callgate.tools.names import close_names
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Filtered, Merged, Named
@@ -175,3 +176,10 @@ def test_a_wrapped_tool_is_the_same_in_everything_but_its_name() -> None:
     assert outer.previews
     assert outer.search_hint == "hint"  # pyright: ignore
     assert asyncio.run(outer.preview({"n": 1}, FakeRun())).tool == "p-u"  # pyright: ignore
+
+
+def test_the_nearest_of_thousands_of_names_is_found() -> None:
+    names = [f"mcp__server{n % 50}__{verb}_thing_{n}" for n in range(2_000) for verb in ("create", "delete")]
+    known = [*((name, ()) for name in names), ("mcp__github__create_issue", ("open_issue",))]
+    assert close_names("mcp__github__creat_isue", known, 1) == ("mcp__github__create_issue",)
+    assert close_names("OpenIsue", known, 1) == ("mcp__github__create_issue",)

@@ -90,6 +90,7 @@ def test_a_call_that_a_rule_allowed_is_one_row_with_all_there_is_to_know() -> No
             effects="done",
             duration_ms=12.5,
             decided_at=NOON + 1,
+            about="ls",
         )
     ]
 
@@ -266,8 +267,8 @@ def test_a_table_fits_its_width(width: int) -> None:
     assert len(lines) == 4
     assert all(columns(line) <= width and line.isprintable() for line in lines)
     if width >= 60:
-        assert lines[0].split()[:3] == ["time", "tool", "decision"]
-        assert all(NOON_IN_WORDS in line for line in lines[1:])
+        assert lines[0].split()[:4] == ["time", "call", "decision", "outcome"]
+        assert all((NOON_IN_WORDS if width >= 100 else "12:00:00") in line for line in lines[1:])
 
 
 def test_short_rows_need_no_mark() -> None:

@@ -68,6 +68,7 @@ def test_help_lists_every_command_and_says_more_of_one() -> None:
 def test_a_command_that_is_not_there_says_what_is_missing_or_suggests_another() -> None:
     async def play(terminal: FakeTerminal, _session: Session) -> None:
         listed = await terminal.run("/help")
+        assert not {*MISSING} & {name for each in COMMANDS for name in (each.name, *each.aliases)}
         for name in MISSING:
             assert f"/{name} " not in listed
             shown = await terminal.run(f"/{name}")

@@ -14,7 +14,7 @@ from callgate.providers.probing import Probe, ProbeResult
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.noun import noun
 
-__all__ = ["KeyRow", "ProbeResult", "list_keys", "model_to_test", "remove_key", "store_key", "tried"]
+__all__ = ["KeyRow", "ProbeResult", "check_provider", "list_keys", "model_to_test", "remove_key", "store_key", "tried"]
 
 
 @noun
@@ -25,6 +25,11 @@ class KeyRow:
     origin: str
     end: str = ""
     fault: str = ""
+
+
+def check_provider(provider: str) -> None:
+    """UsageError if there is no provider of this name."""
+    _known(_parts()[0], provider)
 
 
 def store_key(provider: str, key: str) -> tuple[str, str | None]:

@@ -19,7 +19,7 @@ USES: Mapping[str, str] = {
     "h11": "real models",
     "html-to-markdown": "web pages as Markdown (WebFetch)",
     "keyring": "keys in the keyring of the system",
-    "mcp": "servers of the Model Context Protocol",
+    "mcp": "servers of tools (MCP)",
     "pillow": "images that are too large for a model",
     "prompt-toolkit": "the terminal",
     "pypdf": "the text of PDF files",

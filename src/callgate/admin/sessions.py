@@ -358,10 +358,12 @@ class Archive:
 
 def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
     """The end with the last ``count`` messages. The facts of a message stand before it, so all after the message before
-    are taken; results belong to the message with their calls."""
+    are taken; results belong to the message with their calls, and go with it."""
     said = [at for at, event in enumerate(events) if isinstance(event, MessageAdded) and event.message.role != "tool"]
-    before = said[-count - 1] if count < len(said) else -1
-    return tuple(events[before + 1 :])
+    if count >= len(said):
+        return tuple(events)
+    facts = [each for each in events[said[-count - 1] + 1 : said[-count]] if not isinstance(each, MessageAdded)]
+    return (*facts, *events[said[-count] :])
 
 
 def write_file(path: Path, data: bytes, *, replace: bool) -> None:

@@ -26,19 +26,28 @@ from callgate.words.noun import noun
 __all__ = ["ChangedSetting", "SettingsFault", "WritableLayer", "change_setting", "faults_in", "file_of"]
 
 WritableLayer = Literal["user", "project", "local"]
+_KINDS_IGNORED = {
+    "permissions.allow": "allow rules ",
+    "models.options.": "options of models ",
+    "providers.": "options of models ",
+    "keybindings.": "key bindings ",
+}
+"""Settings that count in no file of a repository, and the first words of the note that says so."""
 _LISTS = ("texts", "hosts", "rules")
 
 
 @noun
 class ChangedSetting:
     """A change: the file, and the setting as it is in force now. ``counts`` is False if another value does;
-    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more."""
+    ``notes`` say why. ``untrusted``: the folder was trusted, and is not as it was any more. ``changed``: the file is
+    another one now."""
 
     file: Path
     row: SettingRow
     counts: bool
     notes: tuple[str, ...]
     untrusted: bool
+    changed: bool
 
 
 def file_of(config: Config, layer: WritableLayer) -> Path:
@@ -76,10 +85,10 @@ def change_setting(config: Config, name: str, words: Sequence[str] | None, layer
             raise UsageError(f"{file} was not changed, because {why}: {faults[0]}")
         if after != before:
             _replace(file, after)
-    return _outcome(config, name, key, value, file)
+    return _outcome(config, name, key, value, file, changed=after != before)
 
 
-def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> ChangedSetting:
+def _outcome(config: Config, name: str, key: Key, value: object, file: Path, *, changed: bool) -> ChangedSetting:
     now = load_config(config.root)
     row = find_setting(now, name)
     in_force = next((each.value for each in now.set_values if each.name == name), row.value)  # as it is, not masked
@@ -88,9 +97,16 @@ def _outcome(config: Config, name: str, key: Key, value: object, file: Path) -> 
         file=file,
         row=row,
         counts=wanted is None or row.hidden or in_force == wanted,
-        notes=tuple(str(note) for note in now.notes if note.text.startswith(f"{name} = ")),
+        notes=tuple(str(note) for note in now.notes if _is_about(note, name, file)),
         untrusted=isinstance(config.trust, Trusted) and not isinstance(now.trust, Trusted),
+        changed=changed,
     )
+
+
+def _is_about(note: SettingsFault, name: str, file: Path) -> bool:
+    """True if the note says why this setting does not count, or why nothing of its kind counts in this file."""
+    kinds = (words for beginning, words in _KINDS_IGNORED.items() if name.startswith(beginning))
+    return note.text.startswith(f"{name} = ") or (note.origin.file == str(file) and note.text.startswith((*kinds,)))
 
 
 def _read_words(key: Key, words: Sequence[str]) -> object:

@@ -1,13 +1,14 @@
 """The tools of this folder: those that ship, custom ones, and those that are not available."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib.util import find_spec
 from typing import Literal
 
 from callgate.assembly.agent import deferrable
 from callgate.assembly.models import model_source
 from callgate.config import Config
+from callgate.core.ports import Tool
 from callgate.search.toolbox import SearchToolbox
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import shipped_tools
@@ -46,9 +47,7 @@ def list_tools(config: Config) -> ToolList:
     trusted are named and not run. Blocks."""
     shipped = shipped_tools(BUILTIN)
     loaded = asyncio.run(custom_tools(config, taken=BUILTIN))
-    extra = deferrable([*shipped, *loaded.tools])
-    core = [each for each in (*shipped, *loaded.tools) if each not in extra]
-    search = SearchToolbox(Toolbox(*core), Toolbox(*extra), config.tool_search, lambda: _window(config))
+    search = _search([*shipped, *loaded.tools], config)
     deferred = {each.spec.name for each in search.deferred()}
     own = {each.spec.name for each in loaded.tools}
     ours = [each.spec for each in (*search.tools(), *search.deferred()) if each.spec.name not in own]
@@ -62,6 +61,17 @@ def list_tools(config: Config) -> ToolList:
     rows += [ToolRow(each.path, "unavailable", origin=each.layer, why=each.why) for each in loaded.skipped]
     kinds = ("core", "custom", "deferred", "unavailable")
     return ToolList(tuple(sorted(rows, key=lambda row: (kinds.index(row.kind), row.name))), search.use())
+
+
+def shipped_search(config: Config) -> SearchUse:
+    """The state of tool search with the tools that ship alone, for a look that runs no file of anybody."""
+    return _search(shipped_tools(BUILTIN), config).use()
+
+
+def _search(tools: Sequence[Tool], config: Config) -> SearchToolbox:
+    extra = deferrable(tools)
+    core = [each for each in tools if each not in extra]
+    return SearchToolbox(Toolbox(*core), Toolbox(*extra), config.tool_search, lambda: _window(config))
 
 
 def _window(config: Config) -> int | None:

@@ -198,11 +198,17 @@ async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[T
         raise UsageError(_no_such(unknown, (*BUILTIN, *own)))
     names = [name for name in BUILTIN if wanted is None or name in wanted]
     folders = skill_folders(config.root, home=config.home, own=config.folder, project=isinstance(config.trust, Trusted))
-    shipped = shipped_tools(names, Skill=partial(_skill_tool, folders))
+    shipped = shipped_tools(names, Bash=partial(_bash_tool, config), Skill=partial(_skill_tool, folders))
     for each in shipped:
         if each.spec.name == SKILL:
             each.spec = replace(each.spec, description=described(each.spec.description, find_skills(folders)))
     return [*shipped, *(each for name, each in own.items() if wanted is None or name in wanted)], notes
+
+
+def _bash_tool(config: Config) -> Tool:
+    from callgate.tools.builtin.bash import bash
+
+    return bash(background_after=config.background_after)
 
 
 def _skill_tool(folders: Sequence[SkillFolder]) -> Tool:

@@ -17,7 +17,7 @@ from typing import cast
 from callgate.cli.terminal import safe
 from callgate.words.errors import CallgateError
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -118,17 +118,41 @@ def _run(words: list[str]) -> int:
     commands = [name.partition(" ")[0] for name in COMMANDS]
     if is_headless(words, commands):
         return _headless(words)
-    if is_interactive(words, commands) and sys.stdin.isatty() and sys.stdout.isatty():
-        from callgate.cli.typeahead import typed_meanwhile
+    if is_interactive(words, commands):
+        return _in_terminal(words) if sys.stdin.isatty() and sys.stdout.isatty() else _without_terminal(words)
+    return _command(words)
 
-        with typed_meanwhile() as typed:  # before all that takes time
-            from callgate.cli.interactive import interactive
 
-            return interactive(words, typed)
+def _command(words: list[str]) -> int:
     from callgate.cli.arguments import read_arguments  # the grammar of all commands, which -p does without
 
     found = read_arguments(words)
     return found if isinstance(found, int) else function_of(found.command)(found.options)
+
+
+def _in_terminal(words: list[str]) -> int:
+    from callgate.cli.typeahead import typed_meanwhile
+
+    with typed_meanwhile() as typed:  # before all that takes time
+        from callgate.cli.interactive import interactive
+
+        return interactive(words, typed)
+
+
+def _without_terminal(words: list[str]) -> int:
+    """Refuses words that need a terminal, and says what to write instead."""
+    from callgate.cli.interactive.arguments import read_interactive
+
+    prompt = "PROMPT"
+    if words in ([], ["--debug"]):
+        _command(words)  # the help, as a fault
+    else:
+        try:
+            prompt = read_interactive(words).prompt or prompt
+        except SystemExit as end:  # told already
+            return int(end.code or 0)
+    _say(f"there is no terminal here; in a script: callgate -p {prompt if prompt == 'PROMPT' else repr(prompt)}")
+    return USAGE
 
 
 def _headless(words: list[str]) -> int:

@@ -110,7 +110,7 @@ def arguments(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ArgumentTypeError(f"is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ArgumentTypeError(f"is an object such as {{}}, not {type(found).__name__}")
+        raise ArgumentTypeError(f"must be an object such as {{}}, not {type(found).__name__}")
     return cast(dict[str, Any], found)
 
 

@@ -15,7 +15,7 @@ from callgate.cli.config_arguments import add_config, check_config
 from callgate.cli.doctor_arguments import add_doctor
 from callgate.cli.mcp_arguments import add_mcp
 from callgate.cli.mcp_servers_arguments import check_mcp_servers
-from callgate.cli.overview import OverviewParser
+from callgate.cli.overview import ELSEWHERE, OverviewParser
 from callgate.cli.parsing import USAGE, CommandParser, Group, one_of
 from callgate.cli.policy.arguments import add_policy, check_policy, command
 from callgate.cli.policy.trust_arguments import add_trust
@@ -42,10 +42,14 @@ def read_arguments(words: list[str]) -> ParsedCommand | int:
     """The command that was asked for, or the exit code when there is nothing left to do."""
     commands = grammar()
     parser = commands.parser
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     try:
         path, found = commands.find(words)
-        options, unknown = parser.parse_known_args(words)
         own = found.parser if isinstance(found, Group) else found
+        if isinstance(found, CommandParser):
+            own.refuse_unknown(words)
+        options, unknown = parser.parse_known_args(words)
         if unknown:
             own.refuse(unknown[0])
         if isinstance(found, Group):
@@ -63,7 +67,7 @@ def grammar() -> Group:
     parser = OverviewParser("callgate", allow_abbrev=False)
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("--version", action="version", version=f"callgate {__version__}")
-    commands = Group(parser, dest="command")
+    commands = Group(parser, dest="command", elsewhere=ELSEWHERE)
     parser.summaries = commands.summaries
     _add_demo(commands)
     add_auth(commands)
@@ -91,7 +95,7 @@ def grammar() -> Group:
 def _add_demo(commands: Group) -> None:
     demo = commands.command(
         "demo",
-        "watch a scripted session: no key, no network, no traces",
+        "watch a scripted session; it needs no key and no network",
         "A scripted model works on real files in a temporary folder that is removed at the end. "
         "Shows what the runtime promises, then checks it against the events: 1 if a promise was not kept.",
     )
@@ -118,19 +122,26 @@ def _add_completion(commands: Group) -> None:
         "the script that lets bash, zsh or fish complete commands",
         "Prints a script, which completes commands, options, their values and the keys of settings. It is static: "
         "print it again after an update.",
+        "mkdir -p ~/.local/share/bash-completion/completions",
         "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",
-        "callgate completion zsh > ~/.zfunc/_callgate     (with fpath+=~/.zfunc above compinit in ~/.zshrc)",
+        "mkdir -p ~/.zfunc     (and fpath+=~/.zfunc above compinit in ~/.zshrc)",
+        "callgate completion zsh > ~/.zfunc/_callgate",
+        "mkdir -p ~/.config/fish/completions",
         "callgate completion fish > ~/.config/fish/completions/callgate.fish",
     )
     parser.add_argument("shell", metavar="SHELL", type=one_of("bash", "zsh", "fish"), help="bash, zsh or fish")
 
 
 def _add_tools(commands: Group) -> None:
-    tools = commands.group("tools", "tools: list, new, rank, validate", "About tools.")
+    tools = commands.group(
+        "tools",
+        "tools: list, new, rank, validate",
+        "The tools of the agent: those that come with it, and those that you write.",
+    )
     listed = command(
         tools,
         "list",
-        "those that a model gets here, and those that it does not get",
+        "the tools that a model gets here, and those that it does not get",
         "The tools that come with Callgate, custom ones with their files, and what is not available and why: a package "
         "that is missing, a file with a fault, a folder that is not trusted.",
         "callgate tools list",

@@ -5,7 +5,16 @@ import sys
 from argparse import Namespace
 from getpass import getpass
 
-from callgate.admin.auth import KeyRow, ProbeResult, list_keys, model_to_test, remove_key, store_key, tried
+from callgate.admin.auth import (
+    KeyRow,
+    ProbeResult,
+    check_provider,
+    list_keys,
+    model_to_test,
+    remove_key,
+    store_key,
+    tried,
+)
 from callgate.cli.policy.words import room_on
 from callgate.cli.session.output import out, put, put_json, say
 from callgate.cli.terminal import Span, paragraph, signs_for
@@ -16,6 +25,7 @@ _LONGEST = 10_000
 
 def set_key(options: Namespace) -> int:
     provider: str = options.provider
+    check_provider(provider)  # before a person types a key for nothing
     if sys.stdin.isatty():
         key = getpass(f"Key for {provider} (it is not shown): ")
     else:

@@ -33,7 +33,8 @@ def set_value(options: Namespace) -> int:
 
 
 def unset(options: Namespace) -> int:
-    return _told(change_setting(load_config(), options.key, None, _layer(options)), "is not set any more in")
+    change = change_setting(load_config(), options.key, None, _layer(options))
+    return _told(change, "is not set any more in" if change.changed else "was not set in")
 
 
 def list_all(options: Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -19,16 +19,41 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {safe(message)}; see {self.prog} --help\n")
 
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuses the first flag that is not known, before its value is taken for an argument. Not where words of
+        another command follow."""
+        if any(action.nargs == argparse.REMAINDER for action in self._actions):
+            return
+        for word in words:
+            if word == "--":
+                return
+            if word.startswith("--") and word.partition("=")[0] not in self._option_string_actions:
+                self.refuse(word)
+
     def refuse(self, word: str) -> NoReturn:
-        close = get_close_matches(word, re.findall(r"--[a-z][a-z-]*", self.format_help()), n=1)
-        self.error(f"{word} is not known here" + (f", did you mean {close[0]}" if close else ""))
+        known = dict.fromkeys(re.findall(r"--[a-z][a-z-]*", self.format_help()))
+        close = get_close_matches(word.partition("=")[0], known, n=2, cutoff=0.75)
+        self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else ""))
+
+
+class _GroupFormatter(argparse.HelpFormatter):
+    """Lists the commands of a group without a line for their common name."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        if not isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+            return text
+        return "".join(line.removeprefix("  ") for line in text.splitlines(True)[1:])
 
 
 class Group:
-    """Commands of one name: ``commands`` holds parsers and further groups by their word."""
+    """Commands of one name: ``commands`` holds parsers and further groups by their word. ``elsewhere`` are words that
+    people try, and the command lines that do what they mean."""
 
-    def __init__(self, parser: CommandParser, *, dest: str) -> None:
+    def __init__(self, parser: CommandParser, *, dest: str, elsewhere: Mapping[str, str] | None = None) -> None:
         self.parser = parser
+        parser.formatter_class = _GroupFormatter
+        self._elsewhere = elsewhere or {}
         self.commands: dict[str, CommandParser | Group] = {}
         self.summaries: dict[str, str] = {}
         self._common = CommandParser(add_help=False)
@@ -59,16 +84,21 @@ class Group:
                 continue
             found = at.commands.get(word)
             if found is None:
-                close = get_close_matches(word, at.commands, n=1, cutoff=0.5)
-                hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(at.commands)}"
-                if " " in word.strip() and at is self and not close:  # rather a prompt
-                    hint = f"; to give the agent work: callgate -p {word!r}"
-                at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{hint}\n")
+                at.parser.exit(USAGE, f"{at.parser.prog}: there is no command {word!r}{at._hint(word)}\n")
             path = f"{path} {word}".strip()
             if isinstance(found, CommandParser):
                 return path, found
             at = found
         return path, at
+
+    def _hint(self, word: str) -> str:
+        if word in self._elsewhere:
+            return f"; say {self._elsewhere[word]}"
+        close = get_close_matches(word, self.commands, n=1)
+        if close:
+            return f"; did you mean {close[0]}?"
+        prompt = f"; as a prompt: callgate -p {word!r}" if self._elsewhere else ""
+        return f"; there are {', '.join(self.commands)}{prompt}"
 
     def _new(self, name: str, what: str, description: str, more: str) -> CommandParser:
         self.summaries[name] = what
@@ -99,14 +129,14 @@ def age(text: str) -> float:
     """Seconds: 12h, 30d, 6w."""
     found = re.fullmatch(r"(\d{1,6})([hdw])", text, re.ASCII)
     if found is None:
-        raise ArgumentTypeError(f"is a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
+        raise ArgumentTypeError(f"must be a number of hours, days or weeks such as 12h, 30d or 6w, not {text!r}")
     return int(found[1]) * _UNITS[found[2]]
 
 
 def checksum(text: str) -> str:
     """A sum as a log has it."""
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:
-        raise ArgumentTypeError(f"is a head that verify printed, 32 hexadecimal digits, not {text!r}")
+        raise ArgumentTypeError(f"must be a head that verify printed, 32 hexadecimal digits, not {text!r}")
     return text
 
 

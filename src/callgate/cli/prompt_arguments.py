@@ -20,7 +20,7 @@ def add_prompt(commands: Group) -> None:
     show = command(
         prompt,
         "show",
-        "print it, with the origin of each part",
+        "print the system prompt, with the origin of each part",
         "Prints the system prompt that a session in the current folder would begin with.",
         "callgate prompt show",
         "callgate prompt show --text --mode plan",

@@ -16,7 +16,7 @@ def add_sandbox(commands: Group) -> None:
     prove = command(
         sandbox,
         "prove",
-        "try to get out, and say what held",
+        "try to get out of the sandbox, and say what held",
         "Tries each attack without a sandbox and then inside it, in a folder of its own that is removed afterwards. "
         "The outcome is what counts as in force, until this machine is started again or bubblewrap, Python or Callgate "
         "change.",
@@ -29,7 +29,7 @@ def add_sandbox(commands: Group) -> None:
     run = command(
         sandbox,
         "run",
-        "run a command inside",
+        "run a command in the sandbox",
         "Runs the command as an agent's commands are run, with the current folder as the workspace. Variables that "
         "sound like secrets are left out. Proves the sandbox first if that was not done yet; without one nothing runs.",
         "callgate sandbox run -- make test",

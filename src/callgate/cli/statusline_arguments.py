@@ -14,7 +14,7 @@ def add_statusline(commands: Group) -> None:
     test = command(
         statusline,
         "test",
-        "run its command once with a sample",
+        "run the command of the status line once with a sample",
         "Feeds a sample to the command and prints the lines that would be shown, its error output, how long it took "
         "and its exit code.",
         "callgate statusline test",

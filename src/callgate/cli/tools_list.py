@@ -26,9 +26,10 @@ def list_rows(options: Namespace) -> int:
         if row.kind != kind:
             kind = row.kind
             put([(Span(_TITLES[kind], "bold"),)], stream)
-        style = "yellow" if kind == "unavailable" else "green"
-        what = row.what if kind != "unavailable" else row.why
-        put([(Span(Safe("  ")), Span(f"{row.name:<16} ", style), Span(clip(what, max(room - 19, 20))))], stream)
+        if kind == "unavailable":
+            put(paragraph(f"{row.name}: {row.why}", room, "yellow", indent=2, hang=2), stream)
+            continue
+        put([(Span(Safe("  ")), Span(f"{row.name:<16} ", "green"), Span(clip(row.what, max(room - 19, 20))))], stream)
         if row.origin and kind in ("custom", "deferred"):
             put(paragraph(row.origin, room, "dim", indent=19), stream)
     put(paragraph(f"tool search is {found.search.sentence}", room), stream)

@@ -162,6 +162,7 @@ class _Walker:
         if self.status is None:
             self.absent += 1
         elif stat.S_ISLNK(self.status.st_mode) and self._follow(path, part, self.status):
+            self.status = None  # that of the link; a target of dots alone brings no other
             return
         self.here = path
 

@@ -338,7 +338,9 @@ class Judge:
             )
             if why is not None:
                 return f"{why}, and {rule.text} is about something that may be there"
-        secret = None if knows else next((path for path in subject.swept_secrets if not hides(path)), None)
+        if getattr(case.tool, "leaves_out_secrets", False):
+            return None
+        secret = next((path for path in subject.swept_secrets if not hides(path)), None)
         return secret and f"{subject.sweeps[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
 
     def _guards(self, case: Case) -> bool:

@@ -130,7 +130,7 @@ def make_rule(
             content = parse_content(tool, inside, root=root, home=home)
         except ValueError as error:
             if meant := meant_by(tool):
-                raise ValueError(f"tools are named exactly: did you mean {meant}? at character 1") from error
+                raise ValueError(f"tools are named exactly: write {meant}, at character 1") from error
             raise ValueError(_moved(str(error), len(tool) + 1)) from error
     return Rule(
         effect=effect,

@@ -125,6 +125,8 @@ class Catalogue:
         provider, slash, name = wanted.partition("/")
         if slash and name and provider in self.servers:
             return ModelName(provider, self._shipped["aliases"].get(name, name))
+        if slash and provider in self.servers:
+            raise UsageError(f"{text!r} names no model: write {provider}/NAME")
         if slash:
             raise UsageError(f"there is no provider {provider!r}: {self._near(provider, self.servers, 'known are')}")
         own = [key for key in self._own if key.partition("/")[2] == wanted]
@@ -155,8 +157,8 @@ class Catalogue:
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
         return (
-            f"Nothing is known of the model {model}; assumed are {facts.context_tokens:,} tokens of context, "
-            f"{facts.output_tokens:,} of output and no price.{meant} A row in {OWN_FILE} of your settings says better."
+            f"Nothing is known of the model {model}.{meant} Assumed: {facts.context_tokens:,} tokens of context, "
+            f"{facts.output_tokens:,} of output, no price. Put the right numbers into {OWN_FILE} beside your settings."
         )
 
     def price(self, model: str, usage: Usage) -> float | None:

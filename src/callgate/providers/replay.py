@@ -51,7 +51,7 @@ class ReplayModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent]:
         if not self._left:
-            raise ModelError(f"the recording has {self._played} answers, and was asked for one more")
+            raise ModelError(f"the recording has no more answers (played: {self._played})")
         exchange = self._left.pop(0)
         self._played += 1
         family, tally = self._family_of(exchange.family), AnswerTally(request)

@@ -27,7 +27,8 @@ def ways_on(
     servers: Mapping[str, ServerRow], vendors: Iterable[str], answering: Sequence[LocalServer]
 ) -> tuple[WayOn, ...]:
     """``vendors`` are the providers that have a default model; ``answering`` the local servers that were found."""
-    variables = ", ".join(servers[name].key_variables[0] for name in vendors)
+    *most, last = (servers[name].key_variables[0] for name in vendors)
+    variables = f"{', '.join(most)} or {last}" if most else last
     return (
         WayOn("key", f"set {variables}, or store a key", "callgate auth set anthropic"),
         _local(servers, answering),

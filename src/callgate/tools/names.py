@@ -4,6 +4,7 @@ Every door shows a call by its face: a title, a kind of icon, one line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import Any
 
 from callgate.core.ports import Tool
@@ -17,6 +18,9 @@ from callgate.words.traits import Icon, Traits
 _NAME = late_pattern(r"[A-Za-z0-9_-]{1,64}")
 # The model wrote it, so it may be of any length; comparing is quadratic.
 _LONGEST = 100
+# Names that are compared letter by letter; of more, those that share the most pieces of three letters.
+_COMPARED = 100
+_SIGNS = late_pattern(r"[\W_]+")
 _WORDS = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
@@ -54,12 +58,16 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
     inside.sort(key=lambda each: abs(len(each) - len(wanted)))
     from difflib import get_close_matches  # only for a name that is not known
 
-    alike = get_close_matches(wanted, owners, n=most, cutoff=0.6)
+    near = owners
+    if len(owners) > _COMPARED:
+        pieces = {wanted[at : at + 3] for at in range(len(wanted))}
+        near = nlargest(_COMPARED, owners, key=lambda each: sum(map(each.__contains__, pieces)))
+    alike = get_close_matches(wanted, near, n=most, cutoff=0.6)
     return tuple(dict.fromkeys(owners[each] for each in (*same, *inside, *alike)))[:most]
 
 
 def _squashed(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold()))
+    return _SIGNS.sub("", name.casefold())
 
 
 # ---- for people ----------------------------------------------------------------------------------------------------

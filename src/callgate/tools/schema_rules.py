@@ -21,7 +21,6 @@ _BOUNDS: Mapping[str, tuple[Callable[[Any, Any], bool], str]] = {
     "maximum": (le, "at most"),
     "exclusiveMaximum": (lt, "less than"),
 }
-_SIZES = (("Length", str, "characters"), ("Items", list, "items"), ("Properties", dict, "keys"))
 
 
 class SchemaError(ToolDefinitionError, ValueError):

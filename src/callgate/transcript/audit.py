@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from json import dumps
-from typing import Any
+from typing import Any, cast
 
 from callgate.formats.display import visible
 from callgate.formats.jsonable import to_json
@@ -34,7 +34,8 @@ class AuditRow:
     told in ``reason``. A call that was refused before anybody decided has the decision ``none``. ``question`` is
     empty, ``asked``, or the answer; ``door`` is where that answer was given. The hash is that of the arguments which
     were decided about, and ``edited`` says that the model had written others. ``origin`` is where the rule that decided
-    stands: its layer, file and line.
+    stands: its layer, file and line. ``about`` is the first text among those arguments, such as a path or a command,
+    cut to one short line: enough to recognise the call.
     """
 
     at: float
@@ -55,6 +56,10 @@ class AuditRow:
     duration_ms: float | None = None
     decided_at: float | None = None
     origin: str = ""
+    about: str = ""
+
+
+_LONGEST_ABOUT = 120
 
 
 def audit_rows(events: Iterable[tuple[int, Durable]]) -> list[AuditRow]:
@@ -99,6 +104,7 @@ class _Call:
     answered: Confirmation | None = None
     before: list[str] = field(default_factory=list[str])
     edited: bool = False
+    taken: Mapping[str, Any] | None = None
     started_at: float | None = None
     result: Result | None = None
     duration_ms: float | None = None
@@ -130,6 +136,7 @@ class _Call:
     def _take(self, arguments: Mapping[str, Any] | None) -> None:
         if arguments is not None:
             self.edited = arguments != self.arrived.arguments
+            self.taken = arguments
 
     def row(self) -> AuditRow:
         decision = None if self.decided is None else self.decided.decision
@@ -155,6 +162,7 @@ class _Call:
             duration_ms=lasted,
             decided_at=None if self.decided is None else self.decided.at,
             origin=str((decision and decision.origin) or ""),
+            about=_about(self.arrived.arguments if self.taken is None else self.taken),
         )
 
     def _reason(self, decision: Decision | None) -> str:
@@ -165,6 +173,16 @@ class _Call:
             reason = decision.reason
         earlier = f"before: {', '.join(dict.fromkeys(self.before))}" if self.before else ""
         return "; ".join(filter(None, (reason, earlier)))
+
+
+def _about(arguments: object) -> str:
+    texts = (
+        (each for each in cast(Mapping[str, object], arguments).values() if isinstance(each, str))
+        if isinstance(arguments, Mapping)
+        else ()
+    )
+    line = next(iter(texts), "").strip().partition("\n")[0]
+    return line if len(line) <= _LONGEST_ABOUT else f"{line[:_LONGEST_ABOUT]}…"
 
 
 def _word(decision: Decision | None) -> str:

@@ -25,7 +25,7 @@ from callgate.words.events import (
     TurnEnded,
     TurnStarted,
 )
-from callgate.words.messages import Message
+from callgate.words.messages import Message, Text
 from callgate.words.noun import noun
 from callgate.words.turns import GOES_ON
 
@@ -89,8 +89,9 @@ class Tally:
 
 
 def prompt_of(message: Message) -> str:
-    """Its beginning, on one line."""
-    return " ".join(message.text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
+    """The beginning of its first text, on one line: texts behind it are attachments, or added for the model."""
+    text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "")
+    return " ".join(text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
 
 
 _Now = dict[str, Any]

@@ -110,7 +110,32 @@ def test_dont_ask_denies_and_rules_of_the_command_line_count(desk: Desk) -> None
 def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
     ran = desk.run(["Read.", "--max-turns", "1", "--output-format", "json"], turn(call("Read", file_path="a.txt")))
     assert (ran.code, ran.json["reason"]) == (4, "limit")
+    assert ran.notices[-1] == f"callgate: callgate -p --resume {ran.json['session_id']} goes on"
     assert "turns" in ran.json["errors"][0]
+
+
+@pytest.mark.spec("CLI-7")
+def test_bare_leaves_out_all_that_the_folder_and_the_person_bring_along(desk: Desk) -> None:
+    own = desk.home / ".config/callgate"
+    for folder, settings in ((desk.work / ".callgate", "settings.toml"), (own, "settings.toml")):
+        (folder / "tools").mkdir(parents=True)
+        (folder / settings).write_text(f'[[hooks.UserPromptSubmit]]\ncommand = "touch {desk.work}/hooked"\n')
+        (folder / "tools/weigh.py").write_text(
+            "from callgate import tool\n\n@tool(effects='none')\ndef weigh(what: str) -> str:\n"
+            '    """Weighs."""\n    return what\n'
+        )
+    (desk.work / "AGENTS.md").write_text("Always use tabs.")
+
+    def sent(*flags: str) -> tuple[set[str], bool, bool]:
+        (desk.work / "hooked").unlink(missing_ok=True)
+        assert desk.run(["Hi.", "--trust", *flags], HELLO).code == 0
+        (request,) = desk.models[-1].requests
+        return {spec.name for spec in request.tools}, "use tabs" in repr(request), (desk.work / "hooked").exists()
+
+    assert sent("--bare") == ({"Bash", "Edit", "Read"}, False, False)
+    names, read, hooked = sent()
+    assert {"weigh", "Write"} <= names
+    assert (read, hooked) == (True, True)
 
 
 def test_failures_of_the_model_are_exit_1_with_their_reason(desk: Desk) -> None:
@@ -125,6 +150,7 @@ def test_an_answer_that_does_not_fit_the_schema_is_sent_back_once(desk: Desk) ->
     bad, good = turn(say("three")), turn(say('```json\n{"n": 3}\n```'))
     ran = desk.run(["Count.", "--json-schema", SCHEMA, "--output-format", "json"], bad, good)
     assert (ran.code, ran.json["structured"]) == (0, {"n": 3})
+    assert [each.about.name for each in desk.store.list()] == ["Count."], "the instruction is no part of the title"
     (desk.work / "schema.json").write_text(SCHEMA)
     ran = desk.run(["Count.", "--json-schema", "schema.json"], good)
     assert (ran.code, json.loads(ran.out)) == (0, {"n": 3})
@@ -251,7 +277,7 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
         (["x", "--tools", "Reed"], "did you mean Read"),
         (["x", "--session-id", "no/id"], "no id of a session"),
         (["x", "--deny", "Bash("], "the closing bracket is missing"),
-        (["x", "--allow", "bash(ls)"], "did you mean Bash"),
+        (["x", "--allow", "bash(ls)"], "tools are named exactly: write Bash"),
         (["x", "--settings", '{"permissions": {"ask": ["Bash(ls"]}}'], "the closing bracket is missing"),
     ],
 )

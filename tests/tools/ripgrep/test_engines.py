@@ -176,7 +176,7 @@ def test_all_engines_show_the_same_lines_and_counts(tree: Tree) -> None:
         "3-three",
         "4-four",
         "5:five main",
-        "[2 matches in 1 files.]",
+        "[2 matches in 1 file.]",
     ]
     assert tree.all("Grep", pattern="main", path="src/a.py", output_mode="content", after=1).split("\n") == [
         "src/a.py",
@@ -184,7 +184,7 @@ def test_all_engines_show_the_same_lines_and_counts(tree: Tree) -> None:
         "2-    pass",
         "--",
         "6:    return main()",
-        "[2 matches in 1 files.]",
+        "[2 matches in 1 file.]",
     ]
     assert "src/crlf.txt: 2" in tree.all("Grep", pattern="main", output_mode="count")
     assert "1:é main" in tree.all("Grep", pattern="main", output_mode="content")
@@ -193,7 +193,18 @@ def test_all_engines_show_the_same_lines_and_counts(tree: Tree) -> None:
     )
 
 
-PATTERNS = [r"^def", r"\bmain\b$", "m.in", "[[:alpha:]]+ main", r"(one|two)\s+main", r"main\(\)", "é", r"\w+\z", "^$"]
+PATTERNS = [
+    r"^def",
+    r"\bmain\b$",
+    "m.in",
+    "[[:alpha:]]+ main",
+    r"(one|two)\s+main",
+    r"main\(\)",
+    "é",
+    r"\w+\z",
+    r"\Adef",
+    "^$",
+]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ machine    Python, packages, programs, clock, disk
 servers    MCP servers
 terminal   the terminal, and the editor
 models     keys, the model that answers, local servers
-workspace  settings, trust, hooks, tools, kept sessions, sandbox
+workspace  settings, trust, hooks, tool search, kept sessions, sandbox
 
 A check runs in a thread of its own, within a time; one that fails is itself a finding. Everything here blocks.
 """
@@ -38,7 +38,7 @@ CHECKS: Mapping[str, DoctorCheck] = {
     "trust": workspace.trust,
     "MCP servers": servers.mcp_servers,
     "hooks": workspace.hooks,
-    "tools": workspace.tools,
+    "tool search": workspace.tool_search,
     "sandbox": workspace.sandbox,
     "search": machine.search,
     "git": machine.git,

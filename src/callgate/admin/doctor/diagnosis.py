@@ -48,4 +48,4 @@ def skipped(why: str) -> Diagnosis:
     return Diagnosis("", "skipped", why)
 
 
-NO_SETTINGS = skipped("not looked at, because the settings cannot be read")
+NO_SETTINGS = skipped("not looked at, because the settings are wrong or cannot be read")

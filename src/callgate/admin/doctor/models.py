@@ -18,7 +18,7 @@ _FEW = 3
 
 
 def key(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None:
+    if patient.config is None or patient.config.faults:
         return [NO_SETTINGS]
     source = model_source(patient.config, environ=patient.environ)
     providers = list(_providers(patient, source))
@@ -29,7 +29,7 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
         return [
             fault(
                 "no key, and no model in the settings",
-                f"{ways[0].what}; or another way",
+                "; or ".join(way.what for way in ways if way.kind != "demo"),
                 *(way.command for way in ways if way.kind != "demo"),
             )
         ]
@@ -37,7 +37,7 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def model(patient: Patient) -> Sequence[Diagnosis]:
-    if patient.config is None:
+    if patient.config is None or patient.config.faults:
         return [NO_SETTINGS]
     source = model_source(patient.config, environ=patient.environ)
     name = _chosen(patient, source)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from callgate.admin.doctor.diagnosis import NO_SETTINGS, Diagnosis, Patient, fault, fine, warning
 from callgate.admin.sessions import Archive
-from callgate.admin.tools import list_tools
+from callgate.admin.tools import shipped_search
 from callgate.assembly.settings import broken_settings
 from callgate.host.sandbox.sandbox import BACKENDS
 from callgate.policy.entries import HookLine
@@ -92,13 +92,10 @@ def hooks(patient: Patient) -> Sequence[Diagnosis]:
     return wrong or [fine(f"{len(config.hooks)}, and what each of them runs is there")]
 
 
-def tools(patient: Patient) -> Sequence[Diagnosis]:
+def tool_search(patient: Patient) -> Sequence[Diagnosis]:
     if patient.config is None:
         return [NO_SETTINGS]
-    found = list_tools(patient.config)
-    missing = sum(row.kind == "unavailable" for row in found.rows)
-    saw = f"{len(found.rows) - missing}; tool search is {found.search.sentence}"
-    return [warning(saw, f"{missing} not available", "callgate tools list")] if missing else [fine(saw)]
+    return [fine(f"{shipped_search(patient.config).sentence} (without custom tools and MCP servers)")]
 
 
 def sandbox(patient: Patient) -> Sequence[Diagnosis]:
@@ -117,8 +114,9 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
         saw = "not tried since this machine started" if kept is None else "none of the kinds of sandboxes holds"
         why = asks if kept is None else f"{proofs.why_none()}; {asks}"
         return [warning(saw, why, "callgate sandbox prove")]
-    held = next((len(proof.outcomes) for proof in kept or () if proof.backend == found.backend), 0)
-    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were tried (again: callgate sandbox prove)"
+    outcomes = next((proof.outcomes for proof in kept or () if proof.backend == found.backend), ())
+    held = sum(each.outcome == "held" for each in outcomes)
+    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (again: callgate sandbox prove)"
     return [warning(saw, NO_HOSTS)] if config.allow_hosts and not found.has_network else [fine(saw)]
 
 

@@ -106,9 +106,10 @@ class _Page:
 
     def _place(self, chunk: Chunk) -> tuple[int, Sequence[PatchLine], bool]:
         """The place of the chunk, its lines without empty ones that are no context, and whether it fits exactly."""
-        after = self._done
+        after, anchor = self._done, None
         for line, text in chunk.anchors:
-            after = self._after_anchor(line, text, after)
+            anchor = self._anchor(line, text, after)
+            after = max(anchor + 1, after)
         trimmed = _trimmed(chunk.lines)
         forms = [chunk.lines] if len(trimmed) == len(chunk.lines) else [chunk.lines, trimmed]
         forms = [form for form in forms if any(line.sign in (b" ", b"-") for line in form)]
@@ -120,24 +121,56 @@ class _Page:
                 begin = max(after, len(self._lines) - len(wanted)) if chunk.last else after
                 found = self._find(way, wanted, begin, chunk.line, aim=chunk.at)
                 if found is not None:
-                    if chunk.at is None and not chunk.anchors and not chunk.last:
-                        self._check_alone(way, wanted, found, chunk)
+                    if chunk.at is None and not chunk.last:
+                        self._check_alone(way, wanted, found, chunk, anchor)
                     return found, form, way is _exactly
         raise self._not_found(chunk, _wanted(forms[-1]), after)
 
-    def _check_alone(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk) -> None:
-        """ToolFailure if the lines stand at other places too, and neither a line number nor an anchor says which."""
-        places = [first]
-        while len(places) <= _PLACES:
-            found = self._find(way, wanted, places[-1] + 1, chunk.line)
-            if found is None:
-                break
-            places.append(found)
-        if len(places) == 1:
+    def _check_alone(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk, anchor: int | None
+    ) -> None:
+        """ToolFailure if the lines stand at other places too, and no anchor says which. One does not if the other place
+        is also in its block (the lines below it that are indented deeper), or below another line like it."""
+        others = self._later(way, wanted, first, chunk.line)
+        if anchor is not None and others:
+            end = self._block_end(anchor, chunk.line)
+            others = [at for at in others if at < end] or self._below_another(way, wanted, first, chunk)
+        if not others:
             return
+        places = [first, *others]
         named = ", ".join(str(at + 1) for at in places[:_PLACES]) + (" and more" if len(places) > _PLACES else "")
-        then = "Write more of the lines around the change, or `@@` and a line above it, such as that of its function."
+        then = (
+            "Write more of the lines around the change, or `@@` lines above it that lead to one place alone, such as "
+        )
+        then += "that of its class and then that of its function."
         raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
+
+    def _later(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], last: int, line: int) -> list[int]:
+        """The next places of these lines, not more than are told."""
+        found: list[int] = []
+        while len(found) < _PLACES and (at := self._find(way, wanted, last + 1, line)) is not None:
+            found.append(at)
+            last = at
+        return found
+
+    def _below_another(
+        self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], first: int, chunk: Chunk
+    ) -> list[int]:
+        """The places below a later line like the only anchor; several anchors lead to one."""
+        if len(chunk.anchors) != 1:
+            return []
+        [(line, text)] = chunk.anchors
+        again = self._like(text, first + 1, line)
+        return [] if again is None else self._later(way, wanted, again, chunk.line)
+
+    def _block_end(self, anchor: int, line: int) -> int:
+        depth = _depth(self._lines[anchor].text)
+        for at in range(anchor + 1, len(self._lines)):
+            self._effort.spend(1, line, self._path)
+            text = self._lines[at].text
+            if text.strip() and _depth(text) <= depth:
+                return at
+        return len(self._lines)
 
     def _place_for_new(self, chunk: Chunk, after: int) -> int:
         if chunk.last or not self._lines or chunk.at == len(self._lines):
@@ -147,14 +180,17 @@ class _Page:
         then = "Write a line of context before or after them, or `@@` and the line above them, or `*** End of File`."
         raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
 
-    def _after_anchor(self, line: int, text: bytes, after: int) -> int:
-        """The place after the anchor; the current one, if that is after it already."""
+    def _anchor(self, line: int, text: bytes, after: int) -> int:
+        """The place of the anchor, first after the current place, then before it."""
         for begin in (after, 0):
-            found = next((at for way in _WAYS if (at := self._find(way, [text], begin, line)) is not None), None)
+            found = self._like(text, begin, line)
             if found is not None:
-                return max(found + 1, after)
+                return found
         what = f"The file has no line {quoted(text)}. {self._nearest([text])}"
         raise fault(line, self._path, f"{what} Write the whole line after `@@`, or leave it out.")
+
+    def _like(self, text: bytes, begin: int, line: int) -> int | None:
+        return next((at for way in _WAYS if (at := self._find(way, [text], begin, line)) is not None), None)
 
     def _find(
         self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], after: int, line: int, aim: int | None = None
@@ -217,3 +253,7 @@ def _trimmed(lines: Sequence[PatchLine]) -> Sequence[PatchLine]:
     """Without the empty lines around it, which may only have been there to be read easily."""
     meant = [at for at, line in enumerate(lines) if line.sign]
     return lines[meant[0] : meant[-1] + 1]
+
+
+def _depth(text: bytes) -> int:
+    return len(text) - len(text.lstrip())

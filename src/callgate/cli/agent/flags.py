@@ -105,7 +105,7 @@ def positive(text: str, what: str) -> float:
     except ValueError:
         found = -1.0
     if not (isfinite(found) and found > 0):
-        raise ArgumentTypeError(f"is {what} above 0, not {text!r}")
+        raise ArgumentTypeError(f"must be {what} above 0, not {text!r}")
     return found
 
 

@@ -24,7 +24,7 @@ from callgate.cli.agent.opening import config_of, open_session, schema_of
 from callgate.cli.headless.driving import HeadlessDriver
 from callgate.cli.headless.output import Cleaner, JsonOutput, Output, StreamOutput, TextOutput, say, write_result
 from callgate.cli.headless.reading import follow_stdin, read_stdin, whole_prompt
-from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult
+from callgate.cli.headless.result import INTERRUPTED, USAGE, HeadlessResult, can_go_on
 from callgate.config import Config
 from callgate.tools.output import OutputSchema
 from callgate.words.decisions import Question
@@ -96,6 +96,8 @@ async def _driven(
         for question in result.open_questions:
             say(_waits(question, result.session_id))
     await output.end(result)
+    if options.output_format != "stream-json" and can_go_on(result):
+        say(f"callgate -p --resume {result.session_id} goes on")
     return result.exit_code
 
 

@@ -25,6 +25,13 @@ def exit_code(reason: Reason) -> int:
     return FAILED if reason in ("refused", "misfit", "error") else ENDINGS[reason].exit_code
 
 
+def can_go_on(result: "HeadlessResult") -> bool:
+    """True if a limit or an interrupt ended the run and its session is on record: ``--resume`` alone takes it up
+    again. After a failure that would fail once more."""
+    continues = {reason for reason, ending in ENDINGS.items() if ending.continues and ending.exit_code != FAILED}
+    return result.reason in continues and bool(result.session_id)
+
+
 @noun
 class HeadlessResult:
     """``text`` is the last message of the model, ``structured`` the JSON in it where a schema was given. ``usage`` and

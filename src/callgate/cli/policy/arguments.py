@@ -227,13 +227,13 @@ def check_policy(path: str, parser: CommandParser, options: Namespace) -> None:
 def _argument(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise ArgumentTypeError(f"is NAME=VALUE, not {text!r}")
+        raise ArgumentTypeError(f"must be NAME=VALUE, not {text!r}")
     return name, value
 
 
 def _scope(text: str) -> str:
     if text == "session":
-        raise ArgumentTypeError("is user or project: what counts for a session alone is answered in that session")
+        raise ArgumentTypeError("must be user or project: what counts for a session alone is answered in that session")
     return one_of("user", "project")(text)
 
 
@@ -256,7 +256,7 @@ def moment(text: str) -> float:
             at = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
         datetime.fromtimestamp(at, UTC)  # what has no date cannot be shown
     except (ValueError, OverflowError, OSError):
-        raise ArgumentTypeError(f"is {_WHEN}, not {text!r}") from None
+        raise ArgumentTypeError(f"must be {_WHEN}, not {text!r}") from None
     if at <= now:
         raise ArgumentTypeError(f"must lie ahead, and {text} is over: revoke the answer instead")
     return at

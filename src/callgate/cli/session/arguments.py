@@ -23,7 +23,7 @@ def add_session(commands: Group) -> None:
     _add_remove(session)
     lock = session.command(
         "lock",
-        "who has it open",
+        "who has a session open",
         f"Who has a session open for writing, if anybody. {DATA_FOLDER}",
     )
     _add_which(lock)
@@ -58,7 +58,7 @@ def add_audit(commands: Group) -> None:
 def _add_list(session: Group) -> None:
     parser = session.command(
         "list",
-        "what there is, last used first",
+        "the sessions there are, last used first",
         f"The sessions of this folder, last used first. {DATA_FOLDER}",
         more="marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read",
     )
@@ -82,7 +82,7 @@ def _add_show(session: Group) -> None:
 def _add_export(session: Group) -> None:
     parser = session.command(
         "export",
-        "as Markdown, HTML or messages of the AI SDK",
+        "a session as Markdown, HTML or messages of the AI SDK",
         f"The live part of a session, to be shared. {DATA_FOLDER}",
     )
     _add_which(parser)

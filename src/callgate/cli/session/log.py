@@ -14,7 +14,7 @@ from callgate.words import events as e
 from callgate.words.calls import Result, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.endings import ENDINGS
-from callgate.words.messages import Message, Text
+from callgate.words.messages import Text
 
 _LOOK = 0.25
 """Seconds between two looks at the log."""
@@ -58,7 +58,7 @@ class LogView:
         """The lines of one event; none for those that only machines need."""
         match event:
             case e.MessageAdded():
-                yield from self._message(event.at, event.message)
+                yield from self._message(event)
             case e.CallArrived():
                 self._names[event.call_id] = event.name
                 written = dumps(event.arguments, ensure_ascii=False, default=repr)[:_ARGUMENTS]
@@ -79,9 +79,13 @@ class LogView:
                 if said is not None:
                     yield from self._say(event.at, *said)
 
-    def _message(self, at: float, message: Message) -> Iterator[Line]:
+    def _message(self, event: e.MessageAdded) -> Iterator[Line]:
+        at, message = event.at, event.message
         if message.role == "tool":
             return  # each result was told when its call settled
+        if event.about is not None:
+            yield from self._say(at, "reminder to the model", message.text, "dim")
+            return
         text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
         if text.strip():
             yield from self._say(at, message.role, text, "cyan" if message.role == "user" else "green")

@@ -73,20 +73,27 @@ def audit(options: Namespace) -> int:
     return 1 if audited.faults else 0
 
 
-_AUDIT = {"time": 20, "tool": 24, "decision": 8, "by": 24, "outcome": 16, "answer": 10, "origin": 40, "reason": 1000}
+_AUDIT = {"time": 20, "call": 40, "decision": 8, "outcome": 16, "by": 24, "answer": 10, "origin": 40, "reason": 1000}
 """The columns of a table and the most room each takes; the other formats have all fields."""
+_NARROW, _NARROW_CALL = 100, 24
+"""Below so many columns a time has no date and a call less room, so that decision and outcome stay visible."""
 
 
 def audit_table(rows: Sequence[AuditRow], room: int) -> str:
     """A line for each row, cut to so many columns."""
     if not rows:
         return "Nothing was decided yet.\n"
-    cells = [tuple(_AUDIT), *map(_audit_cells, rows)]
+    narrow = room < _NARROW
+    cells = [tuple(_AUDIT), *(_audit_cells(row, narrow=narrow) for row in rows)]
     longest = (max(width(safe(cell)) for cell in column) for column in zip(*cells, strict=True))
-    widths = [*map(min, _AUDIT.values(), longest)]
+    most = {**_AUDIT, "call": _NARROW_CALL} if narrow else _AUDIT
+    widths = [*map(min, most.values(), longest)]
     lines = (Safe("  ".join(map(fit, each, widths)).rstrip()) for each in cells)
     return "".join(f"{clip(line, room)}\n" for line in lines)
 
 
-def _audit_cells(row: AuditRow) -> tuple[str, ...]:
-    return utc(row.at), row.tool, row.decision, row.by, row.outcome, row.question, row.origin, row.reason
+def _audit_cells(row: AuditRow, *, narrow: bool) -> tuple[str, ...]:
+    time = utc(row.at)
+    call = f"{row.tool}({row.about})" if row.about else row.tool
+    clock = time.partition("T")[2].removesuffix("Z") if narrow else ""
+    return clock or time, call, row.decision, row.outcome, row.by, row.question, row.origin, row.reason

@@ -83,6 +83,7 @@ def ask_user_question() -> FunctionTool[..., Any]:
         locks=shared,
         requires_interaction=True,
         asks=lambda a: [_field(each) for each in a.questions],
+        always_loaded=True,
         search_hint="question to the user with choices",
     )
 

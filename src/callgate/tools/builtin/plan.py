@@ -68,6 +68,7 @@ class _PlanTool:
     """``with_mode`` makes the tool of one session; ``stages`` says that it wants something of the session."""
 
     aliases: tuple[str, ...] = ()
+    always_loaded = True
     previews = False
     stages = True
 

@@ -20,9 +20,9 @@ from callgate.words.traits import shared
 def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any]:
     """The tool ``Skill``, with the skills that are in the folders now. Blocks.
 
-    folders  from ``skill_folders``; without them those of the current folder and of the home
+    folders  from ``skill_folders``; without them those of the home alone, because a project may not be trusted
     """
-    found = find_skills(skill_folders(os.getcwd(), home=Path.home()) if folders is None else folders)
+    found = find_skills(skill_folders(os.curdir, home=Path.home(), project=False) if folders is None else folders)
 
     def skill(
         skill: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)],
@@ -50,6 +50,7 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any
         effects="none",
         locks=shared,
         max_result_chars=LARGEST + 20_000,
+        always_loaded=True,
         search_hint="instructions, playbook, how this project does it",
     )
 

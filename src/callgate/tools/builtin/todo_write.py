@@ -54,6 +54,7 @@ def todo_write() -> FunctionTool[..., Any]:
         effects="idempotent",
         locks=shared,
         own_state=True,
+        always_loaded=True,
         search_hint="to-do list, track progress of tasks",
     )
 

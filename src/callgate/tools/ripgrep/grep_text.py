@@ -23,9 +23,8 @@ def _counts(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> st
     lines = [f"{quoted(lead + each.path)}: {each.count}" for each in shown]
     if not files:
         return "No matches."
-    total = f"[{sum(each.count for each in files):,} matches in {len(files):,} files.]"
     note = rest_note(offset, len(shown), len(files), "Files")
-    return "\n".join([*lines, *([note] if note else []), total])
+    return "\n".join([*lines, *([note] if note else []), _total(files)])
 
 
 def _content(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
@@ -41,9 +40,13 @@ def _content(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> s
             break
         rows += [path, line] if path else [line]
         shown += 1
-    matches = f"[{sum(each.count for each in files):,} matches in {len(files):,} files.]"
     note = rest_note(offset, shown, total, "Lines")
-    return "\n".join([*rows, *([note] if note else []), matches])
+    return "\n".join([*rows, *([note] if note else []), _total(files)])
+
+
+def _total(files: Sequence[FoundFile]) -> str:
+    matches = sum(each.count for each in files)
+    return f"[{matches:,} match{'' if matches == 1 else 'es'} in {len(files):,} file{'' if len(files) == 1 else 's'}.]"
 
 
 def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iterator[tuple[str, str]]:

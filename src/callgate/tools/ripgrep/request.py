@@ -10,7 +10,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
 _TYPE = "callgate"
-_CARRIAGE_RETURN = re.compile(r"\r|\\r|\\x(?:0[dD]|\{0*[dD]\})|\\u(?:000[dD]|\{0*[dD]\})|\\015")
+_OWN_END = re.compile(r"\r|\\[rz]|\\x(?:0[dD]|\{0*[dD]\})|\\u(?:000[dD]|\{0*[dD]\})|\\015")
 _ALWAYS = ("--no-config", "--no-ignore-global", "--no-messages", "--color=never", "--null")
 
 
@@ -34,8 +34,9 @@ class SearchRequest:
 
     @property
     def crlf(self) -> bool:
-        """A line may end as on Windows, and ``$`` means its end; not for a pattern that looks for such ends itself."""
-        return _CARRIAGE_RETURN.search(self.pattern) is None
+        """A line may end as on Windows, and ``$`` means its end; not for a pattern that looks for such ends itself, or
+        for the very end, which ripgrep then finds in no line that ends otherwise."""
+        return _OWN_END.search(self.pattern) is None
 
 
 def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:

@@ -78,7 +78,8 @@ async def search(
         found = [each for each in _READERS[request.find](whole) if wanted(each.path)]
         if request.before or request.after:
             found = [replace(each, count=len(_MATCHING.findall(each.written))) for each in found]
-        return tuple(sorted(found, key=lambda each: each.path.split("/")))
+        # A NUL is before all that a name may have, so a folder comes before its neighbours that begin like it.
+        return tuple(sorted(found, key=lambda each: each.path.replace("/", "\0")))
 
     return Found(read() if len(output) < _LITTLE else await in_thread(read, threads=threads_of(host)), cut)
 
@@ -133,7 +134,8 @@ def _with_lines(output: bytes) -> Iterator[FoundFile]:
     lines are no lines."""
     for block in output.rstrip(b"\n").split(b"\n\n"):
         name, zero, lines = block.partition(b"\0")
-        if zero and _NUMBERED.match(lines, lines.rfind(b"\n") + 1):
+        last = lines.rfind(b"\n") + 1
+        if zero and lines[last : last + 1].isdigit():
             count = lines.count(b"\n") + 1  # without context every line matches
             yield FoundFile(_path(name), count, count, lines)
 

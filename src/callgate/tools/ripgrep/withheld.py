@@ -18,7 +18,10 @@ _SECRET = "it holds keys or passwords"
 
 
 class SearchTool(Named):
-    """A tool that searches whole folders and leaves out what ``take_withheld`` gave it."""
+    """A tool that searches whole folders and leaves out what ``take_withheld`` gave it, and always what is in files
+    with keys or passwords: ``leaves_out_secrets`` is read by the gate."""
+
+    leaves_out_secrets = True
 
     def __init__(self, tool: Tool, rules: "SearchRules") -> None:
         super().__init__(tool, tool.spec.name, tool.aliases)
@@ -48,10 +51,12 @@ class LeftOut:
     are the place that was named, which the gate has judged."""
 
     def __init__(self, rules: SearchRules, folder: str, skip: int, *, secrets: bool) -> None:
+        from callgate.policy.protected import is_secret  # loaded with the first search
+
         self._withheld = rules.withheld
+        self._is_secret = is_secret if secrets else None
         self._folder = folder.rstrip("/")
         self._skip = skip
-        self._secrets = secrets
         self._found: dict[str, list[str]] = {}
 
     def takes(self, path: str) -> bool:
@@ -62,9 +67,7 @@ class LeftOut:
         return why is not None
 
     def _why(self, path: str) -> str | None:
-        from callgate.policy.protected import is_secret  # loaded with the first search
-
-        if self._secrets and is_secret(path[self._skip :]):
+        if self._is_secret is not None and self._is_secret(path[self._skip :]):
             return _SECRET
         rule = None if self._withheld is None else self._withheld(f"{self._folder}/{path}")
         return rule and f"{rule} speaks against it"

@@ -83,7 +83,9 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
     out: list[SaidMessage | Mark] = []
     number = 0
     for event in exported.events:
-        if isinstance(event, MessageAdded) and event.message.role != "tool":
+        if isinstance(event, MessageAdded) and event.about is not None:
+            out.append(Mark(event.at, "note", "A reminder to the model, which no person wrote", event.message.text))
+        elif isinstance(event, MessageAdded) and event.message.role != "tool":
             number += 1
             message = event.message
             calls = {call.id: facts[message.id, call.id].story(call) for call in message.calls}
