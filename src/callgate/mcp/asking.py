@@ -58,9 +58,10 @@ def form_content(fields: Sequence[FormField], answers: Sequence[FieldAnswer]) ->
     found: dict[str, Any] = {}
     for field, answer in zip(fields, answers, strict=True):
         text = answer.text.strip()
-        if not answer.chosen and not text:
-            continue
-        found[field.name] = _value(field, answer, text)
+        if answer.chosen or text:
+            found[field.name] = _value(field, answer, text)
+        elif "default" in field.schema:
+            found[field.name] = field.schema["default"]
     return found
 
 
@@ -93,14 +94,15 @@ def _field(name: str, schema: Any, required: bool) -> FormField:
     if secret(name, "") or given.get("format") == "password" or _SECRET_TEXT.search(f"{name} {title} {about}"):
         raise ValueError("a server may not ask for passwords, keys and other secrets")
     options = _options(given)
+    default = f"; {clean(str(given['default']), 80)} unless said" if "default" in given else ""
     hint = {"number": "a number", "integer": "a whole number"}.get(given["type"], str(given.get("format") or ""))
     question = ": ".join(part for part in (clean(title, 80), clean(about, 300)) if part)
     asked = AskedField(
         header=clean(name, 24).replace("\n", " "),
-        question=f"{question} ({hint})" if hint else question,
+        question=(f"{question} ({hint})" if hint else question) + default,
         options=tuple(AskedOption(label) for label in options),
         several=given["type"] == "array",
-        required=required,
+        required=required and not default,
     )
     return FormField(name, given, asked)
 

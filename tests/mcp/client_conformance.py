@@ -1,0 +1,69 @@
+"""Our client for the conformance suite, which gives the address of its server: connects, and calls every tool."""
+
+import asyncio
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from callgate.assembly.servers import KeptSecrets
+from callgate.core.ports import Run
+from callgate.mcp.config import ServerConfig
+from callgate.mcp.server import Server, ServerLimits
+from callgate.words.decisions import AskedField, FieldAnswer
+from callgate.words.errors import ToolFailure
+from tests.mcp.client_kit import OWN, place_in, use
+
+
+class Browser:
+    """A Person who opens addresses, and accepts forms without changing a default."""
+
+    async def ask(
+        self, run: Run | None, server: str, text: str, fields: Sequence[AskedField]
+    ) -> tuple[FieldAnswer, ...] | None:
+        found = re.search(r"Open this address: (\S+)", text)
+        if found is None:
+            return tuple(FieldAnswer(text="" if "unless said" in field.question else "x") for field in fields)
+        await asyncio.to_thread(_visit, found[1])
+        return await asyncio.get_running_loop().create_future()
+
+
+def _visit(address: str) -> None:
+    try:
+        with urlopen(address):
+            pass
+    except HTTPError as error:
+        print(error, file=sys.stderr)
+
+
+def _value(schema: dict[str, Any], at: int) -> Any:
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) else kind
+    values: dict[Any, Any] = {"number": 5 - 2 * at, "integer": 5 - 2 * at, "boolean": True, "array": [], "object": {}}
+    return schema.get("default", (schema.get("enum") or [values.get(kind, "x")])[0])
+
+
+async def main(url: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = KeptSecrets(Path(folder))
+        place = place_in(Path(folder), person=Browser(), tokens=tokens, limits=ServerLimits(20.0, 20.0))
+        server = Server(ServerConfig("suite", "http", OWN, url=url), place)
+        try:
+            await server.log_in(None)
+            for tool in server.tools:
+                properties: dict[str, Any] = dict(tool.definition.schema.get("properties") or {})
+                arguments = {name: _value(each, at) for at, (name, each) in enumerate(properties.items())}
+                print(tool.spec.name, await use(server, tool.definition.given, **arguments), file=sys.stderr)
+        except ToolFailure as error:
+            print(error, file=sys.stderr)
+            raise SystemExit(1) from None
+        finally:
+            await server.end()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[-1]))
