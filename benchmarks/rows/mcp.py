@@ -13,7 +13,7 @@ from benchmarks.report import Row
 from callgate.host.local import LocalHost
 from callgate.mcp.approved import ApprovedDefinitions
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.server import ServerPlace
+from callgate.mcp.place import ServerPlace
 from callgate.mcp.servers import ServerList
 from callgate.testing import PlainRun
 from callgate.words.arguments import Accepted

@@ -13,7 +13,8 @@ from urllib.request import urlopen
 from callgate.assembly.servers import KeptSecrets
 from callgate.core.ports import Run
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.server import Server, ServerLimits
+from callgate.mcp.place import ServerLimits
+from callgate.mcp.server import Server
 from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.errors import ToolFailure
 from tests.mcp.client_kit import OWN, place_in, use

@@ -12,7 +12,8 @@ from callgate.core.ports import Run
 from callgate.host.local import LocalHost
 from callgate.mcp.approved import ApprovedDefinitions
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.server import Server, ServerPlace
+from callgate.mcp.place import ServerPlace
+from callgate.mcp.server import Server
 from callgate.mcp.servers import ServerList
 from callgate.testing.plain import PlainRun
 from callgate.words.arguments import Accepted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.mcp.server import ServerLimits
+from callgate.mcp.place import ServerLimits
 from callgate.mcp.servers import ServerList
 from callgate.words.calls import Result
 from callgate.words.decisions import FieldAnswer

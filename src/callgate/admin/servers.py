@@ -17,7 +17,8 @@ from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
 from callgate.mcp.config import ServerConfig, ServerConfigs, as_entry, read_file, read_server
-from callgate.mcp.server import Server, ServerLimits, ServerPlace, ServerState
+from callgate.mcp.place import ServerLimits, ServerPlace, ServerState
+from callgate.mcp.server import Server
 from callgate.mcp.servers import ServerList
 from callgate.policy.trust import Trusted
 from callgate.words.decisions import AskedField, FieldAnswer, Origin

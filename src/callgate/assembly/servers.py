@@ -12,7 +12,7 @@ from callgate.config import Config
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approved import ApprovedDefinitions
 from callgate.mcp.config import ConfigFault, ServerConfigs, merged, read_file, read_text
-from callgate.mcp.server import ServerLimits, ServerPlace
+from callgate.mcp.place import ServerLimits, ServerPlace
 from callgate.mcp.servers import ServerList
 from callgate.policy.entries import SettingsFault
 from callgate.policy.rules import Rulebook

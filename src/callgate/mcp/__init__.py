@@ -5,6 +5,7 @@ names        names of servers and tools, made valid and unique
 definitions  a tool as its server describes it: bounded, cleaned, hashed, compared
 approved     the definitions that were approved, kept in the data folder
 tool         a server's tool as a Tool; ``results`` makes a Result of its answer
+place        the state of a server, and what it is connected from
 server       one server: its status, its task, its tools
 servers      all servers of a session: the source of their tools
 link         the connection itself, on the SDK: ``stdio`` and ``web`` are its transports

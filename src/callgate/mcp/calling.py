@@ -8,11 +8,13 @@ from callgate.core.ports import Clock, Run, Timer
 
 
 class RunningCall:
-    """``expired``: its time is over, and its task was cancelled for that."""
+    """``expired``: its time is over, and its task was cancelled for that. ``declined``: the person said no to a
+    question of the server, and is not asked another one in this call."""
 
     def __init__(self, run: Run | None, clock: Clock, seconds: float) -> None:
         self.run = run
         self.expired = False
+        self.declined = False
         self._clock = clock
         self._seconds = seconds
         self._task = asyncio.current_task()
@@ -41,6 +43,25 @@ class RunningCall:
         self.stop()
         if self.expired and self._task is not None:
             self._task.uncancel()
+
+
+class ProgressShare:
+    """The reports of progress that a call may make: a burst, then some each second; others are dropped."""
+
+    def __init__(self, clock: Clock, burst: float = 50.0, per_second: float = 10.0) -> None:
+        self._clock = clock
+        self._most = self._left = burst
+        self._per_second = per_second
+        self._at = clock.monotonic()
+
+    def takes(self) -> bool:
+        now = self._clock.monotonic()
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 class CallsUnderWay:

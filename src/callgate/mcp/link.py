@@ -14,7 +14,7 @@ import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import PromptsListChanged
+from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -41,10 +41,12 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings belon
 
 @noun
 class LinkEvents:
-    """Callbacks for what a server does unasked. ``elicit`` gets the JSON of an elicitation and gives an action and the
+    """Callbacks for what a server does unasked. ``changed`` gets tools, prompts or resources, ``resource`` the address
+    of one. ``elicit`` gets the JSON of an elicitation and gives an action and the
     content; ``ended`` a sentence when the connection is lost."""
 
     changed: Callable[[str], None]
+    resource: Callable[[str], None]
     elicit: Callable[[Mapping[str, Any]], Awaitable[tuple[str, Mapping[str, Any] | None]]]
     ended: Callable[[str], None]
 
@@ -55,8 +57,12 @@ Progress = Callable[[float, float | None, str], None]
 class Link:
     """A live connection."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, events: LinkEvents, log: ServerLog) -> None:
         self._client = client
+        self._events = events
+        self._log = log
+        self._uris: list[str] = []
+        self._listening: asyncio.Task[None] | None = None
         # The SDK validates with a library whose regular expressions a server can make run for ever; see ``results``.
         setattr(client.session, "validate_tool_result", _unchecked)  # noqa: B010
 
@@ -100,9 +106,14 @@ class Link:
         return found["messages"]
 
     async def subscribe(self, uri: str) -> None:
-        """Asks to be told of changes, where the protocol has no stream for that."""
+        """Asks to be told of changes of a resource, where the server offers that."""
         has = self._client.server_capabilities.resources
-        if self.version not in MODERN_PROTOCOL_VERSIONS and has is not None and has.subscribe:
+        if has is None or not has.subscribe or uri in self._uris:
+            return
+        self._uris.append(uri)
+        if self.version in MODERN_PROTOCOL_VERSIONS:
+            self.listen()  # anew, with one more address
+        else:
             params = types.SubscribeRequestParams(uri=uri)
             await self._request(
                 lambda: self._client.session.send_request(types.SubscribeRequest(params=params), types.EmptyResult)
@@ -114,17 +125,33 @@ class Link:
 
         return await self._request(lambda: self._client.call_tool(name, dict(arguments), progress_callback=report))
 
-    async def listen(self, changed: Callable[[str], None]) -> None:
-        """Hears of changes over the stream of the modern protocol until that ends; returns at once in the old one."""
+    def listen(self) -> None:
+        """Hears of changes over the stream of the modern protocol; the old one tells without being asked."""
+        self.stop()
+        if self.version in MODERN_PROTOCOL_VERSIONS:
+            self._listening = asyncio.create_task(self._listen())
+
+    def stop(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+
+    async def _listen(self) -> None:
         has = self._client.server_capabilities
-        tools, prompts = has.tools, has.prompts
-        tools_change = tools is not None and bool(tools.list_changed)
-        prompts_change = prompts is not None and bool(prompts.list_changed)
-        if self.version not in MODERN_PROTOCOL_VERSIONS or not (tools_change or prompts_change):
+        tools = has.tools is not None and bool(has.tools.list_changed)
+        prompts = has.prompts is not None and bool(has.prompts.list_changed)
+        if not (tools or prompts or self._uris):
             return
-        async with self._client.listen(tools_list_changed=tools_change, prompts_list_changed=prompts_change) as heard:
-            async for event in heard:
-                changed("prompts" if isinstance(event, PromptsListChanged) else "tools")
+        try:
+            async with self._client.listen(
+                tools_list_changed=tools, prompts_list_changed=prompts, resource_subscriptions=self._uris
+            ) as heard:
+                async for event in heard:
+                    if isinstance(event, ToolsListChanged | PromptsListChanged):
+                        self._events.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+                    elif isinstance(event, ResourceUpdated):
+                        self._events.resource(event.uri)
+        except Exception as error:  # then changes are not noticed, and all else works
+            self._log.say(f"it does not tell of changes: {innermost(error)}")
 
     async def _pages(self, method: str, key: str, most: int) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
@@ -189,7 +216,7 @@ async def open_link(
         elif method.endswith("/list_changed"):
             events.changed(method.split("/")[1])
         elif method == "notifications/resources/updated":
-            events.changed(f"resource {clean(str(message.params.uri), 500)}")
+            events.resource(str(message.params.uri))
 
     client = Client(
         await _streams(config, host, roots[0], environ, log, events, auth),
@@ -202,19 +229,12 @@ async def open_link(
         cache=None,
     )
     async with client:
-        link = Link(client)
-        listening = asyncio.create_task(_listened(link, events, log))
+        link = Link(client, events, log)
+        link.listen()
         try:
             yield link
         finally:
-            listening.cancel()
-
-
-async def _listened(link: Link, events: LinkEvents, log: ServerLog) -> None:
-    try:
-        await link.listen(events.changed)
-    except Exception as error:  # then changes of its lists are not noticed, and all else works
-        log.say(f"it does not tell of changes: {innermost(error)}")
+            link.stop()
 
 
 async def _streams(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.definitions import MOST_TOOLS, Definition, read_definition
+from callgate.mcp.definitions import Definition, read_definition
 from callgate.mcp.names import tool_names
 from callgate.mcp.tool import Calls, ServerTool
 from callgate.tools.jsonschema import SchemaError
@@ -19,14 +19,11 @@ def tools_of(
     approved: ApprovedDefinitions,
     *,
     trusted: bool,
-    warn: Say,
     say: Say,
 ) -> tuple[ServerTool, ...]:
-    """``warn`` tells people, ``say`` the log."""
-    if len(listed) > MOST_TOOLS:
-        warn(f"the server {server} has more than {MOST_TOOLS} tools: the first {MOST_TOOLS} are taken")
+    """``say`` writes to the log. Blocks."""
     definitions: dict[str, Definition] = {}
-    for each in listed[:MOST_TOOLS]:
+    for each in listed:
         try:
             found = read_definition(each)
             definitions.setdefault(found.given, found)

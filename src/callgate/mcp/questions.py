@@ -21,6 +21,7 @@ class ServerQuestions:
         self._calls = calls
         self._person = person
         self._warn = warn
+        self._asking = asyncio.Lock()
 
     async def elicit(self, asked: Mapping[str, Any]) -> Elicited:
         """The action and the content for an elicitation."""
@@ -56,8 +57,12 @@ class ServerQuestions:
                 await asyncio.wait({asking})
 
     async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
-        call = self._calls.newest
-        if call is None or self._person is None:
-            return None
-        with call.waiting():
-            return await self._person.ask(call.run, self._server, text, fields)
+        """One question at a time; after a no there is none in the same call any more."""
+        async with self._asking:
+            call = self._calls.newest
+            if call is None or self._person is None or call.declined:
+                return None
+            with call.waiting():
+                answers = await self._person.ask(call.run, self._server, text, fields)
+            call.declined = answers is None
+            return answers

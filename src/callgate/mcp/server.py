@@ -10,74 +10,34 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from callgate.core.ports import Host, Run
-from callgate.mcp.approved import ApprovedDefinitions
-from callgate.mcp.asking import Person
-from callgate.mcp.calling import CallsUnderWay
+from callgate.core.ports import Run
+from callgate.mcp.calling import CallsUnderWay, ProgressShare
 from callgate.mcp.config import ServerConfig
-from callgate.mcp.definitions import Definition
+from callgate.mcp.definitions import MOST_TOOLS, Definition
 from callgate.mcp.faults import INSTALL, ConnectionFault, LinkFault, NotInstalled, fault_of
 from callgate.mcp.listing import tools_of
 from callgate.mcp.log import ServerLog
+from callgate.mcp.place import ServerPlace, ServerState, ServerStatus
 from callgate.mcp.questions import ServerQuestions
 from callgate.mcp.results import message_content, resource_content, result_of
 from callgate.mcp.tool import ServerTool
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content
-from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.mcp.link import Link
-    from callgate.mcp.login import TokenStore
 
-ServerStatus = Literal["connecting", "connected", "failed", "needs login", "disabled"]
 _ATTEMPTS = 5
 _LONGEST_PAUSE = 60.0
 _STEADY = 60.0  # seconds after which a connection that is lost is a new failure
+_MOST_SUBSCRIBED = 100
+_MOST_WARNINGS = 10  # for people; the log has all
 _REFRESH = 1.0  # seconds between two looks at a list that changes
-
-
-@noun
-class ServerLimits:
-    """Seconds for a connection, and for a call; a wait for a person does not count."""
-
-    connect: float = 30.0
-    call: float = 600.0
-
-
-@noun
-class ServerState:
-    """``seconds`` is how long it took to connect; ``since`` when this state began, in wall time."""
-
-    status: ServerStatus
-    reason: str = ""
-    tools: int = 0
-    seconds: float | None = None
-    version: str = ""
-    said: str = ""
-    since: float = 0.0
-
-
-@noun
-class ServerPlace:
-    """The surroundings that a server is connected from: the session's host and folders, the data folder, and the
-    person. ``told`` is called when the state or the tools of a server changed, ``note`` with a sentence for people."""
-
-    host: Host
-    roots: tuple[str, ...]
-    environ: Mapping[str, str]
-    data: Path | None
-    approved: ApprovedDefinitions
-    limits: ServerLimits = ServerLimits()
-    person: Person | None = None
-    tokens: TokenStore | None = None
-    told: Callable[[], None] = lambda: None
-    note: Callable[[str], None] = lambda text: None
 
 
 class Server:
@@ -98,6 +58,8 @@ class Server:
         self._woken = asyncio.Event()
         self._stale: set[str] = set()
         self._lost = ""
+        self._warnings = 0
+        self._were_read: set[str] = set()
         self._settled = asyncio.Event()
         self._moved = asyncio.Event()
         self._calls = CallsUnderWay(place.host.clock, place.limits.call)
@@ -156,6 +118,7 @@ class Server:
 
     async def _live(self) -> ConnectionFault:
         """One connection from its beginning to its end, which is given."""
+        self._lost = ""
         life = self._life = asyncio.create_task(self._connected())
 
         def give_up() -> None:
@@ -171,14 +134,9 @@ class Server:
                 await asyncio.wait({life})
             self._link = self._life = None
         if life.cancelled():
-            text = self._lost or f"it did not answer within {self._place.limits.connect:g} s"
-            self._lost = ""
-            return ConnectionFault(text)
+            return ConnectionFault(self._lost or f"it did not answer within {self._place.limits.connect:g} s")
         error = life.exception()
-        if error is None:
-            text, self._lost = self._lost or "the connection ended", ""
-            return ConnectionFault(text)
-        return fault_of(error, self._lost)
+        return ConnectionFault(self._lost or "the connection ended") if error is None else fault_of(error, self._lost)
 
     async def _connected(self) -> None:
         try:
@@ -189,7 +147,12 @@ class Server:
             raise NotInstalled(INSTALL) from None
         began = self._clock.monotonic()
         await asyncio.to_thread(self._place.approved.load)
-        events = module.LinkEvents(changed=self.heard_of, elicit=self._questions.elicit, ended=self._ended)
+        events = module.LinkEvents(
+            changed=self.heard_of,
+            resource=self.resource_changed,
+            elicit=self._questions.elicit,
+            ended=self._ended,
+        )
         async with module.open_link(
             self.config,
             host=self._place.host,
@@ -209,27 +172,29 @@ class Server:
             await self._stay(link)
 
     async def _stay(self, link: Link) -> None:
-        """Looks at lists that changed, at most once a second, until the connection is lost."""
+        """Looks at lists that changed, at most once a second and less often while they go on changing, until the
+        connection is lost."""
+        pause, looked = _REFRESH, -_STEADY
         while not self._lost:
             await self._woken.wait()
             self._woken.clear()
             if self._stale and not self._lost:
+                now = self._clock.monotonic()
+                pause = min(pause * 2, _LONGEST_PAUSE) if now - looked < pause * 2 else _REFRESH
+                looked = now
                 await self._refresh(link)
                 self._become("connected", keep=True)
-                await self._sleep(_REFRESH)
+                await self._sleep(pause)
 
     async def _refresh(self, link: Link) -> None:
         stale, self._stale = self._stale, set()
         if "tools" in stale:
-            self.tools = tools_of(
-                await link.tools(),
-                self.name,
-                self,
-                self._place.approved,
-                trusted=self.config.trusted,
-                warn=self._warn,
-                say=self.log.say,
-            )
+            listed = await link.tools()
+            if len(listed) > MOST_TOOLS:
+                self._warn(f"the server {self.name} has more than {MOST_TOOLS} tools: the first {MOST_TOOLS} are taken")
+            make = partial(tools_of, listed[:MOST_TOOLS], self.name, self, self._place.approved, say=self.log.say)
+            # In a thread, because schemas of a stranger may take long to compile.
+            self.tools = await asyncio.to_thread(make, trusted=self.config.trusted)
         if "prompts" in stale:
             self.prompts = tuple(await link.prompts())
 
@@ -251,12 +216,16 @@ class Server:
         self._place.told()
 
     def heard_of(self, what: str) -> None:
-        """A list of the server is another one now, or a resource that was read."""
-        if what.startswith("resource "):
-            self._place.note(f"the {what} of the server {self.name} changed")
-            return
-        self._stale.add(what)
-        self._woken.set()
+        """A list of the server is another one now."""
+        if what in ("tools", "prompts"):
+            self._stale.add(what)
+            self._woken.set()
+
+    def resource_changed(self, uri: str) -> None:
+        """Told once for each time that it was read."""
+        if uri in self._were_read:
+            self._were_read.discard(uri)
+            self._place.note(f"the resource {uri} of the server {self.name} changed since it was read")
 
     def _ended(self, why: str) -> None:
         """The connection is of no use any more."""
@@ -267,7 +236,9 @@ class Server:
 
     def _warn(self, text: str) -> None:
         self.log.say(text)
-        self._place.note(text)
+        if self._warnings < _MOST_WARNINGS:
+            self._warnings += 1
+            self._place.note(text)
 
     async def _sleep(self, seconds: float) -> None:
         over = asyncio.Event()
@@ -280,8 +251,11 @@ class Server:
     # ---- requests -----------------------------------------------------------------------------------------------
 
     async def call(self, definition: Definition, arguments: Mapping[str, Any], run: Run) -> Result:
+        share = ProgressShare(self._clock)
+
         def progress(current: float, total: float | None, text: str) -> None:
-            run.progress(text[:500], current=current, total=total)
+            if share.takes():
+                run.progress(text[:500], current=current, total=total)
 
         answer = await self._asked(run, lambda link: link.call(definition.given, arguments, progress))
         return answer if isinstance(answer, Result) else result_of(answer, definition)
@@ -294,7 +268,9 @@ class Server:
 
         async def read_and_subscribe(link: Link) -> Sequence[Mapping[str, Any]]:
             found = await link.read(uri)
-            await link.subscribe(uri)
+            if len(self._were_read) < _MOST_SUBSCRIBED:
+                self._were_read.add(uri)
+                await link.subscribe(uri)
             return found
 
         return resource_content(_or_failure(await self._asked(run, read_and_subscribe)))
@@ -325,23 +301,27 @@ class Server:
     async def _asked(self, run: Run, send: Callable[[Link], Awaitable[Any]]) -> Any:
         """The answer to a request within the time for a call, or a Result that says what went wrong."""
         with self._calls.begun(run) as call:
+            link = None
             try:
-                return await send(await self._ready())
+                link = await self._ready()
+                return await send(link)
             except asyncio.CancelledError:
                 if not call.expired:
                     raise
             except LinkFault as fault:
-                return self._failed(fault)
+                return self._failed(fault, link)
         seconds = self._place.limits.call
         return Result.failed(
             "timed_out", f"The server {self.name} did not answer within {seconds:g} s, and the call was cancelled."
         )
 
-    def _failed(self, fault: LinkFault) -> Result:
+    def _failed(self, fault: LinkFault, link: Link | None) -> Result:
         if not fault.lost:
             return Result.failed("tool_error", f"The server {self.name} says: {fault}")
-        self._ended(str(fault))
-        text = f"The server {self.name} was lost during the call ({self._lost}): what it did is not known."
+        if link is self._link:  # otherwise it is connected again already
+            self._ended(str(fault))
+        why = self._lost or str(fault)
+        text = f"The server {self.name} was lost during the call ({why}): what it did is not known."
         return Result.failed("tool_error", text, effects="unknown")
 
     async def _auth(self) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
+from callgate.mcp.place import ServerPlace
 from callgate.mcp.resources import login_tool, resource_tools
-from callgate.mcp.server import Server, ServerPlace
+from callgate.mcp.server import Server
 from callgate.tools.toolbox import unknown
 
 Raw = str | Mapping[str, Any]
