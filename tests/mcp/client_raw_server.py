@@ -95,6 +95,12 @@ def call(number: Any, params: dict[str, Any]) -> None:
     elif BEHAVIOUR == "elicits":
         send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": json.loads(VALUE)})
         answer(number, text(json.dumps(json.loads(sys.stdin.readline()).get("result"))))
+    elif BEHAVIOUR == "nags":
+        answers: list[Any] = []
+        for at in range(3):
+            send({"jsonrpc": "2.0", "id": f"e{at}", "method": "elicitation/create", "params": json.loads(VALUE)})
+            answers.append(json.loads(sys.stdin.readline())["result"]["action"])
+        answer(number, text(json.dumps(answers)))
     elif BEHAVIOUR == "samples":
         params = {"messages": [], "maxTokens": 1}
         send({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params})
@@ -120,11 +126,21 @@ def main() -> None:
             if BEHAVIOUR == "slow start":
                 time.sleep(float(VALUE))
             info = {"name": "raw", "version": "1"}
-            capabilities = {"tools": {"listChanged": True}, "logging": {}}
+            capabilities = {"tools": {"listChanged": True}, "logging": {}, "resources": {"subscribe": True}}
             answer(number, {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info})
         elif method == "tools/list":
             answer(number, {"tools": listed(LISTINGS[0])})
             LISTINGS[0] += 1
+        elif method == "resources/list":
+            answer(number, {"resources": [{"uri": "note://a", "name": "a\x1b[31m note"}]})
+        elif method == "resources/templates/list":
+            answer(number, {"resourceTemplates": []})
+        elif method == "resources/read":
+            answer(number, {"contents": [{"uri": message["params"]["uri"], "text": "remember the milk"}]})
+        elif method == "resources/subscribe":
+            answer(number, {})
+            for _ in range(100):
+                send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": message["params"]})
         elif method == "tools/call":
             call(number, message["params"])
         else:

@@ -10,8 +10,10 @@ import pytest
 
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.servers import ServerList
+from callgate.testing import PlainRun
 from callgate.words.calls import Result
 from callgate.words.decisions import FieldAnswer
+from callgate.words.messages import Resource
 from tests.mcp.client_kit import Answering, Changes, ToldRun, connected, place_in, raw, use
 
 
@@ -230,6 +232,31 @@ def test_a_question_of_a_server_goes_to_the_person(
             result = await use(servers.servers["srv"], "add", a=1)
         assert json.loads(result.text) == got
         assert person.asked[0][:2] == ("srv", "The MCP server srv asks: Which one?")
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-2")
+def test_after_a_no_the_same_call_asks_nothing_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        person = Answering(None)
+        value = json.dumps({"message": "Well?", "requestedSchema": CITY})
+        async with connected(place_in(tmp_path, person=person), raw("nags", value)) as servers:
+            assert json.loads((await use(servers.servers["srv"], "add", a=1)).text) == ["decline"] * 3
+        assert len(person.asked) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-7")
+def test_a_resource_that_changes_is_told_once_for_each_time_it_was_read(tmp_path: Path) -> None:
+    async def main() -> None:
+        notes: list[str] = []
+        async with connected(place_in(tmp_path, note=notes.append), raw()) as servers:
+            server, run = servers.servers["srv"], PlainRun()
+            assert await server.read("note://a", run) == (Resource("note://a", text="remember the milk"),)
+            await use(server, "add", a=1)  # what the server sent before has been heard when this is answered
+            assert notes == ["the resource note://a of the server srv changed since it was read"]
 
     asyncio.run(main())
 

@@ -156,6 +156,23 @@ def test_a_question_of_a_server_is_put_through_the_door_and_names_the_server(tmp
     assert json.loads(texts(alone)[0]) == {"action": "decline"}
 
 
+@pytest.mark.spec("MCP-7")
+def test_resources_are_listed_and_read_by_two_tools_under_the_rules_of_their_server(tmp_path: Path) -> None:
+    config = config_in(tmp_path, allow=["mcp__srv"])
+    calls = extra("ListMcpResources"), extra("ReadMcpResource", server="srv", uri="note://a")
+    listed, read = (
+        event.result for event in asyncio.run(ran(config, flags(raw()), *calls)) if isinstance(event, CallSettled)
+    )
+    assert json.loads(listed.text) == {"server": "srv", "uri": "note://a", "name": "a note"}
+    assert "remember the milk" in str(read.content)
+    other = config_in(tmp_path, allow=["ReadMcpResource"], deny=["mcp__srv"])
+    both = flags(raw(), raw(name="own"))
+    (denied,) = texts(asyncio.run(ran(other, both, extra("ReadMcpResource", server="srv", uri="note://a"))))
+    assert "mcp__srv" in denied
+    (unknown,) = texts(asyncio.run(ran(other, both, extra("ReadMcpResource", server="none", uri="note://a"))))
+    assert "There is no server 'none'" in unknown
+
+
 @pytest.mark.spec("MCP-2")
 def test_named_tools_are_the_only_ones(tmp_path: Path) -> None:
     async def main() -> None:
