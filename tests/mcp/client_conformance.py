@@ -1,6 +1,8 @@
 """Our client for the conformance suite, which gives the address of its server: connects, and calls every tool."""
 
 import asyncio
+import json
+import os
 import re
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from callgate.core.ports import Run
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.server import Server
+from callgate.words.arguments import Accepted
 from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.errors import ToolFailure
 from tests.mcp.client_kit import OWN, place_in, use
@@ -48,6 +51,22 @@ def _value(schema: dict[str, Any], at: int) -> Any:
     return schema.get("default", (schema.get("enum") or [values.get(kind, "x")])[0])
 
 
+def _calls(server: Server) -> list[tuple[str, dict[str, Any]]]:
+    """Those that the scenario wants, or one of each tool; a tool that takes a schema gets that of another."""
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    if "toolCalls" in context:
+        return [(each["name"], each["arguments"]) for each in context["toolCalls"]]
+    found: list[tuple[str, dict[str, Any]]] = []
+    for tool in server.tools:
+        properties: dict[str, Any] = dict(tool.definition.schema.get("properties") or {})
+        arguments = {name: _value(each, at) for at, (name, each) in enumerate(properties.items())}
+        if "schema" in arguments:
+            arguments["schema"] = next(each.definition.schema for each in server.tools if each is not tool)
+        if isinstance(tool.read(arguments), Accepted):  # made-up values do not fit every schema
+            found.append((tool.definition.given, arguments))
+    return found
+
+
 async def main(url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tokens = KeptSecrets(Path(folder))
@@ -55,10 +74,8 @@ async def main(url: str) -> None:
         server = Server(ServerConfig("suite", "http", OWN, url=url), place)
         try:
             await server.log_in(None)
-            for tool in server.tools:
-                properties: dict[str, Any] = dict(tool.definition.schema.get("properties") or {})
-                arguments = {name: _value(each, at) for at, (name, each) in enumerate(properties.items())}
-                print(tool.spec.name, await use(server, tool.definition.given, **arguments), file=sys.stderr)
+            for name, arguments in _calls(server):
+                print(name, await use(server, name, **arguments), file=sys.stderr)
         except ToolFailure as error:
             print(error, file=sys.stderr)
             raise SystemExit(1) from None

@@ -1,0 +1,43 @@
+"""The scenarios of the official conformance suite against our client, in both eras of the protocol."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.conformance import HANDSHAKE, MODERN, faults, suite
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+COMMAND = f"{sys.executable} -W ignore -m tests.mcp.client_conformance"
+
+MACHINES = "a login without a person (client credentials, tokens of an employer or a platform) is not offered"
+PROOFS = "DPoP is an extension that the SDK does not offer"
+REGISTERED = "a client registers itself; an id that was given out by hand cannot be configured"
+ISSUER = "the release for older versions wants metadata of another issuer to be accepted, which is an attack: mcp045"
+
+HANDSHAKE_FAILS = {
+    **dict.fromkeys(("auth/client-credentials-basic", "auth/client-credentials-jwt"), MACHINES),
+    "auth/cross-app-access-complete-flow": MACHINES,
+    "auth/pre-registration": REGISTERED,
+    "auth/2025-03-26-oauth-metadata-backcompat": ISSUER,
+}
+"""Scenarios that fail, and why that is right or what is missing."""
+MODERN_FAILS = {
+    **dict.fromkeys(("auth/client-credentials-basic", "auth/client-credentials-jwt"), MACHINES),
+    **dict.fromkeys(("auth/enterprise-managed-authorization", "auth/wif-jwt-bearer"), MACHINES),
+    **dict.fromkeys(("auth/dpop", "auth/dpop-nonce"), PROOFS),
+    "auth/pre-registration": REGISTERED,
+}
+
+
+@pytest.mark.spec("MCP-6")
+@pytest.mark.parametrize(("version", "fail"), [(HANDSHAKE, HANDSHAKE_FAILS), (MODERN, MODERN_FAILS)])
+def test_every_scenario_passes_or_its_failure_is_explained(version: str, fail: dict[str, str], tmp_path: Path) -> None:
+    found = suite(version)
+    failed: dict[str, dict[str, str]] = {}
+    for name in sorted(found.scenarios("client")):
+        ran = found.run("client", "--command", COMMAND, "--scenario", name, into=tmp_path / name.replace("/", "-"))
+        bad = {key: why for checks in ran.values() for key, why in faults(checks).items()}
+        if bad:
+            failed[name] = bad
+    assert {*failed} == {*fail}, failed
