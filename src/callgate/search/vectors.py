@@ -7,7 +7,7 @@ are read directly: the package's own loader looks for the tokenizer on the netwo
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -67,7 +67,7 @@ class ToolVectors:
 
     @cached_property
     def _encoder(self) -> "_Encoder":
-        return _Encoder(self._folder)
+        return _encoder_in(self._folder)
 
 
 def tool_vectors() -> ToolVectors | None:
@@ -77,6 +77,12 @@ def tool_vectors() -> ToolVectors | None:
         if Path(folder, _TABLE).is_file() and Path(folder, _TOKENIZER).is_file():
             return ToolVectors(Path(folder))
     return None
+
+
+@cache
+def _encoder_in(folder: Path) -> "_Encoder":
+    """One for all sessions of a program: its table has 16 MB."""
+    return _Encoder(folder)
 
 
 def _said(text: ToolText) -> str:
