@@ -278,6 +278,8 @@ class Conversation(SessionView):
                 return self._take(Prompt(sent.text)) if self._work.loop is None else self._work.loop.steer(sent.text)
             case inputs.Interrupt():
                 return self._interrupt(sent.reason or "Interrupted by the user.")
+            case inputs.CancelCall():
+                return self._cancel(sent)
             case inputs.Answer():
                 return self.router.answer(sent.confirmation)
             case inputs.SetModel():
@@ -312,6 +314,13 @@ class Conversation(SessionView):
             return None if stopped else nothing
         self._work.set_status("working")
         loop.interrupt(because)
+        return None
+
+    def _cancel(self, sent: inputs.CancelCall) -> str | None:
+        executor = self._work.executor
+        if executor is None or all(call.id != sent.call_id for call in executor.calls()):
+            return f"there is no call {sent.call_id!r} under way"
+        executor.cancel(sent.call_id, sent.reason or "Cancelled by the user.")
         return None
 
     def _set_model(self, name: str) -> str | None:
