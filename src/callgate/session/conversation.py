@@ -23,7 +23,7 @@ from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
-from callgate.tools.names import CallFace, face_of, unknown_face
+from callgate.tools.names import CallFace, ToolHints, face_of, hints_of, unknown_face
 from callgate.words import inputs
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
@@ -238,6 +238,10 @@ class Conversation(SessionView):
         """The title, icon and line by which a door shows a call of this tool, on its way or on record."""
         named = [each for each in self._toolbox.tools() if name in (each.spec.name, *each.aliases)]
         return face_of(named[0], arguments) if named else unknown_face(name, arguments)
+
+    def hints(self) -> Mapping[str, ToolHints]:
+        """The tools by their names, with what other programs are told about each."""
+        return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on; the function that comes back stops it."""
