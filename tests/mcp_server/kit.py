@@ -23,15 +23,19 @@ ERAS = ("legacy", "auto")
 
 @dataclass
 class Person:
-    """The person at a client: answers forms with these, in order; ``asked`` are the messages."""
+    """The person at a client: answers forms with these, in order; ``asked`` are the messages. ``never``: it does not
+    answer at all."""
 
     answers: list[Any] = field(default_factory=list[Any])
     asked: list[str] = field(default_factory=list[str])
     before: Callable[[], None] = lambda: None
+    never: bool = False
 
     async def fill(self, context: Any, params: Any) -> ElicitResult:
         self.asked.append(params.message)
         self.before()
+        if self.never:
+            await asyncio.Event().wait()
         answer = self.answers.pop(0)
         if answer in ("decline", "cancel"):
             return ElicitResult(action=answer)

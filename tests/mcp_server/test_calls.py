@@ -216,3 +216,27 @@ def test_sessions_of_connections_that_fell_silent_are_closed(tmp_path: Path) -> 
             assert other is not served
 
     run(main)
+
+
+@era_of
+def test_each_of_many_calls_at_once_gets_its_own_answer(era: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        found: dict[int, str] = {}
+        async with bench(tmp_path) as made, made.client(era) as client:
+
+            async def call(number: int) -> None:
+                if number % 10:
+                    result = await client.call_tool("Read", {"file_path": f"{number}.txt"})
+                else:
+                    change = {"file_path": f"new {number}.txt", "content": f"text {number}\n"}
+                    result = await client.call_tool("Write", change)
+                found[number] = text_of(result)
+
+            for number in range(120):
+                made.write(f"{number}.txt", f"text {number}\n")
+            async with anyio.create_task_group() as tasks:
+                for number in range(120):
+                    tasks.start_soon(call, number)
+        assert [number for number in range(120) if f"text {number}\n" not in f"{found[number]}\n"] == []
+
+    run(main)

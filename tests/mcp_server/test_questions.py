@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import MCPError
 from mcp_types import ElicitResult, InputRequiredResult, InputResponses
@@ -127,5 +128,31 @@ def test_what_a_model_wrote_cannot_speak_for_the_form(tmp_path: Path) -> None:
             await client.call_tool("Bash", {"command": "touch a\x1b[2J\u202e"})
         assert "\x1b" not in person.asked[0]
         assert "<U+001B>" in person.asked[0]
+
+    run(main)
+
+
+def test_a_call_that_is_cancelled_while_its_form_is_open_is_over(tmp_path: Path) -> None:
+    async def main() -> None:
+        scope = anyio.CancelScope()
+        person = Person(["yes", "yes"], before=scope.cancel)
+        async with bench(tmp_path) as made, made.client("legacy", person) as client:
+            with scope:
+                await client.call_tool("Bash", TOUCH)
+            assert scope.cancelled_caught
+            assert text_of(await client.call_tool("Bash", {"command": "echo next"})) == "next"
+            assert not (made.work / "made").exists()
+
+    run(main)
+
+
+def test_a_form_that_stays_open_too_long_counts_as_no(tmp_path: Path) -> None:
+    async def main() -> None:
+        settings = {"questions": {"deadline": 0.01}}
+        person = Person(never=True)
+        async with bench(tmp_path, settings=settings) as made, made.client("legacy", person) as client:
+            result = await client.call_tool("Bash", TOUCH)
+        assert code_of(result) == "denied"
+        assert "nobody answered" in text_of(result)
 
     run(main)

@@ -137,11 +137,15 @@ class ServedSession:
         """The run is over. Calls that came at its end get another; those that it lost are told why."""
         failure = self.session.take_failure()
         why = str(failure) if failure is not None else self._refused or "The session ended before it."
+        ended = failure is not None or bool(self._refused) or self.session.status == "closed"
         for call_id in [*self._calls]:
-            lost = failure is not None or self._refused or self.session.status == "closed"
-            if lost or not self._model.waits(call_id):
+            if not self._model.waits(call_id):
+                self._settle(
+                    call_id, Result.failed("outcome_unknown", f"Its end is not known. {why}", effects="unknown")
+                )
+            elif ended:
                 self._model.withdraw(call_id)
-                self._settle(call_id, Result.failed("never_started", f"Not run: {why}", effects="unknown"))
+                self._settle(call_id, Result.failed("never_started", f"Not run: {why}", effects="none"))
         self._resting.set()
         if self._calls:
             self._run()

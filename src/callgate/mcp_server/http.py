@@ -54,7 +54,7 @@ class HttpGuard:
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         headers: list[tuple[bytes, bytes]] = scope["headers"]
@@ -114,7 +114,9 @@ class HttpServer:
         self._uvicorn: _Uvicorn | None = None
 
     async def serve(self, bound: socket) -> None:
-        config = uvicorn.Config(self.app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE)
+        config = uvicorn.Config(
+            self.app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=_GRACE
+        )
         self._uvicorn = _Uvicorn(config)
         await self._uvicorn.serve([bound])
 
