@@ -3,7 +3,6 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -99,43 +98,46 @@ def test_images_and_huge_texts_keep_to_the_protocol_and_to_the_limits(tmp_path: 
     run(main)
 
 
-@era_of
-def test_calls_that_do_not_conflict_overlap_and_a_failure_cancels_no_other(era: str, tmp_path: Path) -> None:
-    arrived = asyncio.Event()
+def test_an_object_is_structured_content_too_and_a_text_that_looks_like_one_is_not(tmp_path: Path) -> None:
+    @tool(effects="none")
+    def count() -> dict[str, int]:
+        return {"lines": 3}
 
     @tool(effects="none")
-    async def first() -> str:
-        await arrived.wait()
-        return "first"
-
-    @tool(effects="none")
-    def second() -> str:
-        arrived.set()
-        return "second"
-
-    @tool(effects="mutating", cascade=True)
-    def failing() -> str:
-        arrived.set()
-        raise ValueError("no")
+    def file() -> str:
+        return '{ "lines": 3 }'
 
     async def main() -> None:
-        async with bench(tmp_path, own=[first, second, failing], allow=["failing"]) as made:
-            for other in ("second", "failing"):
-                arrived.clear()
-                async with made.client(era) as client:
-                    found: dict[str, Any] = {}
+        async with bench(tmp_path, own=[count, file]) as made, made.client("auto") as client:
+            found = await client.call_tool("count", {})
+            assert (found.structured_content, text_of(found)) == ({"lines": 3}, '{"lines":3}')
+            assert (await client.call_tool("file", {})).structured_content is None
 
-                    async def call(name: str, client: Any = client, found: Any = found) -> None:
-                        found[name] = await client.call_tool(name, {})
+    run(main)
 
-                    async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(call, "first")
-                        if other == "second":
-                            tasks.start_soon(call, other)
-                        else:
-                            arrived.set()
-                            tasks.start_soon(call, other)
-                    assert text_of(found["first"]) == "first"
+
+@era_of
+def test_calls_that_do_not_conflict_overlap_and_a_failure_cancels_no_other(era: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        go_on, begun = asyncio.Event(), asyncio.Event()
+
+        @tool(effects="none")
+        async def slow() -> str:
+            begun.set()
+            await go_on.wait()
+            return "slow"
+
+        @tool(effects="none", cascade=True)
+        def failing() -> str:
+            raise ValueError("no")
+
+        async with bench(tmp_path, own=[slow, failing]) as made, made.client(era) as client:
+            first = asyncio.ensure_future(client.call_tool("slow", {}))
+            await begun.wait()
+            for _ in range(3):
+                assert (await client.call_tool("failing", {})).is_error
+            go_on.set()
+            assert text_of(await first) == "slow"
 
     run(main)
 

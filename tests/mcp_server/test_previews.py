@@ -107,3 +107,16 @@ def test_plan_mode_shows_changes_and_applies_none(tmp_path: Path) -> None:
             assert not (made.work / "a.txt").exists()
 
     run(main)
+
+
+def test_a_pending_change_waits_while_other_calls_change_things(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path, mode="bypass") as made, made.client("auto") as client:
+            shown = await client.call_tool("Write", {"file_path": "a.txt", "content": "a\n"})
+            for number in range(6):
+                done = await client.call_tool("Bash", {"command": f"touch {number}"})
+                assert not done.is_error, text_of(done)
+            assert not (await client.call_tool("resolve", resolve("apply", pending_of(shown)))).is_error
+            assert (made.work / "a.txt").read_text() == "a\n"
+
+    run(main)

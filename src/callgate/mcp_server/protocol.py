@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from json import dumps, loads
 from typing import Any
 
 from mcp_types import (
@@ -65,7 +66,25 @@ def result_of(result: Result) -> CallToolResult:
     pending = result.details.get("pending")
     if pending:
         meta[PENDING] = pending
-    return CallToolResult(content=[*_blocks(result.content)], is_error=result.is_error, _meta=meta)
+    return CallToolResult(
+        content=[*_blocks(result.content)],
+        structured_content=None if result.is_error else _structured(result.content),
+        is_error=result.is_error,
+        _meta=meta,
+    )
+
+
+def _structured(content: tuple[Content, ...]) -> dict[str, Any] | None:
+    """The object that a tool gave back: a text that is exactly its JSON. A client may hand a model this in place of the
+    text, so it must lose nothing, not even blanks."""
+    text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        found: Any = loads(text)
+        return found if dumps(found, ensure_ascii=False, separators=(",", ":")) == text else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def refusal(text: str) -> CallToolResult:
