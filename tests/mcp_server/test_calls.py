@@ -19,6 +19,7 @@ pytestmark = pytest.mark.spec("MCP-5")
 era_of = pytest.mark.parametrize("era", ERAS)
 
 
+@pytest.mark.spec("BLT-4")
 @era_of
 def test_tools_are_listed_with_titles_and_hints_from_their_traits(era: str, tmp_path: Path) -> None:
     async def main() -> None:
