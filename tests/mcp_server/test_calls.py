@@ -203,6 +203,8 @@ def test_a_client_that_leaves_takes_its_commands_along(tmp_path: Path) -> None:
             await made.sessions.aclose()
             with pytest.raises(ProcessLookupError):
                 os.kill(int((made.work / "pid").read_text()), 0)
+            late = await served.begin("Glob", {"pattern": "*"}).next()
+            assert getattr(late, "code", "") == "never_started"
 
     run(main)
 

@@ -107,7 +107,9 @@ class ServedSession:
 
     def _run(self) -> None:
         """Begins a run unless one is under way: a hook may have ended the last one."""
-        if self.session.status not in ("working", "closed"):
+        if self.session.status == "closed":
+            self._rest()
+        elif self.session.status != "working":
             self._refused = ""
             self._resting.clear()
             self.session.post(Prompt(f"{self._model.name} calls tools."))
