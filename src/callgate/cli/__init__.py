@@ -80,6 +80,7 @@ COMMANDS = {
     "config edit": "config:edit",
     "config path": "config:path",
     "doctor": "doctor:doctor",
+    "mcp serve": "mcp_serve:serve",
     "prompt show": "prompt:show",
     "record": "record:record",
     "policy decide": "policy.decide:decide",

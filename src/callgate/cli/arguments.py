@@ -13,6 +13,8 @@ from callgate.cli.auth_arguments import add_auth, check_auth
 from callgate.cli.changes_arguments import add_changes, add_undo, check_changes, check_undo
 from callgate.cli.config_arguments import add_config, check_config
 from callgate.cli.doctor_arguments import add_doctor
+from callgate.cli.mcp_arguments import add_mcp
+from callgate.cli.mcp_serve_arguments import check_mcp_serve
 from callgate.cli.overview import ELSEWHERE, OverviewParser
 from callgate.cli.parsing import USAGE, CommandParser, Group, one_of
 from callgate.cli.policy.arguments import add_policy, check_policy, command
@@ -83,6 +85,7 @@ def grammar() -> Group:
     add_trust(commands)
     add_sandbox(commands)
     _add_tools(commands)
+    add_mcp(commands)
     add_prompt(commands)
     add_statusline(commands)
     add_record(commands)
@@ -198,6 +201,8 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         options.words = options.words[1:] if options.words[:1] == ["--"] else options.words
         if not options.words:
             parser.error("say which command: callgate sandbox run -- COMMAND")
+    elif path == "mcp serve":
+        check_mcp_serve(parser, options)
     elif path == "record":
         check_record(parser, options)
     elif path in ("tools rank", "tools validate") and not options.jsonl:

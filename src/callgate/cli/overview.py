@@ -11,7 +11,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "begin": ("demo", "auth", "doctor", "config", "completion", "update"),
     "what a session did": ("session", "log", "audit", "answer", "changes", "undo"),
     "what may run": ("policy", "trust", "sandbox"),
-    "make it yours": ("tools", "prompt", "statusline", "record"),
+    "make it yours": ("tools", "mcp", "prompt", "statusline", "record"),
 }
 """Every command, under the topic in which the help lists it."""
 
