@@ -21,6 +21,7 @@ from benchmarks.rows import (
     prompt,
     record,
     sandbox,
+    search,
     streams,
     structural,
     terminal,
@@ -47,5 +48,7 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "prompt": prompt.rows,
     "terminal": terminal.rows,
     "mcp": mcp.rows,
+    "search": search.rows,
+    "retrieval": search.retrieval_rows,
     **record.ROWS,
 }

@@ -1,6 +1,9 @@
 """The coding agent of a Config: which tools it has, by trust, by wish and when bare."""
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from callgate import Store
-from callgate.assembly.agent import BARE, agent_session
+from callgate.assembly.agent import BARE, FEW, agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin import CORE
@@ -16,6 +19,7 @@ from callgate.words.errors import UsageError
 from callgate.words.events import Noted
 from callgate.words.tool_search import EXECUTE, SEARCH
 from tests.flows.kit import results
+from tests.search.deferred_kit import Changing, server_tool
 
 TOOL = """
 from callgate import tool
@@ -151,3 +155,51 @@ def test_it_works_on_the_files_of_its_workspace_and_keeps_what_it_did(root: Path
     assert "the answer is 42" in read
     assert weighed == "it weighs 3 kg"
     assert store.list()[0].about.first_prompt == "What is the answer?"
+
+
+FIRST = """
+import asyncio, json, sys
+from callgate.assembly.agent import agent_session
+from callgate.config import load_config
+from callgate.testing import ScriptedModel, say, turn
+
+async def main():
+    config = load_config(sys.argv[1], environ={"HOME": sys.argv[1]}, managed=sys.argv[1] + "/none.toml")
+    async with await agent_session(config, ScriptedModel(turn(say("Hello.")))) as session:
+        await session.run("Fetch the page example.com, and edit the notebook.")
+asyncio.run(main())
+print(json.dumps([name for name in sys.modules if name.startswith("callgate.search.") or name == "numpy"]))
+"""
+
+
+@pytest.mark.spec("SRC-7")
+def test_the_first_request_waits_for_no_index(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", FIRST, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    loaded = json.loads(ran.stdout)
+    assert "callgate.search.toolbox" in loaded
+    assert {"callgate.search.index", "callgate.search.query", "numpy"}.isdisjoint(loaded)
+
+
+@pytest.mark.spec("SRC-5")
+def test_a_few_custom_tools_are_in_the_request_and_many_are_found_by_search(root: Path) -> None:
+    one = "@tool(effects='none')\ndef Own{}(what: str) -> str:\n    'Own.'\n    return what\n\n"
+    many = "".join(one.format(n) for n in range(FEW))
+    write(root / ".callgate/tools/many.py", f"from callgate import tool\n\n{many}")
+    names, _, _ = asked(config(root, trust=True))
+    assert not [name for name in names if name.startswith(("Own", "Weigh"))], "there are 21"
+    kept = "@tool(effects='none', always_loaded=True)\ndef Kept(what: str) -> str:\n    'Kept.'\n    return what\n"
+    write(root / ".callgate/tools/kept.py", f"from callgate import tool\n\n{kept}")
+    names, _, _ = asked(config(root, trust=True))
+    assert [name for name in names if name.startswith(("Own", "Kept"))] == ["Kept"]
+    names, _, _ = asked(config(root, trust=True), tools=["Own1", "WebFetch"])
+    assert [name for name in names if name != "resolve"] == ["WebFetch", "Own1"]  # a custom tool may stage
+
+
+@pytest.mark.spec("SRC-5")
+def test_a_source_that_changes_joins_the_deferred_tools(root: Path) -> None:
+    source = Changing(server_tool("send"))
+    names, _, _ = asked(config(root, trust=True), deferred=source)
+    assert {SEARCH, EXECUTE} <= {*names}
+    names, _, _ = asked(config(root), deferred=source, bare=True)
+    assert [name for name in names if name not in BARE] == [SEARCH, EXECUTE]

@@ -84,7 +84,9 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
 def test_the_help_of_a_group_lists_its_commands() -> None:
     lines = run("tools", "--help").stdout.splitlines()
     rows = lines[lines.index("commands:") + 1 :]
-    assert [line.split()[0] for line in rows if line.startswith("  ") and line[2] != " "] == ["list", "new", "validate"]
+    assert [line.split()[0] for line in rows if line.startswith("  ") and line[2] != " "] == [
+        *("list", "new", "rank", "validate"),
+    ]
 
 
 @pytest.mark.spec("CLI-1")
@@ -218,6 +220,14 @@ def test_tools_validate_answers_every_line(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text(lines, encoding="utf-8")
     assert run("tools", "validate", "--jsonl", str(file)).stdout == ran.stdout
+
+
+@pytest.mark.spec("SRC-3", "SRC-9")
+def test_tools_rank_answers_every_line_by_words_alone_if_asked() -> None:
+    tools = {"tools": [{"name": "send_message"}, {"name": "read_file"}]}
+    lines = json.dumps(tools) + "\n" + json.dumps({"query": "messages", "k": 1}) + "\n"
+    ran = run("tools", "rank", "--jsonl", "--embeddings", "off", given=lines)
+    assert (ran.returncode, ran.stdout) == (0, '{"ready": true}\n{"names": ["send_message"]}\n')
 
 
 def test_tools_validate_goes_on_after_a_line_it_cannot_use_and_says_so_in_the_end() -> None:

@@ -10,6 +10,7 @@ from callgate.core.ports import Host, Model, Tool
 from callgate.core.record import MemoryJournal
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
+from callgate.search.toolbox import SearchToolbox
 from callgate.testing import (
     Barrier,
     GatedModel,
@@ -145,6 +146,12 @@ def test_the_wrappers_of_a_toolbox() -> None:
         run_virtual(check_toolbox(lambda wrapped=wrapped: wrapped))
         for each in wrapped.tools():
             run_virtual(check_tool(each, {"a": 1}, PlainRun()))
+
+
+@pytest.mark.parametrize("mode", ["on", "off", "auto"])
+def test_a_toolbox_with_deferred_tools(mode: str) -> None:
+    deferred = PlainToolbox(PlainTool("Plain", aliases=["Simple"]))
+    run_virtual(check_toolbox(lambda: SearchToolbox(Toolbox(add), deferred, mode, lambda: 1_000)))
 
 
 def test_the_gate() -> None:

@@ -96,6 +96,20 @@ async def test_a_name_that_there_is_not_gets_the_nearest_and_the_others_are_answ
     assert "There is no tool 'mcp__hub__send_male'. Did you mean mcp__hub__send_mail" in said(part)
 
 
+async def test_of_names_that_differ_in_capitals_alone_the_one_that_is_meant_is_found() -> None:
+    tools = (server_tool("getuser", "Get one user."), server_tool("getUser", "Get all users."))
+    for name in ("mcp__hub__getuser", "mcp__hub__getUser"):
+        assert [each["name"] for each in found(await answer(f"select:{name}", *tools))] == [name]
+    names = {each["name"] for each in found(await answer("get user", *tools))}
+    assert names == {"mcp__hub__getuser", "mcp__hub__getUser"}
+
+
+async def test_so_many_names_are_looked_up_at_once() -> None:
+    part = await answer("select:" + ",".join(f"n{n}" for n in range(30)))
+    assert said(part).count("There is no tool") == 20
+    assert "10 more were not" in said(part)
+
+
 @pytest.mark.parametrize("query", ["select:", "discover:  ", "   "])
 async def test_a_query_that_says_nothing_fails_in_words(query: str) -> None:
     part = await answer(query)

@@ -134,15 +134,17 @@ async def test_a_wrong_name_gets_the_nearest_ones_and_the_wrapper_cannot_call_it
         execute(EXECUTE, {"tool_name": "mcp__hub__send", "params": {}}),
         call(EXECUTE, params={}),
         execute("Look", {"path": "a.py"}),
+        execute("resolve", {"action": "apply", "reason": "x"}),
     )
     model = ScriptedModel(turn(*calls), DONE)
     async with session(tmp_path, model, SEND) as talk:
         await talk.run("go")
-        wrong, itself, nameless, core = results(talk)
+        wrong, itself, nameless, core, resolve = results(talk)
     assert "There is no tool named 'mcp__hub__sent'. Did you mean mcp__hub__send" in wrong
     assert "wanted the name of another tool" in itself
     assert f"Invalid arguments for {EXECUTE}" in nameless
     assert core == "a.py"
+    assert "resolve is called by its own" in resolve
 
 
 @pytest.mark.spec("SRC-2")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import urandom
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from callgate.assembly.options import (
     AnyPath,
@@ -95,6 +95,8 @@ class Session(Conversation):
     summarize        a function that writes the summaries, in place of a model
     compaction       keeps the history within the model's window, in place of our own, see ``callgate.core.ports``
     standing         handlers that take a ``resolve`` while nothing is pending
+    pending          when staged actions are resolved: ``first``, before any other change and before a run ends, or
+                     ``whenever``
     rerun_safe       after a crash, run idempotent calls again that had started
     parent           the session in whose call this one works: its doors are asked, its host is used; ``label`` says who
                      asks, ``lineage`` names the call (``run.lineage``) where it cannot be told from the task
@@ -129,6 +131,7 @@ class Session(Conversation):
         summarize: Summarize | None = None,
         compaction: Compaction | None = None,
         rerun_safe: bool = True,
+        pending: Literal["first", "whenever"] = "first",
         standing: Iterable[StandingHandler] = (),
         config: Config | None = None,
         functions: Mapping[str, Function] | None = None,
@@ -207,10 +210,14 @@ class Session(Conversation):
             follow = getattr(each, "follow_context", None)  # a tool that remembers, such as Bash its working folder
             if follow is not None:
                 follow(lambda: record.ledger.context)
-        staging = SessionStaging(equipment, state, standing)
+        staging = port = SessionStaging(equipment, state, standing)
+        if pending == "whenever":
+            from callgate.staging.unhurried import Unhurried  # for callers that are no model of ours
+
+            port = Unhurried(staging)
         super().__init__(
             SessionParts(
-                equipment=replace(equipment, toolbox=staging.toolbox, staging=staging),
+                equipment=replace(equipment, toolbox=staging.toolbox, staging=port),
                 journal=journal,
                 staging=staging,
                 models=by_name,

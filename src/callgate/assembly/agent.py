@@ -104,7 +104,7 @@ async def agent_session(
         config = replace(config, hooks=(), notify=None)
         found: Sequence[Tool] = shipped_tools(_shipped_names(BARE if wanted is None else wanted))
     else:
-        found, notes = await _tools(config, wanted)
+        found, notes = await agent_tools(config, wanted)
     subject = PromptSubject(
         tools=tuple(each.spec.name for each in found),
         mode=config.mode,
@@ -189,7 +189,7 @@ def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -
     stop = session.listen(hear)
 
 
-async def _tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:
+async def agent_tools(config: Config, wanted: tuple[str, ...] | None) -> tuple[list[Tool], list[SettingsFault]]:
     """The tools that ship and the custom ones, as far as they are wanted, with notes about those left out."""
     custom, notes = await _custom(config)
     own = {each.spec.name: each for each in custom}

@@ -88,6 +88,7 @@ COMMANDS = {
     "mcp test": "mcp_servers:test",
     "mcp login": "mcp_servers:login",
     "mcp logout": "mcp_servers:logout",
+    "mcp serve": "mcp_serve:serve",
     "prompt show": "prompt:show",
     "record": "record:record",
     "policy decide": "policy.decide:decide",

@@ -14,6 +14,7 @@ from callgate.cli.changes_arguments import add_changes, add_undo, check_changes,
 from callgate.cli.config_arguments import add_config, check_config
 from callgate.cli.doctor_arguments import add_doctor
 from callgate.cli.mcp_arguments import add_mcp
+from callgate.cli.mcp_serve_arguments import check_mcp_serve
 from callgate.cli.mcp_servers_arguments import check_mcp_servers
 from callgate.cli.overview import ELSEWHERE, OverviewParser
 from callgate.cli.parsing import USAGE, CommandParser, Group, one_of
@@ -201,6 +202,8 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         options.words = options.words[1:] if options.words[:1] == ["--"] else options.words
         if not options.words:
             parser.error("say which command: callgate sandbox run -- COMMAND")
+    elif path == "mcp serve":
+        check_mcp_serve(parser, options)
     elif path.startswith("mcp "):
         check_mcp_servers(path, parser, options)
     elif path == "record":

@@ -27,6 +27,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("CALLGATE_RECORD", "A folder in which exchanges with models are recorded, without keys."),
     Variable("CALLGATE_TOOL_SEARCH", "Which tools the model finds by search: on, off, auto or auto:N.", "tools.search"),
     Variable("CALLGATE_RIPGREP", "The search that Grep and Glob use: packaged, system or builtin."),
+    Variable("CALLGATE_MCP_TOKEN", "The token that clients of callgate mcp serve --http have to send."),
     Variable("CALLGATE_DEMO_SPEED", "So many times faster does callgate demo play."),
 )
 """Every one. ``.env`` files are never read."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from callgate.core.ports import Run, Tool
+from callgate.host.threads import in_thread
 from callgate.search.finder import ToolFinder
 from callgate.search.queries import MOST_CHARS, definitions, loaded_already, read_query, unknown_names
 from callgate.tools.arguments import Arguments
@@ -92,13 +93,13 @@ class SearchExtraTools(_SearchTool):
         query = read_query(arguments["query"])
         if not query.names and not query.words:
             raise ToolFailure(f"The query says nothing to search for. {_TRY}")
-        loaded = {name: each for each in self._tools.tools() for name in _names(each)}
-        deferred = {name: each for each in self._tools.deferred() for name in _names(each)}
+        loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
-            return _answer(*_selected(query.names, loaded, deferred))
+            return _answer(*await in_thread(lambda: _selected(query.names, loaded, deferred)))
         hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL), query.required)
-        found = [deferred[hit.name.casefold()] for hit in hits if hit.name.casefold() in deferred]
-        meant = [loaded[query.words.casefold()].spec.name] if query.words.casefold() in loaded else []
+        by_name = {each.spec.name: each for each in deferred}
+        found = [by_name[hit.name] for hit in hits if hit.name in by_name]
+        meant = [each.spec.name for each in loaded if query.words.casefold() in _names(each)]
         texts = [loaded_already(meant)] if meant else []
         if not found and not meant:
             must = f" that has {' and '.join(query.required)}" if query.required else ""
@@ -110,16 +111,24 @@ def _names(tool: Tool) -> list[str]:
     return [name.casefold() for name in (tool.spec.name, *tool.aliases)]
 
 
-def _selected(
-    names: Sequence[str], loaded: Mapping[str, Tool], deferred: Mapping[str, Tool]
-) -> tuple[list[Tool], list[str]]:
-    """The tools of these names, and a text about those that are loaded and those that there are not."""
-    found = {each.spec.name: each for name in names if (each := deferred.get(name.casefold())) is not None}
-    meant = [name for name in names if name.casefold() in (*loaded, RESOLVE) and name.casefold() not in deferred]
-    wrong = [name for name in names if name.casefold() not in (*loaded, *deferred, RESOLVE)]
+def _selected(names: Sequence[str], loaded: Sequence[Tool], deferred: Sequence[Tool]) -> tuple[list[Tool], list[str]]:
+    """The tools of these names, and texts about those that are loaded, those that there are not, and those that are
+    too many."""
+    there = {name: each for each in deferred for name in _names(each)}
+    there |= {each.spec.name: each for each in deferred}  # of two that differ in capitals alone, the one that is meant
+    known = {name for each in loaded for name in _names(each)} | {RESOLVE}
+    found, meant, wrong = dict[str, Tool](), list[str](), list[str]()
+    for name in names[:_MOST]:
+        tool = there.get(name) or there.get(name.casefold())
+        if tool is not None:
+            found[tool.spec.name] = tool
+        else:
+            (meant if name.casefold() in known else wrong).append(name)
     texts = [loaded_already(meant)] if meant else []
     if wrong:
-        texts.append(unknown_names(wrong, [*loaded.values(), *deferred.values()]))
+        texts.append(unknown_names(wrong, [*loaded, *deferred]))
+    if len(names) > _MOST:
+        texts.append(f"{_MOST} names are looked up at once: {len(names) - _MOST} more were not.")
     return [*found.values()], texts
 
 
@@ -141,8 +150,9 @@ class ExecuteExtraTool(_SearchTool):
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)
-        if isinstance(found, Accepted) and found.arguments["tool_name"].strip() in ("", EXECUTE):
-            return Rejected(("$.tool_name: wanted the name of another tool",))
+        name = found.arguments["tool_name"].strip() if isinstance(found, Accepted) else ""
+        if isinstance(found, Accepted) and name in ("", EXECUTE, RESOLVE):
+            return Rejected((f"$.tool_name: wanted the name of another tool; {RESOLVE} is called by its own",))
         return found
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:

@@ -7,7 +7,7 @@ are read directly: the package's own loader looks for the tokenizer on the netwo
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from callgate.search.tokens import spelled
 EXTRA = "callgate[embeddings]"
 _TABLE = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+_LATIN = "\u036f"
 WIDTH = 256
 # The part of the vectors in a score, and the number of tools that only they find.
 SHARE = 0.4
@@ -40,8 +41,8 @@ class ToolVectors:
 
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
         """Mixes likeness of meaning into scores; the most alike of the allowed tools come in addition."""
-        if 2 * sum(map(str.isascii, query)) < len(query):
-            return  # The table knows next to nothing of scripts other than Latin.
+        if any(letter > _LATIN and letter.isalpha() for letter in query):
+            return  # The table knows next to nothing of other scripts.
         import numpy
 
         alike = numpy.maximum(self._encoded() @ self._encoder.encode([query])[0], 0)
@@ -54,20 +55,19 @@ class ToolVectors:
         """The table with the vectors of all tools, those that were put since the last time encoded now."""
         import numpy
 
+        if self._table is None:
+            self._table = numpy.zeros((0, WIDTH), dtype=numpy.float32)
         if self._waiting:
-            needed = max(self._waiting) + 1
-            if self._table is None or needed > len(self._table):
-                grown = numpy.zeros((2 * needed, WIDTH), dtype=numpy.float32)
-                if self._table is not None:
-                    grown[: len(self._table)] = self._table
-                self._table = grown
+            if (needed := max(self._waiting) + 1) > len(self._table):
+                more = numpy.zeros((2 * needed - len(self._table), WIDTH), dtype=numpy.float32)
+                self._table = numpy.concatenate([self._table, more])
             self._table[list(self._waiting)] = self._encoder.encode(list(self._waiting.values()))
             self._waiting.clear()
         return self._table
 
     @cached_property
     def _encoder(self) -> "_Encoder":
-        return _Encoder(self._folder)
+        return _encoder_in(self._folder)
 
 
 def tool_vectors() -> ToolVectors | None:
@@ -77,6 +77,12 @@ def tool_vectors() -> ToolVectors | None:
         if Path(folder, _TABLE).is_file() and Path(folder, _TOKENIZER).is_file():
             return ToolVectors(Path(folder))
     return None
+
+
+@cache
+def _encoder_in(folder: Path) -> "_Encoder":
+    """One for all sessions of a program: its table has 16 MB."""
+    return _Encoder(folder)
 
 
 def _said(text: ToolText) -> str:

@@ -23,7 +23,7 @@ from callgate.session.run import RunResult, SyncLoop, run
 from callgate.session.view import EventOrigin, SessionView
 from callgate.session.work import Work
 from callgate.session.workspace_changes import WorkspaceChanges
-from callgate.tools.names import CallFace, face_of, unknown_face
+from callgate.tools.names import CallFace, ToolHints, face_of, hints_of, unknown_face
 from callgate.tools.toolbox import all_tools
 from callgate.words import inputs
 from callgate.words.decisions import Question
@@ -261,6 +261,10 @@ class Conversation(SessionView):
         named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
         return face_of(named[0], arguments) if named else unknown_face(name, arguments)
 
+    def hints(self) -> Mapping[str, ToolHints]:
+        """The tools by their names, with what other programs are told about each."""
+        return {each.spec.name: hints_of(each) for each in self._toolbox.tools()}
+
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls the listener with every event from now on; the function that comes back stops it."""
         return self._record.listen(listener)
@@ -305,6 +309,8 @@ class Conversation(SessionView):
                 return self._take(Prompt(sent.text)) if self._work.loop is None else self._work.loop.steer(sent.text)
             case inputs.Interrupt():
                 return self._interrupt(sent.reason or "Interrupted by the user.")
+            case inputs.CancelCall():
+                return self._cancel(sent)
             case inputs.Answer():
                 return self.router.answer(sent.confirmation)
             case inputs.SetModel():
@@ -339,6 +345,13 @@ class Conversation(SessionView):
             return None if stopped else nothing
         self._work.set_status("working")
         loop.interrupt(because)
+        return None
+
+    def _cancel(self, sent: inputs.CancelCall) -> str | None:
+        executor = self._work.executor
+        if executor is None or all(call.id != sent.call_id for call in executor.calls()):
+            return f"there is no call {sent.call_id!r} under way"
+        executor.cancel(sent.call_id, sent.reason or "Cancelled by the user.")
         return None
 
     def _set_model(self, name: str) -> str | None:

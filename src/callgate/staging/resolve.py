@@ -63,6 +63,7 @@ class Resolution:
     previews = False
     always_loaded = True
     title = "Apply or discard"
+    general_traits = Traits("mutating")
 
     def __init__(self, why: str = NOTHING) -> None:
         self.spec = resolve_spec()
@@ -173,6 +174,8 @@ class ChangeResolution(_Bound):
         return found if wanted is None else _only(found, wanted)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        from callgate.tools.files.read_marks import marks_after  # with the first change
+
         reason, wanted = str(arguments["reason"]), self._files(arguments)
         if wanted is not None:
             left = [path for path in self._staged.paths if path not in wanted]
@@ -180,7 +183,7 @@ class ChangeResolution(_Bound):
             await self._finishing.forget(self._staged)
         self._finishing.resolved(self._staged, "applied", reason, self._by)
         text = f"Applied: {self._staged.label} ({self._staged.summary}). Reason: {reason}"
-        return self._told(arguments, None, text, "Accepted")
+        return replace(self._told(arguments, None, text, "Accepted"), context_update=marks_after(run))
 
     def _files(self, arguments: Mapping[str, Any]) -> list[str] | None:
         """The files that a person chose of it, in ``extra``; None for all. A model applies all or nothing."""

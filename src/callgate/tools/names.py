@@ -83,6 +83,32 @@ class CallFace:
     line: str
 
 
+@noun
+class ToolHints:
+    """A tool as other programs are told about it: its title, and what any call of it may do. ``open_world``: it reaches
+    beyond the files here, by commands, into the network or to agents."""
+
+    title: str
+    read_only: bool
+    idempotent: bool
+    open_world: bool
+
+
+def hints_of(tool: Tool) -> ToolHints:
+    """The hints of a tool, without arguments: one that looks at its arguments first may do anything."""
+    traits: Traits | None = getattr(tool, "general_traits", None)
+    try:
+        traits = traits or tool.traits({})
+    except Exception:
+        traits = Traits()
+    return ToolHints(
+        title=getattr(tool, "title", "") or title_from(tool.spec.name),
+        read_only=traits.effects == "none",
+        idempotent=traits.effects != "mutating",
+        open_world=bool(traits.declared.kinds & {"command", "address", "agent"}),
+    )
+
+
 def title_from(name: str) -> str:
     """``WebFetch`` and ``web_fetch`` are ``Web fetch``; of a tool of an MCP server the server comes first."""
     server, _, rest = name.removeprefix("mcp__").partition("__") if name.startswith("mcp__") else ("", "", name)

@@ -111,6 +111,11 @@ class FunctionTool(Generic[P, R]):
         """One and the same object while no trait is a function; `failed` names the functions that failed."""
         return self._traits.fixed or self._traits.of(Given(**self._shape.named(self._values(arguments))))
 
+    @property
+    def general_traits(self) -> Traits:
+        """Those that hold for any arguments."""
+        return self._traits.general
+
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         if self._preview is None:
             raise ToolFailure(f"{self.spec.name} has no preview")

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, TypedDict, cast
 
 from callgate.words.decisions import AskedField, Choice
-from callgate.words.declared import KINDS, UNDECLARED, Declaration, Given, Part
+from callgate.words.declared import KINDS, UNDECLARED, Declaration, Declared, Given, Part
 from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.traits import ICONS, Effects, Icon, Locks, OnSteer, Traits, exclusive
 
@@ -120,6 +120,11 @@ class DeclaredTraits:
             raise ToolDefinitionError(f'tool {tool!r}: it cannot have effects="none" and write files')
         self.declaration = Declaration(parts)
         self.fixed = None if self._functions or parts else Traits(**self._constants)
+
+    @property
+    def general(self) -> Traits:
+        """Those that hold for any arguments: a trait that is a function of them has its default, the careful one."""
+        return Traits(**self._constants, declared=Declared(kinds=self.declaration.kinds))
 
     def of(self, given: Given) -> Traits:
         """The traits of one call. A function that fails, or gives what no trait can be, gives the most careful value;

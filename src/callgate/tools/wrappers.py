@@ -1,4 +1,4 @@
-"""A tool under another name, and thin boxes around boxes: fewer tools, several boxes as one.
+"""A tool under another name or on its own, and thin boxes around boxes: fewer tools, several boxes as one.
 
 A box may change while it is used (an MCP server's list of tools does), so a wrapper looks into the inner box each
 time and keeps nothing. A wrapped tool shows its new name in its spec and is otherwise the same.
@@ -49,6 +49,17 @@ class Named:
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         return await self.inner.run(arguments, run)
+
+
+class Independent(Named):
+    """A tool for callers whose calls have nothing to do with each other: its failure cancels no other call, and it may
+    be called with the same arguments as often as they like."""
+
+    def __init__(self, tool: Tool) -> None:
+        super().__init__(tool, tool.spec.name, tool.aliases)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        return replace(self.inner.traits(arguments), cascade=False, repeats=True)
 
 
 class Filtered:

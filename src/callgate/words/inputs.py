@@ -56,6 +56,14 @@ class Interrupt:
 
 
 @noun
+class CancelCall:
+    """Stop one call of the message under way; the others go on."""
+
+    call_id: str
+    reason: str = ""
+
+
+@noun
 class Continue:
     """Go on with a turn that was left unfinished."""
 
@@ -179,6 +187,7 @@ Input = (
     | WithdrawPrompt
     | Steer
     | Interrupt
+    | CancelCall
     | Continue
     | Answer
     | Resolve

@@ -33,5 +33,6 @@ def test_a_history_that_the_server_refuses_is_summed_up_and_the_run_goes_on(tmp_
     sent = json.dumps(requests[3]["messages"])
     assert SUMMARY in sent
     assert "Find the fault." in sent
-    assert "The history was compacted (reactive): 3 messages" in shown.out
+    assert "The history was compacted (reactive): 4 messages" in shown.out, "with the names of deferred tools"
+    assert sent.count("+ WebFetch") == 1, "announced again behind the summary"
     assert SUMMARY in shown.out

@@ -8,9 +8,8 @@ from callgate.changes.text import shown
 from callgate.core.ports import Host, Run
 from callgate.host.ports import files_of
 from callgate.tools.builtin.read import MOST_BYTES
-from callgate.tools.files.read_marks import marks_of
+from callgate.tools.files.read_marks import marks_after
 from callgate.words.calls import Result
-from callgate.words.changes import digest
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 
@@ -49,13 +48,6 @@ def applied_result(run: Run, told: str) -> Result:
     changes = run.changes
     if changes is None:
         raise ToolFailure("no change was applied")
-    update: dict[str, str] = {}
-    marks = marks_of(run.host)
-    for change in changes.files:
-        if isinstance(change.after, bytes) and isinstance(change.before, bytes | None):
-            mark = marks.of(run, run.host.normal(change.source or change.path))
-            if change.before is None or (mark is not None and mark.complete and mark.hash == digest(change.before)):
-                update |= marks.written(run, run.host.normal(change.path), change.after)
     found = list(diffs(changes))
     added, removed = line_counts(found)
     details: Mapping[str, object] = {
@@ -66,7 +58,7 @@ def applied_result(run: Run, told: str) -> Result:
     }
     text = f"{told}: {summary(changes, found)}{_places(run)}"
     shown_diff = display(changes, root=run.host.normal("."))
-    return Result((Text(shown(text)),), (shown_diff,), details=details, context_update=update or None)
+    return Result((Text(shown(text)),), (shown_diff,), details=details, context_update=marks_after(run))
 
 
 def _places(run: Run) -> str:

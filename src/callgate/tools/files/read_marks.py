@@ -139,6 +139,18 @@ def marks_of(host: Host) -> ReadMarks:
         return _OF_HOSTS.setdefault(host, ReadMarks())
 
 
+def marks_after(run: Run) -> Mapping[str, str] | None:
+    """The context update after a change was applied: files that the session knew before are known as they are now."""
+    update: dict[str, str] = {}
+    marks = marks_of(run.host)
+    for change in () if run.changes is None else run.changes.files:
+        if isinstance(change.after, bytes) and isinstance(change.before, bytes | None):
+            mark = marks.of(run, run.host.normal(change.source or change.path))
+            if change.before is None or (mark is not None and mark.complete and mark.hash == digest(change.before)):
+                update |= marks.written(run, run.host.normal(change.path), change.after)
+    return update or None
+
+
 def _line_count(data: bytes) -> int:
     """At least the lines that Read would show; a mark of a whole file needs no more."""
     return data.count(b"\n") + 1

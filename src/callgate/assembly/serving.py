@@ -1,0 +1,45 @@
+"""The session behind a door through which another program calls tools, without a model of ours."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from callgate.assembly import Session
+from callgate.assembly.agent import agent_tools
+from callgate.config import Config
+from callgate.core.ports import Journal, Model, Tool
+from callgate.staging.preview_first import PreviewFirst
+from callgate.tools.wrappers import Independent
+from callgate.words.limits import LARGEST_COUNT, LoopLimits
+
+OFFERED = (
+    *("ApplyPatch", "AstEdit", "AstGrep", "Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read"),
+    *("TaskOutput", "TaskStop", "WebFetch", "Write"),
+)
+"""The tools that are offered unless others are named: those about files, commands and pages. The others are about the
+work of an agent, and the caller is one with tools of its own for that."""
+
+
+async def served_tools(config: Config, names: Sequence[str] | None = None) -> tuple[list[Tool], Config]:
+    """The tools of these names, those that ship and custom ones, and the config with notes on those left out.
+    UsageError for a name that there is not."""
+    found, notes = await agent_tools(config, tuple(dict.fromkeys(OFFERED if names is None else names)))
+    return found, replace(config, notes=(*config.notes, *notes))
+
+
+def staging_names(tools: Sequence[Tool]) -> frozenset[str]:
+    """The names of those whose calls stage something in a served session."""
+    return frozenset(each.spec.name for each in tools if each.previews or getattr(each, "stages", False))
+
+
+def served_session(config: Config, model: Model, tools: Sequence[Tool], journal: Journal | None = None) -> Session:
+    """A session whose ``model`` is the other program. Its calls start when they arrive, each on its own; changes to
+    files are staged, and resolved when the caller says so; denials do not pause it."""
+    return Session(
+        model,
+        [Independent(PreviewFirst(each) if each.previews else each) for each in tools],
+        config=replace(config, titles=False),
+        journal=journal,
+        pending="whenever",
+        settings=replace(config.executor_settings, start="eager"),
+        limits=LoopLimits(denials_in_a_row=LARGEST_COUNT, denials=LARGEST_COUNT),
+    )

@@ -1,0 +1,24 @@
+"""Questions that clients of the modern era were sent, until they come back with an answer."""
+
+from secrets import token_urlsafe
+
+MOST = 1_000
+
+
+class AskedQuestions:
+    """Each state that is given out stands for one question and is taken once: an answer is not good for two calls."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, tuple[str, str]] = {}
+
+    def add(self, mark: str, key: str) -> str:
+        """The state that the client has to bring back, for the question with this mark, asked under this key."""
+        state = token_urlsafe(24)
+        self._asked[state] = (mark, key)
+        while len(self._asked) > MOST:
+            del self._asked[next(iter(self._asked))]
+        return state
+
+    def take(self, state: str) -> tuple[str, str] | None:
+        """Mark and key of its question; None if the state was not given out, or came back before."""
+        return self._asked.pop(state, None)

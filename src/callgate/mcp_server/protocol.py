@@ -1,0 +1,115 @@
+"""Tools and results in the words of the protocol."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from json import dumps, loads
+from typing import Any
+
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+
+from callgate import Session
+from callgate.words.calls import Result
+from callgate.words.messages import Content, Image, Text
+from callgate.words.model import ToolSpec
+from callgate.words.pending import RESOLVE
+
+CODE, PENDING = "callgate/code", "callgate/pending"
+"""In the ``_meta`` of a result: its code, and the actions that it has staged."""
+
+
+def tools_of(session: Session) -> list[Tool]:
+    hints = session.hints()
+    found: list[Tool] = []
+    for spec in session.tool_specs:
+        about = hints[spec.name]
+        annotations = ToolAnnotations(
+            title=about.title,
+            read_only_hint=about.read_only,
+            destructive_hint=not about.read_only and not about.idempotent,
+            idempotent_hint=about.idempotent,
+            open_world_hint=about.open_world,
+        )
+        found.append(
+            Tool(
+                name=spec.name,
+                title=about.title,
+                description=spec.description,
+                input_schema=_schema(spec),
+                annotations=annotations,
+            )
+        )
+    return found
+
+
+def _schema(spec: ToolSpec) -> dict[str, Any]:
+    """The parameters of a tool. Here ``resolve`` names its action: the newest may be one that the caller never saw."""
+    parameters = dict(spec.parameters)
+    if spec.name == RESOLVE:
+        parameters["required"] = [*parameters["required"], "id"]
+    return parameters
+
+
+def result_of(result: Result) -> CallToolResult:
+    meta: dict[str, Any] = {CODE: result.code}
+    pending = result.details.get("pending")
+    if pending:
+        meta[PENDING] = pending
+    return CallToolResult(
+        content=[*_blocks(result.content)],
+        structured_content=None if result.is_error else _structured(result.content),
+        is_error=result.is_error,
+        _meta=meta,
+    )
+
+
+def _structured(content: tuple[Content, ...]) -> dict[str, Any] | None:
+    """The object that a tool gave back: a text that is exactly its JSON. A client may hand a model this in place of the
+    text, so it must lose nothing, not even blanks."""
+    text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        found: Any = loads(text)
+        return found if dumps(found, ensure_ascii=False, separators=(",", ":")) == text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def refusal(text: str) -> CallToolResult:
+    """A result for a call that did not get as far as a session."""
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def _blocks(content: tuple[Content, ...]) -> Iterator[ContentBlock]:
+    for part in content:
+        if isinstance(part, Text):
+            yield TextContent(text=part.text)
+        elif isinstance(part, Image):
+            yield ImageContent(data=b64encode(part.data).decode(), mime_type=part.media_type)
+        elif part.text is not None:
+            contents = TextResourceContents(uri=part.uri, text=part.text, mime_type=part.media_type)
+            yield EmbeddedResource(resource=contents)
+        elif part.data is not None and (part.media_type or "").startswith("audio/"):
+            yield AudioContent(data=b64encode(part.data).decode(), mime_type=part.media_type or "")
+        elif part.data is not None:
+            blob = BlobResourceContents(uri=part.uri, blob=b64encode(part.data).decode(), mime_type=part.media_type)
+            yield EmbeddedResource(resource=blob)
+        else:
+            yield ResourceLink(uri=part.uri, name=part.uri, mime_type=part.media_type)
+
+
+def missing_id(name: str, arguments: Mapping[str, Any]) -> bool:
+    """True for a ``resolve`` that does not say which action."""
+    return name == RESOLVE and not arguments.get("id")

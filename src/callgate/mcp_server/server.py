@@ -1,0 +1,195 @@
+"""The requests of MCP clients: the list of tools, and calls with their progress, questions and cancels.
+
+A question goes to the client's person. In the handshake era (up to 2025-11-25) it is a request to the client while the
+call waits. In the modern era (2026-07-28) a server sends no requests: the call ends with the question, and the client
+calls again with the answer, which is taken if the question is still the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from callgate import __version__
+from callgate.formats.display import visible
+from callgate.mcp_server.asked import AskedQuestions
+from callgate.mcp_server.calls import ServedCall, ServedSession
+from callgate.mcp_server.protocol import missing_id, refusal, result_of, tools_of
+from callgate.mcp_server.questions import answer_of, mark_of, message_of, schema_of, unasked
+from callgate.mcp_server.sessions import ServedSessions
+from callgate.words.calls import Result
+from callgate.words.decisions import Question
+from callgate.words.events import CallProgressed
+
+Context = ServerRequestContext[Any, Any]
+
+INSTRUCTIONS = (
+    "Files, commands and pages of the workspace {root}. Each call is judged by the rules of the workspace, and may be "
+    "put to a person. Edits are shown first: the answer has a diff and an id, and `resolve` with that id applies or "
+    "discards exactly that."
+)
+_AGAIN = "Its question was sent to the client, which calls again with the answer."
+
+
+class McpDoor:
+    """``server`` is the server of the SDK, for any transport. ``root`` is the workspace."""
+
+    def __init__(self, sessions: ServedSessions, root: str) -> None:
+        self._sessions = sessions
+        self._root = root
+        self._asked = AskedQuestions()
+        self.server = Server[Any](
+            "callgate",
+            version=__version__,
+            title="Callgate",
+            instructions=INSTRUCTIONS.format(root=root),
+            get_tool_input_schema=lambda name: None,  # no tool of ours takes parameters in headers
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+        )
+
+    async def list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        served = await self._served(ctx)
+        return ListToolsResult(tools=tools_of(served.session))
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        served = await self._served(ctx)
+        if params.name not in served.session.tool_names:
+            known = ", ".join(served.session.tool_names)
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name}. There are {known}")
+        arguments = params.arguments or {}
+        if missing_id(params.name, arguments):
+            return refusal("Say which action: pass the id that staging it gave.")
+        given = self._given(params)
+        call = served.begin(params.name, arguments)
+        try:
+            return await self._outcome(ctx, call, given)
+        except BaseException:  # most of all a cancel
+            call.cancel("Cancelled by the client.")
+            raise
+
+    async def _served(self, ctx: Context) -> ServedSession:
+        served = await self._sessions.of(_key(ctx), _client(ctx))
+        if served is None:
+            raise MCPError(code=INTERNAL_ERROR, message="Too many clients have a session open; try again later")
+        return served
+
+    def _given(self, params: CallToolRequestParams) -> tuple[str, ElicitResult] | None:
+        """The mark of the question that a client was sent, and the answer it brings."""
+        if params.request_state is None:
+            return None
+        about = self._asked.take(params.request_state)
+        if about is None:
+            raise MCPError(code=INVALID_PARAMS, message="Invalid or expired requestState")
+        mark, key = about
+        answer = (params.input_responses or {}).get(key)
+        return (mark, answer) if isinstance(answer, ElicitResult) else None
+
+    # ---- one call -----------------------------------------------------------------------------------------------
+
+    async def _outcome(
+        self, ctx: Context, call: ServedCall, given: tuple[str, ElicitResult] | None
+    ) -> CallToolResult | InputRequiredResult:
+        progress, asked = _Progress(ctx), None
+        result: Result | None = None
+        async with anyio.create_task_group() as asking:
+            while result is None:
+                outcome = await call.next()
+                if isinstance(outcome, CallProgressed):
+                    await progress.tell(outcome)
+                elif isinstance(outcome, Result):
+                    result = outcome
+                elif not _elicits(ctx):
+                    call.answer(unasked(outcome))
+                elif ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                    asking.start_soon(self._ask, ctx, call, outcome)
+                elif given is not None and given[0] == mark_of(outcome):
+                    call.answer(answer_of(outcome, given[1].action, given[1].content))
+                    given = None
+                else:
+                    asked = outcome
+                    call.cancel(_AGAIN)
+            asking.cancel_scope.cancel()
+        if asked is not None:
+            return self._question(asked)
+        assert result is not None
+        return result_of(result)
+
+    async def _ask(self, ctx: Context, call: ServedCall, question: Question) -> None:
+        """Asks the person at the client, as long as the call waits for it."""
+        try:
+            answer = await ctx.session.elicit_form(
+                message_of(question, self._root), schema_of(question), related_request_id=ctx.request_id
+            )
+        except (MCPError, ValidationError) as error:
+            call.answer(question.no(f"The client could not ask: {error}", by="callgate mcp serve"))
+        else:
+            call.answer(answer_of(question, answer.action, answer.content))
+
+    def _question(self, question: Question) -> InputRequiredResult:
+        form = ElicitRequestFormParams(message=message_of(question, self._root), requested_schema=schema_of(question))
+        key = self.input_key(question)
+        state = self._asked.add(mark_of(question), key)
+        return InputRequiredResult(input_requests={key: ElicitRequest(params=form)}, request_state=state)
+
+    def input_key(self, question: Question) -> str:
+        """The name of the question among the inputs that a client is asked for."""
+        return "question"
+
+
+class _Progress:
+    """Progress of one call. Its numbers rise, as the protocol wants: where the tool has none, reports are counted."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._session = ctx.session
+        self._last = 0.0
+
+    async def tell(self, event: CallProgressed) -> None:
+        counted = event.current is not None and event.current > self._last
+        self._last = event.current if counted and event.current is not None else self._last + 1
+        await self._session.report_progress(self._last, event.total if counted else None, visible(event.text) or None)
+
+
+def _elicits(ctx: Context) -> bool:
+    """True if the client shows forms. One that names no kind shows forms: older ones knew no other."""
+    able = ctx.session.client_capabilities
+    found = None if able is None else able.elicitation
+    return found is not None and (found.form is not None or found.url is None)
+
+
+def _client(ctx: Context) -> str:
+    """The name that the client gives itself, made harmless."""
+    params = ctx.session.client_params
+    return "client" if params is None else visible(params.client_info.name)[:60] or "client"
+
+
+def _key(ctx: Context) -> str:
+    """The connection of a request. Over HTTP the modern era has none: there, the name of the client stands for it."""
+    headers: Mapping[str, str] | None = getattr(ctx.request, "headers", None)
+    if headers is None:
+        return ""
+    session = headers.get("mcp-session-id")
+    return (
+        f"session {session}"
+        if session and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        else f"client {_client(ctx)}"
+    )

@@ -1,0 +1,70 @@
+"""The sessions of all clients: one for each connection, closed when the client says so or has not called for long."""
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Awaitable, Callable
+
+from callgate.mcp_server.calls import ServedSession
+
+IDLE = 1800.0
+"""Seconds without a call after which a session is closed, where a connection may be left without a word."""
+MOST = 64
+"""Sessions at a time."""
+
+OpenSession = Callable[[str], Awaitable[ServedSession]]
+"""Makes the session of a client with this name."""
+
+
+class ServedSessions:
+    """Sessions by a key for the connection. ``idle`` is None where the end of a connection is always seen."""
+
+    def __init__(self, open_session: OpenSession, *, idle: float | None = None) -> None:
+        self._open_session = open_session
+        self._idle = idle
+        self._sessions: dict[str, ServedSession] = {}
+        self._timers: dict[str, TimerHandle] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def of(self, key: str, client: str) -> ServedSession | None:
+        """The session of this connection, opened if there is none; None if there are too many."""
+        async with self._opening.setdefault(key, asyncio.Lock()):
+            found = self._sessions.get(key)
+            if found is None or found.session.status == "closed":
+                if len(self._sessions) >= MOST:
+                    return None
+                found = self._sessions[key] = await self._open_session(client)
+        self._watch(key)
+        return found
+
+    def end(self, key: str) -> None:
+        """Closes the session of a connection that has ended, in the background."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        self._opening.pop(key, None)
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            task = asyncio.get_running_loop().create_task(session.aclose())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def aclose(self) -> None:
+        for key in [*self._sessions]:
+            self.end(key)
+        await asyncio.gather(*self._closing)
+
+    def _watch(self, key: str) -> None:
+        if self._idle is None:
+            return
+        timer = self._timers.get(key)
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(self._idle, self._look, key)
+
+    def _look(self, key: str) -> None:
+        session = self._sessions.get(key)
+        if session is not None and session.busy:
+            self._watch(key)
+        else:
+            self.end(key)

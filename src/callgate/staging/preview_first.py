@@ -1,0 +1,66 @@
+"""A tool that changes files, made into one that only shows its change: what was shown waits for ``resolve``."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from callgate.changes.summary import display
+from callgate.core.ports import Run, Tool
+from callgate.host.threads import in_thread
+from callgate.tools.staging import stage
+from callgate.tools.wrappers import Named
+from callgate.words.calls import Result
+from callgate.words.declared import Declared
+from callgate.words.messages import Text
+from callgate.words.pending import RESOLVE
+from callgate.words.traits import Traits, reads
+
+_SHOWS = f"It changes nothing yet: it answers with the diff and an id. Call `{RESOLVE}` with that id to apply it."
+
+
+class PreviewFirst(Named):
+    """Stages the preview of a tool. A call of it reads its files, and is judged as that; applying the change is judged
+    as an edit, when it is resolved."""
+
+    stages = True
+
+    def __init__(self, tool: Tool) -> None:
+        super().__init__(tool, tool.spec.name, tool.aliases)
+        self.spec = replace(self.spec, description=f"{self.spec.description}\n\n{_SHOWS}")
+
+    @property
+    def previews(self) -> bool:
+        return False
+
+    @property
+    def general_traits(self) -> Traits:
+        return Traits("none", declared_icon="edit")
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        found = self.inner.traits(arguments)
+        declared = _reading(found.declared)
+        return replace(
+            found, effects="none", declared=declared, declared_locks=reads(*declared.reads), declared_icon=found.icon
+        )
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        changes = await self.inner.preview(arguments, run)
+        root = run.host.normal(".")
+        shown = await in_thread(partial(display, changes, root=root))  # a diff of many lines takes its time
+        stage(changes.label, changes, source_tool_name=self.spec.name)
+        return Result((Text(shown.body),), (shown,), details={"files": [change.path for change in changes.files]})
+
+
+def _reading(declared: Declared) -> Declared:
+    """The same subject, with the files it would write as files that it reads."""
+    names = {kind: names for kind, names in declared.names.items() if kind != "writes"}
+    named = (*declared.names.get("reads", ()), *declared.names.get("writes", ()))
+    return replace(
+        declared,
+        kinds=(declared.kinds - {"writes"}) | {"reads"},
+        ruled_out=declared.ruled_out - {"reads"},
+        names={**names, "reads": named},
+        reads=(*declared.reads, *declared.writes),
+        writes=(),
+    )
