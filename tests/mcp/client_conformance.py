@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 from callgate.assembly.servers import KeptSecrets
 from callgate.core.ports import Run
-from callgate.mcp.config import ServerConfig
+from callgate.mcp.config import OAuthClient, ServerConfig
 from callgate.mcp.place import ServerLimits
 from callgate.mcp.server import Server
 from callgate.words.arguments import Accepted
@@ -71,7 +71,9 @@ async def main(url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tokens = KeptSecrets(Path(folder))
         place = place_in(Path(folder), person=Browser(), tokens=tokens, limits=ServerLimits(20.0, 20.0))
-        server = Server(ServerConfig("suite", "http", OWN, url=url), place)
+        context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+        client = OAuthClient(context["client_id"], context.get("client_secret", "")) if "client_id" in context else None
+        server = Server(ServerConfig("suite", "http", OWN, url=url, client=client), place)
         try:
             await server.log_in(None)
             for name, arguments in _calls(server):

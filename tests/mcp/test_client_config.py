@@ -59,6 +59,8 @@ def test_variables_are_put_into_texts_and_unset_ones_stay() -> None:
         ({"type": "ws", "url": "x"}, "its type is stdio, http or sse"),
         ({"type": "http", "url": "file:///etc"}, "begins with https://"),
         ({"type": "http", "url": "https://x", "headers": {"A": "b\nc"}}, "no text of one line"),
+        ({"url": "https://x", "oauth": {"secret": "x"}}, "oauth is an object with clientId"),
+        ({"url": "https://x", "oauth": {"clientId": "x", "callbackPort": "y"}}, "callbackPort is a port"),
         ({"command": "x", "trusted": "yes"}, "trusted is true or false"),
     ],
 )
@@ -119,6 +121,11 @@ def test_an_entry_is_written_as_it_was_read() -> None:
     entries = {
         "a": {"type": "stdio", "command": "x", "args": ["y"], "env": {"A": "b"}},
         "b": {"type": "sse", "url": "https://x", "headers": {"A": "b"}, "headersHelper": "./h", "trusted": True},
+        "c": {
+            "type": "http",
+            "url": "https://x",
+            "oauth": {"clientId": "i", "clientSecret": "${S}", "callbackPort": 4000},
+        },
     }
     found = read_text(json.dumps({"mcpServers": entries}), "user")
     assert {each.name: as_entry(each) for each in found.servers} == entries

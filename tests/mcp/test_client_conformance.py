@@ -12,13 +12,11 @@ COMMAND = f"{sys.executable} -W ignore -m tests.mcp.client_conformance"
 
 MACHINES = "a login without a person (client credentials, tokens of an employer or a platform) is not offered"
 PROOFS = "DPoP is an extension that the SDK does not offer"
-REGISTERED = "a client registers itself; an id that was given out by hand cannot be configured"
 ISSUER = "the release for older versions wants metadata of another issuer to be accepted, which is an attack: mcp045"
 
 HANDSHAKE_FAILS = {
     **dict.fromkeys(("auth/client-credentials-basic", "auth/client-credentials-jwt"), MACHINES),
     "auth/cross-app-access-complete-flow": MACHINES,
-    "auth/pre-registration": REGISTERED,
     "auth/2025-03-26-oauth-metadata-backcompat": ISSUER,
 }
 """Scenarios that fail, and why that is right or what is missing."""
@@ -26,7 +24,6 @@ MODERN_FAILS = {
     **dict.fromkeys(("auth/client-credentials-basic", "auth/client-credentials-jwt"), MACHINES),
     **dict.fromkeys(("auth/enterprise-managed-authorization", "auth/wif-jwt-bearer"), MACHINES),
     **dict.fromkeys(("auth/dpop", "auth/dpop-nonce"), PROOFS),
-    "auth/pre-registration": REGISTERED,
 }
 
 

@@ -153,7 +153,7 @@ def _as_json(row: TriedServer) -> dict[str, Any]:
 def _without_values(found: ServerConfig) -> dict[str, Any]:
     """The entry without the values of variables and headers, which may be secrets."""
     entry = as_entry(found)
-    return {key: sorted(value) if key in ("env", "headers") else value for key, value in entry.items()}
+    return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
 
 
 def _pairs(given: list[str], sign: str, flag: str) -> dict[str, str]:

@@ -23,7 +23,17 @@ MOST_SERVERS = 200
 _LARGEST = 1 << 20
 _VARIABLE = late_pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _TYPES: Mapping[str, Transport] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
-_KEYS = frozenset(("type", "command", "args", "env", "url", "headers", "headersHelper", "trusted"))
+_KEYS = frozenset(("type", "command", "args", "env", "url", "headers", "headersHelper", "oauth", "trusted"))
+
+
+@noun
+class OAuthClient:
+    """A client that was registered by hand with the authorization server of a server. ``port`` is that of the address
+    on this machine to which the browser comes back; 0 is any."""
+
+    id: str
+    secret: str = ""
+    port: int = 0
 
 
 @noun
@@ -40,6 +50,7 @@ class ServerConfig:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=nothing)
     headers_helper: str = ""
+    client: OAuthClient | None = None
     trusted: bool = False
 
     @property
@@ -60,6 +71,7 @@ class ServerConfig:
             env={name: put(value) for name, value in self.env.items()},
             url=put(self.url),
             headers={name: put(value) for name, value in self.headers.items()},
+            client=None if self.client is None else replace(self.client, secret=put(self.client.secret)),
         )
 
 
@@ -161,7 +173,8 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
     if urlsplit(url).scheme not in ("http", "https") and not url.startswith("${"):
         raise ValueError(f"its url begins with https:// or http://, not {url!r:.40}")
     helper = _text(given, "headersHelper") if "headersHelper" in given else ""
-    return replace(base, url=url, headers=_pairs(given, "headers"), headers_helper=helper), notes
+    made = replace(base, url=url, headers=_pairs(given, "headers"), headers_helper=helper, client=_client(given))
+    return made, notes
 
 
 def as_entry(server: ServerConfig) -> dict[str, Any]:
@@ -173,6 +186,13 @@ def as_entry(server: ServerConfig) -> dict[str, Any]:
         found |= {"url": server.url, "headers": dict(server.headers)}
     if server.headers_helper:
         found["headersHelper"] = server.headers_helper
+    if server.client is not None:
+        client = {
+            "clientId": server.client.id,
+            "clientSecret": server.client.secret,
+            "callbackPort": server.client.port,
+        }
+        found["oauth"] = {key: value for key, value in client.items() if value}
     if server.trusted:
         found["trusted"] = True
     return {key: value for key, value in found.items() if value not in ([], {})}
@@ -198,6 +218,25 @@ def _line_of(text: str, name: str) -> int:
     """The line of an entry: where its name stands as a key."""
     found = re.search(re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:", text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
+
+
+def _client(given: Mapping[str, object]) -> OAuthClient | None:
+    value = given.get("oauth")
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not {*cast("dict[str, object]", value)} <= {
+        "clientId",
+        "clientSecret",
+        "callbackPort",
+    }:
+        raise ValueError("oauth is an object with clientId, and perhaps clientSecret and callbackPort")
+    client = cast("dict[str, object]", value)
+    port = client.get("callbackPort", 0)
+    if type(port) is not int or not 0 <= port < 65_536:
+        raise ValueError("callbackPort is a port, a number")
+    return OAuthClient(
+        _text(client, "clientId"), _text(client, "clientSecret") if "clientSecret" in client else "", port
+    )
 
 
 def _text(given: Mapping[str, object], key: str) -> str:

@@ -26,6 +26,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from callgate.mcp.asking import shown_address
+from callgate.mcp.config import OAuthClient
 from callgate.mcp.faults import NeedsLogin
 
 _PATH = "/callback"
@@ -59,6 +60,8 @@ class KeptTokens:
         self._name = server
         self._store = store
         self._context: OAuthContext | None = None
+        self.registered: OAuthClientInformationFull | None = None
+        """A registration that was made by hand, in place of one that is kept."""
 
     async def restore(self, context: OAuthContext) -> None:
         """Gives the SDK back what it forgot."""
@@ -83,6 +86,8 @@ class KeptTokens:
         await self._put("tokens", found)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
+        if self.registered is not None:
+            return self.registered
         kept = await self._get("client")
         with suppress(ValidationError):
             return None if kept is None else OAuthClientInformationFull.model_validate(kept)
@@ -158,11 +163,14 @@ class Callback:
         )
 
 
-async def login_auth(server: str, url: str, store: TokenStore, show: Show) -> OAuthClientProvider:
-    """The authentication of requests to a server. It does nothing before the server asks for it."""
+async def login_auth(
+    server: str, url: str, store: TokenStore, show: Show, client: OAuthClient | None = None
+) -> OAuthClientProvider:
+    """The authentication of requests to a server. It does nothing before the server asks for it. ``client`` is one that
+    was registered by hand."""
     kept = KeptTokens(server, store)
     callback = Callback()
-    port = await _kept_port(kept)
+    port = await _kept_port(kept) if client is None else client.port
     listening = await callback.open(port) if port == 0 else port
     if port == 0:
         callback.close()  # it was opened to find a free port
@@ -189,6 +197,13 @@ async def login_auth(server: str, url: str, store: TokenStore, show: Show) -> OA
         response_types=["code"],
         token_endpoint_auth_method="none",
     )
+    if client is not None:
+        kept.registered = OAuthClientInformationFull(
+            client_id=client.id,
+            client_secret=client.secret or None,
+            redirect_uris=metadata.redirect_uris,
+            token_endpoint_auth_method="client_secret_basic" if client.secret else "none",
+        )
     provider = OAuthClientProvider(url, metadata, kept, redirect, answered)
     await kept.restore(provider.context)
     return provider

@@ -328,8 +328,9 @@ class Server:
         if self.config.transport == "stdio" or self._place.tokens is None:
             return None
         login = await asyncio.to_thread(import_module, "callgate.mcp.login")
-        url = self.config.expanded(self._place.environ).url
-        return await login.login_auth(self.identity, url, self._place.tokens, self._questions.show_login)
+        config = self.config.expanded(self._place.environ)
+        show = self._questions.show_login
+        return await login.login_auth(self.identity, config.url, self._place.tokens, show, config.client)
 
 
 def _or_failure(answer: Any) -> Any:
