@@ -189,6 +189,25 @@ def test_named_tools_are_the_only_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("MCP-3")
+def test_a_model_can_wait_for_servers_that_are_still_being_connected(tmp_path: Path) -> None:
+    async def main() -> list[Event]:
+        model = ScriptedModel(
+            turn(extra("WaitForMcpServers")), turn(extra("mcp__srv__add", a=1, b=2)), turn(say("Done."))
+        )
+        config = config_in(tmp_path, allow=["mcp__srv"])
+        given = flags(raw("slow start", "0.2"), raw("exits", name="bad"))
+        async with await agent_session(config, model, mcp=given) as session:
+            assert session.servers is not None
+            assert [each.spec.name for each in session.servers.tools()] == ["WaitForMcpServers"]
+            return [event async for event in session.send("go", until="idle")]
+
+    waited, added = texts(asyncio.run(main()))
+    assert "srv: connected, 2 tools." in waited
+    assert "bad: connecting, 0 tools. it ended with exit status 1" in waited
+    assert added == "3"
+
+
+@pytest.mark.spec("MCP-3")
 def test_fifty_servers_five_of_them_broken_do_not_hold_up_the_session(tmp_path: Path) -> None:
     async def main() -> None:
         good = [raw(name=f"good{at}") for at in range(45)]

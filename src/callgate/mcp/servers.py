@@ -7,7 +7,7 @@ from typing import Any
 from callgate.core.ports import Target, Tool, Unknown
 from callgate.mcp.config import ServerConfig
 from callgate.mcp.place import ServerPlace
-from callgate.mcp.resources import login_tool, resource_tools
+from callgate.mcp.resources import late_ones, login_tool, resource_tools, waiting_tool
 from callgate.mcp.server import Server
 from callgate.tools.toolbox import unknown
 
@@ -48,7 +48,8 @@ class ServerList:
         shown = [
             each for each in found if self._hides is None or not self._hides(each.spec.name, each.traits({}).server)
         ]
-        return (*shown, *self._own) if shown else ()
+        waiting = (waiting_tool(self.servers),) if late_ones(self.servers) else ()
+        return (*shown, *waiting, *(self._own if shown else ()))
 
     def resolve(self, name: str, raw: Raw) -> Target | Unknown:
         tools = self.tools()

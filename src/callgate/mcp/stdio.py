@@ -32,6 +32,7 @@ _WAITING = 4 << 20  # bytes of messages that the loop has not taken yet
 _PER_SECOND, _BURST = 5_000, 20_000  # messages, or 32 KiB of one
 _FAIR = 16  # messages that are taken before others on the loop get their turn
 _GRACE = 2.0
+_HEAD = 200  # bytes of a line in which the number of its request stands
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,64}")\s*[,}]')
 
 Item = SessionMessage | Exception
@@ -49,7 +50,7 @@ class OutputLines:
         self._items: deque[tuple[Item, int]] = deque()
         self._bytes = 0
         self._line = bytearray()
-        self._dropped = 0  # bytes of a line that is too long
+        self._too_long = False  # of the line only the beginning is kept
         self._closed = self._over = False
         self._arrived = asyncio.Event()
         self._taken = 0
@@ -65,16 +66,15 @@ class OutputLines:
         self._add(rest)
 
     def _add(self, piece: bytes) -> None:
-        if self._closed:
+        if self._closed or self._too_long:
             return
-        room = LARGEST_LINE - len(self._line)
-        self._line += piece[:room]
-        self._dropped += max(0, len(piece) - room)
+        self._line += piece
+        if len(self._line) > LARGEST_LINE:
+            self._line, self._too_long = self._line[:_HEAD], True
 
     def _end_line(self) -> None:
-        line, dropped = bytes(self._line), self._dropped
-        self._line.clear()
-        self._dropped = 0
+        line, self._line = self._line, bytearray()
+        dropped, self._too_long = self._too_long, False
         if line.strip() and not self._closed:
             for item in [too_long(line)] if dropped else parsed(line):
                 self._put(item, len(line))
@@ -182,7 +182,7 @@ class InputLines:
         await self.aclose()
 
 
-def parsed(line: bytes) -> list[Item]:
+def parsed(line: bytes | bytearray) -> list[Item]:
     """The message of a line, or those of an array, which servers of 2025-03-26 may send."""
     read = types.jsonrpc_message_adapter
     try:
@@ -193,15 +193,15 @@ def parsed(line: bytes) -> list[Item]:
         return [_refused(line, f"the message does not keep to the protocol ({type(error).__name__})")]
 
 
-def too_long(line: bytes) -> Item:
+def too_long(line: bytes | bytearray) -> Item:
     return _refused(line, f"the message has more than {LARGEST_LINE >> 20} MiB, so it was not read")
 
 
-def _refused(line: bytes, text: str) -> Item:
+def _refused(line: bytes | bytearray, text: str) -> Item:
     """An error for the request that a line answers, if its beginning says which."""
-    found = _ID.match(line[:200])
+    found = _ID.match(line[:_HEAD])
     if found is None:
-        return ValueError(f"{text}: {line[:100]!r}")
+        return ValueError(f"{text}: {bytes(line[:100])!r}")
     number = found[1].decode("utf-8", "replace")
     reply = types.JSONRPCError(
         jsonrpc="2.0",
