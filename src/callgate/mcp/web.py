@@ -48,7 +48,8 @@ class BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def _bound(response: httpx2.Response) -> None:
+async def refuse_large(response: httpx2.Response) -> None:
+    """A hook for each response: bounds its body."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise TooLarge("the answer is compressed, which was not asked for")
     response.stream = BoundedStream(cast(httpx2.AsyncByteStream, response.stream))
@@ -67,7 +68,7 @@ async def web_streams(
             headers={**(headers or {}), "accept-encoding": "identity"},
             timeout=httpx2.Timeout(_SECONDS, read=None),
             auth=auth,
-            event_hooks={"response": [_bound]},
+            event_hooks={"response": [refuse_large]},
         )
 
     if config.transport == "sse":
