@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 
@@ -42,8 +42,11 @@ class LoginServer:
         return {"access_token": made, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "again"}
 
 
+ServerT = TypeVar("ServerT", bound=LoginServer)
+
+
 @contextmanager
-def running(server: LoginServer) -> Iterator[LoginServer]:
+def running(server: ServerT) -> Iterator[ServerT]:
     class Desk(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None: ...
 
