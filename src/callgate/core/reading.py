@@ -159,6 +159,7 @@ class MessageReading:
             self.error = error if isinstance(error, ModelError) else ModelError(in_words(error))
         finally:
             draft.stop(keep=self.left)
+            intake.stopped(request)
             if meter is not None:
                 meter.received(intake.usage)
             await _close(stream)

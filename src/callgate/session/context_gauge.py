@@ -8,9 +8,10 @@ from callgate.core.ledger import Ledger
 from callgate.core.ports import Model
 from callgate.session.parts import SessionParts
 from callgate.transcript.compact import kept_from
-from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter, chars_of, spec_chars
+from callgate.transcript.tokens import ContextUse, ShareKind, TokenCount, TokenMeter
 from callgate.words.messages import Message
 from callgate.words.model import ToolSpec
+from callgate.words.sizes import chars_of, spec_chars
 from callgate.words.window import ContextLimits, context_limits
 
 TAIL_MESSAGES = 10
