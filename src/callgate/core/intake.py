@@ -31,7 +31,6 @@ from callgate.words.model import (
     ThinkingDelta,
 )
 from callgate.words.noun import maker, noun
-from callgate.words.sizes import CHARS_PER_TOKEN, missing_usage
 
 _KINDS = get_args(PartKind)
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
@@ -114,6 +113,8 @@ class Intake:
         """The stream is read no further. What it has not told about the usage of a message that has no end is
         estimated: it costs as much as others."""
         if self.usage is not None and self.stop_reason is None:
+            from callgate.words.window import CHARS_PER_TOKEN, missing_usage  # seldom needed
+
             written = sum(len(text) for part in self._parts.values() for text in part.texts)
             beyond = max(0, written - round(self.usage.output * CHARS_PER_TOKEN))  # a count came with the first event
             self.usage += missing_usage(replace(self.usage, output=0), request, beyond)

@@ -32,7 +32,7 @@ from callgate.words.model import (
     ThinkingDelta,
 )
 from callgate.words.noun import nothing
-from callgate.words.sizes import missing_usage
+from callgate.words.window import missing_usage
 
 IDLE_SECONDS = 90.0
 """The default for how long a server may be silent: while it is connected to, before it answers, and between bytes."""

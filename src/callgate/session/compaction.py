@@ -29,9 +29,8 @@ from callgate.words.events import Compacted, Noted, ResultReplaced
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
 from callgate.words.plain import plain_json
-from callgate.words.sizes import chars_of, part_chars
 from callgate.words.turns import PhaseEnded, PhaseStarted
-from callgate.words.window import ContextLimits
+from callgate.words.window import ContextLimits, chars_of, part_chars
 
 MOST_FAILURES = 3
 """In a row; then the history is not compacted by itself any more."""

@@ -6,8 +6,7 @@ from typing import Literal
 from callgate.core.view import View
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, ResultPart, Thinking, Usage
 from callgate.words.noun import noun
-from callgate.words.sizes import CHARS_PER_TOKEN, chars_of, part_chars
-from callgate.words.window import ContextLimits
+from callgate.words.window import CHARS_PER_TOKEN, ContextLimits, chars_of, part_chars
 
 _FEWEST, _MOST = 1.0, 6.0
 _ABSURD = 20
