@@ -321,3 +321,27 @@ def test_the_usage_of_an_attempt_without_an_end_is_estimated_and_paid_for(ending
             assert session.cost == pytest.approx(price("", session.usage))
 
     run_virtual(main())
+
+
+@pytest.mark.spec("TRN-2", "CLI-10")
+@rows(
+    ("limits", "attempts", "kind"),
+    [
+        ({"max_cost": 0.45}, 2, "dollars"),
+        ({"max_output_tokens": 250}, 3, "output tokens"),
+        ({}, 6, ""),
+    ],
+)
+def test_a_repetition_that_would_pass_a_limit_is_not_sent(limits: dict[str, Any], attempts: int, kind: str) -> None:
+    async def main() -> None:
+        gone = fail(ModelError("gone", kind="connection", retryable=True))
+        begun = send(MessageStarted("m", "x", Usage(input=200, output=100)))
+        model = ScriptedModel(otherwise=turn(begun, gone))
+        allowed = LoopLimits(retries=Retries(jitter=0.0), **limits)
+        async with opened(model, limits=allowed, price=price) as session:
+            ended = end(await run(session))
+            assert (len(model.requests), ended.kind if kind else "") == (attempts, kind), ended
+            assert ended.reason == ("model_error" if not kind else "budget" if kind == "dollars" else "limit")
+            assert session.usage.output == attempts * 100
+
+    run_virtual(main())

@@ -110,12 +110,14 @@ class Intake:
         return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
 
     def stopped(self, request: Request) -> None:
-        """The stream is read no further. What it has not told about the usage of a message that has no end is
-        estimated: it costs as much as others."""
-        if self.usage is not None and self.stop_reason is None:
+        """The stream is read no further. The usage of a message that broke off in the middle is estimated where it was
+        not told: it costs as much as others."""
+        if self.usage is None or self.stop_reason is not None:
+            return
+        written = sum(len(text) for part in self._parts.values() for text in part.texts)
+        if written:
             from callgate.words.window import CHARS_PER_TOKEN, missing_usage  # seldom needed
 
-            written = sum(len(text) for part in self._parts.values() for text in part.texts)
             beyond = max(0, written - round(self.usage.output * CHARS_PER_TOKEN))  # a count came with the first event
             self.usage += missing_usage(replace(self.usage, output=0), request, beyond)
 
