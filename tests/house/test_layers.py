@@ -61,8 +61,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "assembly": ASSEMBLY,
     "": (*ASSEMBLY, "assembly"),
     "admin": (*ASSEMBLY, "assembly"),
-    # `callgate tools` works on tools themselves, the other commands through admin.
-    "cli": (*DOOR, "admin", "tools", "tui", "web", "mcp_server"),
+    # `callgate tools` works on tools and their index themselves, the other commands through admin.
+    "cli": (*DOOR, "admin", "search", "tools", "tui", "web", "mcp_server"),
     # Its questions carry the diff of a change as the room of changes draws it.
     "mcp_server": (*DOOR, "changes.summary"),
     # Lists of sessions, checks of the machine and settings come through admin, as for commands. Timers are those of the

@@ -60,6 +60,7 @@ COMMANDS = {
     "undo": "undo:undo",
     "tools list": "tools_list:list_rows",
     "tools new": "tools_new:write_new_tool",
+    "tools rank": "tools_rank:rank",
     "tools validate": "validate:validate",
     "session list": "session.listing:list_sessions",
     "session show": "session.page:show",

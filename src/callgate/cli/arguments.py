@@ -135,7 +135,7 @@ def _add_completion(commands: Group) -> None:
 def _add_tools(commands: Group) -> None:
     tools = commands.group(
         "tools",
-        "tools: list, new, validate",
+        "tools: list, new, rank, validate",
         "The tools of the agent: those that come with it, and those that you write.",
     )
     listed = command(
@@ -153,6 +153,23 @@ def _add_tools(commands: Group) -> None:
         "Writes .callgate/tools/NAME.py in the current folder. Its tools count once the folder is trusted.",
     )
     new.add_argument("name", metavar="NAME", help="of the tool, and of the file")
+    rank = command(
+        tools,
+        "rank",
+        "which of many tools fit a query",
+        'Reads {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answers '
+        '{"ready": true}; then, for each {"query": "…", "k": 10}, answers {"names": […]}, best first. A line that '
+        'cannot be used answers {"error": "…"}, and the rest goes on.',
+        "callgate tools rank --jsonl < lines.jsonl",
+    )
+    rank.add_argument("--jsonl", action="store_true", help="JSON lines in and out")
+    rank.add_argument(
+        "--embeddings",
+        metavar="WHEN",
+        type=one_of("auto", "on", "off"),
+        default="auto",
+        help="auto: with vectors if they are installed (default); on: only with them; off: by words alone",
+    )
     validate = tools.command(
         "validate",
         "what would become of a call's arguments",
@@ -188,7 +205,7 @@ def _check(path: str, parser: CommandParser, options: Namespace) -> None:
         check_mcp_serve(parser, options)
     elif path == "record":
         check_record(parser, options)
-    elif path == "tools validate" and not options.jsonl:
+    elif path in ("tools rank", "tools validate") and not options.jsonl:
         parser.error("say --jsonl: JSON lines are the one form there is")
     elif path == "session verify" and options.all and (options.which or options.head):
         parser.error("say --all, or which one")

@@ -1,41 +1,24 @@
 """The index of tools: found by the words of their names, servers, descriptions and parameters.
 
-A posting says how much a term says about a tool (BM25F with fixed typical lengths), so it depends on that tool alone:
-adding and removing tools touches nothing else, and an index that grew is the same as one built at once.
+A posting says how much a term says about a tool and depends on that tool alone. So adding and removing a tool touches
+nothing else, and an index that grew is the same as one that was built at once. One thread uses an index.
 """
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from heapq import nsmallest
-from typing import Any, cast
 
-from callgate.search.tokens import STOP_WORDS, terms
-from callgate.words.noun import nothing, noun
+from callgate.search.fields import ToolText, own_name, weigh_terms
+from callgate.search.query import weigh
+from callgate.search.rank import Postings, best
+from callgate.search.tokens import terms
+from callgate.search.vectors import ToolVectors
+from callgate.words.noun import noun
 
-# Field: weight, typical number of terms, share of the length that counts.
-FIELDS = {
-    "name": (3.0, 4, 0.5),
-    "server": (1.5, 3, 0.5),
-    "description": (1.0, 20, 0.5),
-    "parameters": (0.6, 40, 0.5),
-}
-SATURATION = 1.2
-# The bonus for a name all of whose words are in the query.
-COVERED_NAME = 2.0
-
-
-@noun
-class ToolText:
-    """The texts by which a tool is found."""
-
-    name: str
-    description: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=nothing)
-    server: str = ""
-    server_description: str = ""
-    hint: str = ""
+# The best by the sum of their terms are looked at more closely.
+POOL = 100
+# Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
+COVERED_NAME = 1.8
+SIBLINGS = 0.5
 
 
 @noun
@@ -46,93 +29,72 @@ class Hit:
     score: float
 
 
-class ToolIndex:
-    """Tools by the terms of their texts."""
+@noun
+class _Entry:
+    text: ToolText
+    server: str
+    words: frozenset[str]
 
-    def __init__(self) -> None:
-        self._texts: dict[str, ToolText] = {}
-        self._postings: dict[str, dict[str, tuple[float, float]]] = {}
+
+class ToolIndex:
+    """Tools by the terms of their texts, and by ``vectors`` where they are given."""
+
+    def __init__(self, vectors: ToolVectors | None = None) -> None:
+        self._numbers: dict[str, int] = {}
+        self._entries: dict[int, _Entry] = {}
+        self._postings = Postings()
+        self._vectors = vectors
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._texts
+        return name in self._numbers
 
     def put(self, text: ToolText) -> None:
         """Adds a tool, or replaces the one of the same name."""
-        if self._texts.get(text.name) == text:
+        number = self._numbers.get(text.name)
+        if number is not None and self._entries[number].text == text:
             return
         self.drop(text.name)
-        self._texts[text.name] = text
-        for term, weight in _weights(text).items():
-            self._postings.setdefault(term, {})[text.name] = weight
+        number = self._postings.add(weigh_terms(text))
+        self._numbers[text.name] = number
+        server, name = own_name(text)
+        self._entries[number] = _Entry(text, server, frozenset(terms(name)))
+        if self._vectors:
+            self._vectors.put(number, text)
 
     def drop(self, name: str) -> None:
         """Removes a tool; one that is not there is no error."""
-        if (text := self._texts.pop(name, None)) is None:
+        if (number := self._numbers.pop(name, None)) is None:
             return
-        for term in _weights(text):
-            rest = self._postings[term]
-            del rest[name]
-            if not rest:
-                del self._postings[term]
+        self._postings.remove(number, weigh_terms(self._entries.pop(number).text))
+        if self._vectors:
+            self._vectors.drop(number)
 
     def search(self, query: str, k: int = 10, *, required: Sequence[str] = ()) -> list[Hit]:
         """The best tools for a query, best first; each has all of the required terms."""
-        needed = set(terms(" ".join(required)))
-        wanted = Counter(terms(query))
-        chosen = {term: count for term, count in wanted.items() if term not in STOP_WORDS} or wanted
-        scores: dict[str, float] = {}
-        for term in {*chosen, *needed}:
-            found = self._postings.get(term, {})
-            rarity = math.log(1 + (len(self) - len(found) + 0.5) / (len(found) + 0.5))
-            for name, (weight, share) in found.items():
-                scores[name] = scores.get(name, 0.0) + rarity * weight + share
-        for term in needed:
-            found = self._postings.get(term, {})
-            scores = {name: score for name, score in scores.items() if name in found}
-        best = nsmallest(k, scores.items(), key=lambda each: (-each[1], each[0]))
-        return [Hit(name, score) for name, score in best]
+        needed = dict.fromkeys(terms(" ".join(required)), 1.0)
+        allowed = self._postings.having_all(needed) if needed else None
+        weights = {**weigh(query), **needed}
+        pool = best(self._postings, weights, allowed, max(k, POOL))
+        rated = self._rated(pool, weights)
+        if self._vectors:
+            self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
+        hits = [Hit(self._entries[number].text.name, score) for number, score in rated.items()]
+        return nsmallest(k, hits, key=lambda hit: (-hit.score, hit.name))
 
-
-def _weights(text: ToolText) -> dict[str, tuple[float, float]]:
-    """The terms of a tool: the weight of each, and its share of the bonus for the name."""
-    name = text.name
-    if name.startswith("mcp__"):
-        name = name.removeprefix("mcp__").partition("__")[2] or name
-    fields = {
-        "name": terms(name),
-        "server": terms(f"{text.server} {text.server_description} {text.name if name != text.name else ''}"),
-        "description": terms(f"{text.description} {text.hint}"),
-        "parameters": terms(" ".join(_parameters(text.parameters))),
-    }
-    summed: dict[str, float] = {}
-    for each, found in fields.items():
-        weight, typical, share = FIELDS[each]
-        length = 1 - share + share * len(found) / typical
-        for term, count in Counter(found).items():
-            summed[term] = summed.get(term, 0.0) + weight * count / length
-    named = set(fields["name"])
-    return {
-        term: (total / (SATURATION + total), COVERED_NAME / len(named) if term in named else 0.0)
-        for term, total in summed.items()
-    }
-
-
-def _parameters(schema: Any) -> list[str]:
-    """The names and descriptions of the parameters of a JSON schema, nested ones included."""
-    found: list[str] = []
-    left = [schema]
-    while left:
-        each = left.pop()
-        if isinstance(each, Mapping):
-            schema = cast("Mapping[str, Any]", each)
-            if isinstance(named := schema.get("properties"), Mapping):
-                found.extend(map(str, cast("Mapping[str, Any]", named)))
-            if isinstance(described := schema.get("description"), str):
-                found.append(described)
-            left.extend(schema.values())
-        elif isinstance(each, list):
-            left.extend(cast("list[Any]", each))
-    return found
+    def _rated(self, pool: Mapping[int, float], weights: Mapping[str, float]) -> dict[int, float]:
+        """The pool with what only a look at the whole tool can say: how much of its name is asked for, and how well
+        the tools of its server fit."""
+        rated: dict[int, float] = {}
+        servers: dict[str, float] = {}
+        for number, score in pool.items():
+            entry = self._entries[number]
+            share = len(entry.words & weights.keys()) / max(len(entry.words), 1)
+            rated[number] = score = score + COVERED_NAME * share * share
+            servers[entry.server] = max(servers.get(entry.server, 0.0), score)
+        for number, score in rated.items():
+            if server := self._entries[number].server:
+                rated[number] = score + SIBLINGS * servers[server]
+        return rated

@@ -9,51 +9,56 @@ _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# In this order: a run of an unspaced script, capitals before a capitalised word (HTTP of HTTPServer), a word with or
-# without its first capital, digits.
-_PARTS = re.compile(rf"(?P<run>[{_UNSPACED}]+)|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z{_UNSPACED}]+|[^\W\d_{_UNSPACED}]|\d+")
-_MARKS = re.compile(r"[\u0300-\u036f]+")
-_COMMON = """
-a about after again all also am an and any are as at be because been before being but by can could did do does doing
-for from had has have having he her here hers him his how i if in into is it its just let like may me might more most
-my need no nor not of off on once only or other our out over own please provide same shall she should so some such
-tell than that the their them then there these they this those through to too under until up us very want was we were
-what when where which while who whom whose why will with would you your
-"""
-STOP_WORDS = frozenset(_COMMON.split())
+_WORD = re.compile(rf"(?P<run>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+# In this order: capitals up to a capitalised word (HTTP of HTTPServer), a word with or without its capital, digits.
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+_ACCENTS = re.compile(r"[\u0300-\u036f]+")
+_VOWEL = re.compile(r"[aeiouy]")
+# Endings of nouns that are made of verbs: translation and translator meet translate.
+_NOUNS = ("ation", "ator", "ion", "er", "or")
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in its order: small letters without accents, plurals and verb forms brought together."""
+    """The terms of a text in its order: small letters without accents, plurals and verb forms brought together. A word
+    of several parts gives each of them and itself, so YouTube meets both tube and youtube."""
     found: list[str] = []
-    for part in _PARTS.finditer(_plain(text)):
-        if run := part["run"]:
+    for word in _WORD.finditer(_without_accents(text)):
+        if run := word["run"]:
             found.extend(run)
             found.extend(run[at : at + 2] for at in range(len(run) - 1))
-        else:
-            found.append(stem(part[0].lower()))
+            continue
+        parts = _PART.findall(word[0])
+        found.extend(stem(part.lower()) for part in parts)
+        if len(parts) != 1:
+            found.append(stem(word[0].lower()))
     return found
 
 
-def _plain(text: str) -> str:
+def spelled(name: str) -> str:
+    """A name as words: ``getWeather_v2`` becomes ``get weather v 2``."""
+    return " ".join(part.lower() for word in _WORD.finditer(name) for part in _PART.findall(word[0]) or [word[0]])
+
+
+def _without_accents(text: str) -> str:
     if text.isascii():
         return text
-    # Marks go from letters that are composed of a letter and accents; kana keep their voicing marks.
-    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    # Composed again afterwards: hangul is one character a syllable, and kana keep their voicing marks.
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """A word without its ending: messages and message, creates, created and creating become the same."""
-    if len(word) < 4 or not word.isascii():
+    """An English word without its ending: messages and message, creates, created and creating become the same."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies"):
         word = word[:-3] + "y"
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending in ("ing", "ed"):
-        rest = word[: -len(ending)]
-        if word.endswith(ending) and len(rest) > 2 and any(letter in "aeiouy" for letter in rest):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) > 2 and _VOWEL.search(rest):
             word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
             break
-    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+    word = word[:-1] if word.endswith("e") and len(word) > 3 else word
+    return next((word.removesuffix(each) for each in _NOUNS if word.endswith(each) and len(word) > len(each) + 3), word)

@@ -1,0 +1,90 @@
+"""The texts of a tool as weighted terms."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, cast
+
+from callgate.search.tokens import terms
+from callgate.words.noun import nothing, noun
+
+# Weight and typical number of terms. Lengths are measured against what is typical, not against the average of an index:
+# so the terms of a tool weigh the same in every index, and none changes when another tool is added or removed.
+FIELDS = {
+    "name": (2.0, 4),
+    "server": (2.0, 2),
+    "server_description": (1.0, 20),
+    "description": (1.0, 20),
+    "parameter_names": (0.6, 6),
+    "parameter_descriptions": (0.6, 40),
+    "parameter_values": (0.8, 10),
+}
+# The share of a field's weight that its length divides, and the sum at which a term has half its full weight (BM25F).
+LENGTH = 0.75
+SATURATION = 1.2
+
+
+@noun
+class ToolText:
+    """The texts by which a tool is found. ``parameters`` is a JSON schema, ``hint`` further words to find it by."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=nothing)
+    server: str = ""
+    server_description: str = ""
+    hint: str = ""
+
+
+def own_name(text: ToolText) -> tuple[str, str]:
+    """The server and the name of a tool; ``mcp__server__tool`` says both."""
+    prefix, _, rest = text.name.partition("__")
+    server, _, name = rest.partition("__")
+    return (text.server or server, name) if prefix == "mcp" and name else (text.server, text.name)
+
+
+def weigh_terms(text: ToolText) -> dict[str, float]:
+    """The terms of a tool: how much each says about it, from 0 to 1."""
+    server, name = own_name(text)
+    schema = _Schema(text.parameters)
+    summed: dict[str, float] = {}
+    for each, said in {
+        "name": name,
+        "server": server,
+        "server_description": text.server_description,
+        "description": f"{text.description} {text.hint}",
+        "parameter_names": " ".join(schema.names),
+        "parameter_descriptions": " ".join(schema.descriptions),
+        "parameter_values": " ".join(schema.values),
+    }.items():
+        weight, typical = FIELDS[each]
+        found = terms(said)
+        weight /= 1 - LENGTH + LENGTH * len(found) / typical
+        for term, count in Counter(found).items():
+            summed[term] = summed.get(term, 0.0) + weight * count
+    return {term: total / (SATURATION + total) for term, total in summed.items()}
+
+
+class _Schema:
+    """The words of a JSON schema: names of parameters, descriptions and values to choose from, nested ones included."""
+
+    def __init__(self, schema: object) -> None:
+        self.names: list[str] = []
+        self.descriptions: list[str] = []
+        self.values: list[str] = []
+        left = [schema]
+        while left:
+            each = left.pop()
+            if isinstance(each, Mapping):
+                self._read(cast("Mapping[Any, Any]", each))
+                left.extend(cast("Mapping[Any, Any]", each).values())
+            elif isinstance(each, list | tuple):
+                left.extend(cast("list[Any]", each))
+
+    def _read(self, part: Mapping[Any, Any]) -> None:
+        if isinstance(named := part.get("properties"), Mapping):
+            self.names.extend(map(str, cast("Mapping[Any, Any]", named)))
+        if isinstance(described := part.get("description"), str):
+            self.descriptions.append(described)
+        if isinstance(values := part.get("enum"), list):
+            self.values.extend(value for value in cast("list[Any]", values) if isinstance(value, str))

@@ -1,0 +1,58 @@
+"""The terms of a request, and how much each says about the tool that is wanted."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from callgate.search.tokens import stem, terms
+from callgate.words.noun import noun
+
+FAINT = 0.5
+# Numbers, single letters and quoted texts are mostly arguments.
+NUMBER = 0.3
+QUOTED = 0.5
+ALIKE = 0.3
+_QUOTED = re.compile(r"\"[^\"]{1,80}\"|“[^”]{1,80}”|(?<!\w)'[^']{1,80}'(?!\w)|`[^`]{1,80}`")
+
+
+@noun
+class _Words:
+    stop: frozenset[str]
+    faint: frozenset[str]
+    alike: Mapping[str, frozenset[str]]
+
+
+def weigh(query: str) -> dict[str, float]:
+    """The terms of a query with their weights, words of the same meaning included."""
+    words, found = _words(), dict.fromkeys(terms(query), 1.0)
+    outside = set(terms(_QUOTED.sub(" ", query)))
+    for term in found:
+        if term in words.stop:
+            found[term] = 0.0
+        elif term in words.faint:
+            found[term] = FAINT
+        elif term.isascii() and (len(term) == 1 or not term.isalpha()):
+            found[term] = NUMBER
+        if term not in outside:
+            found[term] *= QUOTED
+    if not any(found.values()):
+        return dict.fromkeys(found, 1.0)
+    weights = {term: weight for term, weight in found.items() if weight}
+    for term, weight in [*weights.items()]:
+        for other in words.alike.get(term, ()):
+            if other not in found:
+                weights[other] = max(weights.get(other, 0.0), ALIKE * weight)
+    return weights
+
+
+@cache
+def _words() -> _Words:
+    read = tomllib.loads(files("callgate.search").joinpath("words.toml").read_text(encoding="utf-8"))
+    alike: dict[str, frozenset[str]] = {}
+    for line in read["alike"].strip().splitlines():
+        group = frozenset(map(stem, line.split()))
+        for word in group:
+            alike[word] = alike.get(word, frozenset()) | group
+    return _Words(frozenset(map(stem, read["stop"].split())), frozenset(map(stem, read["faint"].split())), alike)

@@ -1,0 +1,110 @@
+"""Postings, and the sum of terms by which tools are ranked first."""
+
+import math
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+from importlib.util import find_spec
+from typing import Any
+
+# With this many tools numpy is used if it is installed.
+LARGE = 1000
+# Rare terms come first. Once they have found this many tools, common terms add to the scores of those alone.
+ENOUGH = 1000
+
+
+class Postings:
+    """The tools of each term, by numbers, and how much the term says about each of them."""
+
+    def __init__(self) -> None:
+        self.by_term: dict[str, dict[int, float]] = {}
+        # Terms as arrays of numpy, made when they are first asked for.
+        self.arrays: dict[str, tuple[Any, Any]] = {}
+        self.size = 0
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return self.size - len(self._free)
+
+    def add(self, weights: Mapping[str, float]) -> int:
+        """Adds a tool and gives its number."""
+        if self._free:
+            number = self._free.pop()
+        else:
+            number, self.size = self.size, self.size + 1
+        for term, weight in weights.items():
+            self.by_term.setdefault(term, {})[number] = weight
+            self.arrays.pop(term, None)
+        return number
+
+    def remove(self, number: int, terms: Iterable[str]) -> None:
+        self._free.append(number)
+        for term in terms:
+            found = self.by_term[term]
+            del found[number]
+            self.arrays.pop(term, None)
+            if not found:
+                del self.by_term[term]
+
+    def having_all(self, terms: Iterable[str]) -> set[int]:
+        found = sorted((self.by_term.get(term, {}) for term in terms), key=len)
+        return set(found[0]).intersection(*found[1:]) if found else set()
+
+    def rarest_first(self, weights: Mapping[str, float]) -> list[tuple[str, float]]:
+        """The terms that some tool has, with weights that grow with rarity and are never zero."""
+        rated: list[tuple[float, str]] = []
+        for term, weight in weights.items():
+            if count := len(self.by_term.get(term, ())):
+                rated.append((-weight * math.log(1 + (len(self) - count + 0.5) / (count + 0.5)), term))
+        return [(term, -weight) for weight, term in sorted(rated)]
+
+
+def best(postings: Postings, weights: Mapping[str, float], allowed: set[int] | None, count: int) -> dict[int, float]:
+    """The scores of the best ``count`` tools, and of those that are as good as the last of them. ``allowed`` are the
+    only ones that are looked at."""
+    rated = postings.rarest_first(weights)
+    if len(postings) >= LARGE and find_spec("numpy"):
+        return _best_by_numpy(postings, rated, allowed, count)
+    scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
+    for term, weight in rated:
+        found = postings.by_term[term]
+        if allowed is None and len(scores) < ENOUGH:
+            for number, impact in found.items():
+                scores[number] = scores.get(number, 0.0) + weight * impact
+        elif len(found) < len(scores):
+            for number, impact in found.items():
+                if number in scores:
+                    scores[number] += weight * impact
+        else:
+            for number in scores:
+                if number in found:
+                    scores[number] += weight * found[number]
+    if len(scores) <= count:
+        return scores
+    last = nlargest(count, scores.values())[-1]
+    return {number: score for number, score in scores.items() if score >= last}
+
+
+def _best_by_numpy(
+    postings: Postings, rated: list[tuple[str, float]], allowed: set[int] | None, count: int
+) -> dict[int, float]:
+    """The same sums in the same order, so the same scores to the last bit."""
+    import numpy
+
+    scores = numpy.zeros(postings.size)
+    seen = numpy.zeros(postings.size, dtype=bool)
+    if allowed is not None:
+        seen[list(allowed)] = True
+    for term, weight in rated:
+        if (pair := postings.arrays.get(term)) is None:
+            found = postings.by_term[term]
+            pair = numpy.fromiter(found, dtype=numpy.intp), numpy.fromiter(found.values(), dtype=float)
+            postings.arrays[term] = pair
+        numbers, impacts = pair
+        if allowed is None and numpy.count_nonzero(seen) < ENOUGH:
+            seen[numbers] = True
+        scores[numbers] += weight * impacts
+    chosen = seen.nonzero()[0]
+    if len(chosen) > count:
+        values = scores[chosen]
+        chosen = chosen[values >= numpy.partition(values, -count)[-count]]
+    return dict(zip(chosen.tolist(), scores[chosen].tolist(), strict=True))

@@ -1,0 +1,112 @@
+"""Vectors of meaning, an extra: ``callgate[embeddings]``.
+
+The wheel of wordllama carries a table of 32,000 word pieces, each a vector of 256 numbers, and their tokenizer. A text
+is the mean of its pieces, so a tool takes a fraction of a millisecond and nothing has to be kept on disk. Both files
+are read directly: the package's own loader looks for the tokenizer on the network. See docs/decisions/0044.
+"""
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+from callgate.search.fields import ToolText, own_name
+from callgate.search.tokens import spelled
+
+EXTRA = "callgate[embeddings]"
+_TABLE = Path("weights", "l2_supercat_256.safetensors")
+_TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+WIDTH = 256
+# The part of the vectors in a score, and the number of tools that only they find.
+SHARE = 0.4
+NEAR = 50
+
+
+class ToolVectors:
+    """The vectors of tools by their numbers. Nothing is loaded and no tool is encoded before the first question."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting: dict[int, str] = {}
+        self._table: Any = None
+
+    def put(self, number: int, text: ToolText) -> None:
+        self._waiting[number] = _said(text)
+
+    def drop(self, number: int) -> None:
+        self._waiting[number] = ""
+
+    def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
+        """Mixes likeness of meaning into scores; the most alike of the allowed tools come in addition."""
+        if 2 * sum(map(str.isascii, query)) < len(query):
+            return  # The table knows next to nothing of scripts other than Latin.
+        import numpy
+
+        alike = numpy.maximum(self._encoded() @ self._encoder.encode([query])[0], 0)
+        most, top = max(scores.values(), default=1.0), max(float(alike.max(initial=0)), 0.01)
+        near = [number for number in numpy.argsort(-alike)[:NEAR].tolist() if number in allowed and alike[number] > 0]
+        for number in {*scores, *near}:
+            scores[number] = (1 - SHARE) * scores.get(number, 0.0) / most + SHARE * float(alike[number]) / top
+
+    def _encoded(self) -> Any:
+        """The table with the vectors of all tools, those that were put since the last time encoded now."""
+        import numpy
+
+        if self._waiting:
+            needed = max(self._waiting) + 1
+            if self._table is None or needed > len(self._table):
+                grown = numpy.zeros((2 * needed, WIDTH), dtype=numpy.float32)
+                if self._table is not None:
+                    grown[: len(self._table)] = self._table
+                self._table = grown
+            self._table[list(self._waiting)] = self._encoder.encode(list(self._waiting.values()))
+            self._waiting.clear()
+        return self._table
+
+    @cached_property
+    def _encoder(self) -> "_Encoder":
+        return _Encoder(self._folder)
+
+
+def tool_vectors() -> ToolVectors | None:
+    """Vectors, if the extra is installed. Says so without an import."""
+    found = find_spec("wordllama") if find_spec("tokenizers") and find_spec("numpy") else None
+    for folder in found.submodule_search_locations or () if found else ():
+        if Path(folder, _TABLE).is_file() and Path(folder, _TOKENIZER).is_file():
+            return ToolVectors(Path(folder))
+    return None
+
+
+def _said(text: ToolText) -> str:
+    server, name = own_name(text)
+    parameters = text.parameters.get("properties")
+    named = " ".join(map(str, cast("Mapping[Any, Any]", parameters))) if isinstance(parameters, Mapping) else ""
+    return f"{spelled(server)} {spelled(name)}. {text.description[:400]} {text.hint[:400]} {spelled(named)}"
+
+
+class _Encoder:
+    """Texts as vectors of length one; a text without known pieces is zero."""
+
+    def __init__(self, folder: Path) -> None:
+        import numpy
+        from tokenizers import Tokenizer
+
+        raw = (folder / _TABLE).read_bytes()
+        start = 8 + int.from_bytes(raw[:8], "little")
+        begin, end = json.loads(raw[8:start])["embedding.weight"]["data_offsets"]
+        self._pieces = numpy.frombuffer(raw, "<f2", (end - begin) // 2, start + begin).reshape(-1, WIDTH)
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        import numpy
+
+        made = numpy.zeros((len(texts), WIDTH), dtype=numpy.float32)
+        for at, each in enumerate(self._tokenizer.encode_batch(texts, add_special_tokens=False)):
+            if each.ids:
+                made[at] = self._pieces[each.ids].sum(axis=0, dtype=numpy.float32)
+        lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
+        return made / numpy.where(lengths > 0, lengths, 1)
