@@ -20,6 +20,7 @@ from benchmarks.rows import (
     prompt,
     record,
     sandbox,
+    search,
     streams,
     structural,
     terminal,
@@ -45,5 +46,7 @@ ROWS: Mapping[str, Callable[[Size], list[Row]]] = {
     "headless": headless.rows,
     "prompt": prompt.rows,
     "terminal": terminal.rows,
+    "search": search.rows,
+    "retrieval": search.retrieval_rows,
     **record.ROWS,
 }

@@ -220,6 +220,14 @@ def test_tools_validate_answers_every_line(tmp_path: Path) -> None:
     assert run("tools", "validate", "--jsonl", str(file)).stdout == ran.stdout
 
 
+@pytest.mark.spec("SRC-3", "SRC-9")
+def test_tools_rank_answers_every_line_by_words_alone_if_asked() -> None:
+    tools = {"tools": [{"name": "send_message"}, {"name": "read_file"}]}
+    lines = json.dumps(tools) + "\n" + json.dumps({"query": "messages", "k": 1}) + "\n"
+    ran = run("tools", "rank", "--jsonl", "--embeddings", "off", given=lines)
+    assert (ran.returncode, ran.stdout) == (0, '{"ready": true}\n{"names": ["send_message"]}\n')
+
+
 def test_tools_validate_goes_on_after_a_line_it_cannot_use_and_says_so_in_the_end() -> None:
     good = json.dumps({"tool": TOOL, "raw": '{"n": 1}'})
     ran = run("tools", "validate", "--jsonl", given=f"nonsense\n{good}\n")

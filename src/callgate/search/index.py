@@ -15,7 +15,7 @@ from callgate.search.vectors import ToolVectors
 from callgate.words.noun import noun
 
 # The best by the sum of their terms are looked at more closely.
-POOL = 100
+POOL = 50
 # Bonus for a name all of whose words are in the query, and the share that a tool gets of the best of its server.
 COVERED_NAME = 1.8
 SIBLINGS = 0.5
@@ -78,20 +78,20 @@ class ToolIndex:
         allowed = self._postings.having_all(needed) if needed else None
         weights = {**weigh(query), **needed}
         pool = best(self._postings, weights, allowed, max(k, POOL))
-        rated = self._rated(pool, weights)
+        rated = self._rated(pool, frozenset(weights))
         if self._vectors:
             self._vectors.mix(query, rated, allowed if allowed is not None else self._entries)
-        hits = [Hit(self._entries[number].text.name, score) for number, score in rated.items()]
-        return nsmallest(k, hits, key=lambda hit: (-hit.score, hit.name))
+        order = nsmallest(k, ((-score, self._entries[number].text.name) for number, score in rated.items()))
+        return [Hit(name, -score) for score, name in order]
 
-    def _rated(self, pool: Mapping[int, float], weights: Mapping[str, float]) -> dict[int, float]:
+    def _rated(self, pool: Mapping[int, float], asked: frozenset[str]) -> dict[int, float]:
         """The pool with what only a look at the whole tool can say: how much of its name is asked for, and how well
         the tools of its server fit."""
         rated: dict[int, float] = {}
         servers: dict[str, float] = {}
         for number, score in pool.items():
             entry = self._entries[number]
-            share = len(entry.words & weights.keys()) / max(len(entry.words), 1)
+            share = len(entry.words & asked) / max(len(entry.words), 1)
             rated[number] = score = score + COVERED_NAME * share * share
             servers[entry.server] = max(servers.get(entry.server, 0.0), score)
         for number, score in rated.items():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from heapq import nlargest
 from importlib.util import find_spec
 from typing import Any
@@ -62,7 +63,7 @@ def best(postings: Postings, weights: Mapping[str, float], allowed: set[int] | N
     """The scores of the best ``count`` tools, and of those that are as good as the last of them. ``allowed`` are the
     only ones that are looked at."""
     rated = postings.rarest_first(weights)
-    if len(postings) >= LARGE and find_spec("numpy"):
+    if len(postings) >= LARGE and _has_numpy():
         return _best_by_numpy(postings, rated, allowed, count)
     scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
     for term, weight in rated:
@@ -82,6 +83,11 @@ def best(postings: Postings, weights: Mapping[str, float], allowed: set[int] | N
         return scores
     last = nlargest(count, scores.values())[-1]
     return {number: score for number, score in scores.items() if score >= last}
+
+
+@cache
+def _has_numpy() -> bool:
+    return find_spec("numpy") is not None
 
 
 def _best_by_numpy(

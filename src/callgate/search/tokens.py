@@ -15,7 +15,9 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _VOWEL = re.compile(r"[aeiouy]")
 # Endings of nouns that are made of verbs: translation and translator meet translate.
-_NOUNS = ("ation", "ator", "ion", "er", "or")
+_NOUNS = ("ation", "ator", "ate", "ion", "er", "or")
+# Not the plural of new.
+_WHOLE = frozenset({"news"})
 
 
 def terms(text: str) -> list[str]:
@@ -49,7 +51,7 @@ def _without_accents(text: str) -> str:
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """An English word without its ending: messages and message, creates, created and creating become the same."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
+    if len(word) < 4 or not word.isascii() or not word.isalpha() or word in _WHOLE:
         return word
     if word.endswith("ies"):
         word = word[:-3] + "y"
@@ -58,7 +60,10 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) > 2 and _VOWEL.search(rest):
-            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            doubled = rest[-1] == rest[-2] and rest[-1] not in "lsz"
+            word = rest[:-1] if doubled else rest + "e" if rest.endswith("at") else rest
             break
-    word = word[:-1] if word.endswith("e") and len(word) > 3 else word
-    return next((word.removesuffix(each) for each in _NOUNS if word.endswith(each) and len(word) > len(each) + 3), word)
+    for ending in _NOUNS:
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            return word.removesuffix(ending)
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word

@@ -18,6 +18,7 @@ from callgate.search.tokens import spelled
 EXTRA = "callgate[embeddings]"
 _TABLE = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+_LATIN = "\u036f"
 WIDTH = 256
 # The part of the vectors in a score, and the number of tools that only they find.
 SHARE = 0.4
@@ -40,8 +41,8 @@ class ToolVectors:
 
     def mix(self, query: str, scores: dict[int, float], allowed: Container[int]) -> None:
         """Mixes likeness of meaning into scores; the most alike of the allowed tools come in addition."""
-        if 2 * sum(map(str.isascii, query)) < len(query):
-            return  # The table knows next to nothing of scripts other than Latin.
+        if any(letter > _LATIN and letter.isalpha() for letter in query):
+            return  # The table knows next to nothing of other scripts.
         import numpy
 
         alike = numpy.maximum(self._encoded() @ self._encoder.encode([query])[0], 0)
@@ -54,13 +55,12 @@ class ToolVectors:
         """The table with the vectors of all tools, those that were put since the last time encoded now."""
         import numpy
 
+        if self._table is None:
+            self._table = numpy.zeros((0, WIDTH), dtype=numpy.float32)
         if self._waiting:
-            needed = max(self._waiting) + 1
-            if self._table is None or needed > len(self._table):
-                grown = numpy.zeros((2 * needed, WIDTH), dtype=numpy.float32)
-                if self._table is not None:
-                    grown[: len(self._table)] = self._table
-                self._table = grown
+            if (needed := max(self._waiting) + 1) > len(self._table):
+                more = numpy.zeros((2 * needed - len(self._table), WIDTH), dtype=numpy.float32)
+                self._table = numpy.concatenate([self._table, more])
             self._table[list(self._waiting)] = self._encoder.encode(list(self._waiting.values()))
             self._waiting.clear()
         return self._table

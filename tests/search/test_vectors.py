@@ -1,0 +1,56 @@
+"""Vectors of meaning: tools that share no word with the query are found, and changes are followed."""
+
+import pytest
+
+from callgate.search import vectors as vectors_module
+from callgate.search.index import ToolText
+from callgate.search.vectors import ToolVectors, tool_vectors
+from tests.search.kit import index, names
+
+AQUARIUM = ToolText("aquarium_care", "Advice on keeping fish in a tank.")
+INVOICES = ToolText("invoice_list", "Lists unpaid bills of customers.")
+PAINTING = ToolText("mcp__studio__canvas", "Paints portraits.", {"properties": {"brushSize": {}}}, "studio")
+
+
+@pytest.fixture
+def vectors() -> ToolVectors:
+    found = tool_vectors()
+    if found is None:
+        pytest.skip("callgate[embeddings] is not installed")
+    return found
+
+
+@pytest.mark.spec("SRC-9")
+def test_a_tool_is_found_by_meaning_alone(vectors: ToolVectors) -> None:
+    tools = index(AQUARIUM, INVOICES, PAINTING, vectors=vectors)
+    assert names(tools, "my goldfish looks ill")[0] == "aquarium_care"
+    assert names(tools, "artist")[0] == PAINTING.name
+
+
+@pytest.mark.spec("SRC-9")
+def test_vectors_follow_changes_and_required_terms(vectors: ToolVectors) -> None:
+    tools = index(AQUARIUM, INVOICES, PAINTING, vectors=vectors)
+    assert names(tools, "goldfish", "customers") == ["invoice_list"]
+    tools.drop("aquarium_care")
+    assert "aquarium_care" not in names(tools, "goldfish")
+    tools.put(ToolText("invoice_list", "Feeds tropical fish."))
+    assert names(tools, "goldfish")[0] == "invoice_list"
+    for number in range(200):
+        tools.put(ToolText(f"tool_{number}", "Sharpens knives."))
+    assert names(tools, "goldfish")[0] == "invoice_list"
+
+
+def test_other_scripts_and_texts_without_words_are_ranked_by_words_alone(vectors: ToolVectors) -> None:
+    tools = index(AQUARIUM, ToolText("timer", "创建定时任务"), vectors=vectors)
+    assert names(tools, "定时") == ["timer"]
+    assert names(tools, "") == []
+
+
+def test_an_empty_index_finds_nothing(vectors: ToolVectors) -> None:
+    assert names(index(vectors=vectors), "fish") == []
+
+
+@pytest.mark.spec("SRC-9")
+def test_without_the_extra_there_are_no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "find_spec", lambda name: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert tool_vectors() is None
