@@ -87,15 +87,15 @@ def tool_vectors() -> ToolVectors | None:
     return None
 
 
-def _sentences(query: str) -> list[str]:
-    return [each for each in _END.split(query) if len(each) > _SHORT] or [query]
-
-
 def _said(text: ToolText) -> str:
     server, name = own_name(text)
     parameters = text.parameters.get("properties")
     named = " ".join(map(str, cast("Mapping[Any, Any]", parameters))) if isinstance(parameters, Mapping) else ""
     return f"{spelled(server)} {spelled(name)}. {text.description[:400]} {text.hint[:400]} {spelled(named)}"
+
+
+def _sentences(query: str) -> list[str]:
+    return [each for each in _END.split(query) if len(each) > _SHORT] or [query]
 
 
 class _Encoder:
