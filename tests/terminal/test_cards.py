@@ -111,6 +111,55 @@ def test_questions_with_options_are_reviewed_before_they_are_sent(play: Play, wo
 
 
 @pytest.mark.slow
+@pytest.mark.spec("TUI-8")
+def test_keys_of_every_place_work_while_a_card_is_open_and_the_question_outlives_the_program(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    terminal = play("asks")
+    _asked(terminal)
+    terminal.press("shift-tab")
+    terminal.wait_for("accept edits mode")
+    terminal.press("?")
+    terminal.wait_for("Keys of a question")
+    terminal.wait_for("Ctrl-Z")
+    terminal.press("esc")
+    _armed(terminal)
+    terminal.press("ctrl-o")
+    terminal.wait_for("transcript, at the end")
+    terminal.press("?")
+    terminal.wait_for("Keys of the whole conversation")
+    terminal.press("f1")
+    terminal.wait_for("transcript, at the end")
+    terminal.press("q")
+    _armed(terminal)
+    terminal.press("n")
+    terminal.wait_for("no, because")
+    assert not any("y yes" in line for line in terminal.lines)
+    terminal.press("esc")
+    _armed(terminal)
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+    assert "? Bash(echo hi; touch x.txt)  asks you" in terminal.text
+    assert len(Store(workspace, tmp_path / "home/data").questions()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["esc", "ctrl-c"])
+def test_a_question_is_interrupted_and_the_session_goes_on(key: str, play: Play, workspace: Path) -> None:
+    terminal = play("asks")
+    _asked(terminal)
+    terminal.press(key)
+    terminal.wait_for("You stopped the run.")
+    terminal.type("once more\r")
+    terminal.wait_for("The file is there.")
+    assert not (workspace / "x.txt").exists()
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+
+
+@pytest.mark.slow
 def test_an_answer_from_elsewhere_takes_the_card_away(play: Play, workspace: Path, tmp_path: Path) -> None:
     terminal = play("asks")
     _asked(terminal)

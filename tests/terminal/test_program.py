@@ -108,6 +108,22 @@ def test_a_program_that_was_suspended_goes_on_and_draws_its_screen_again(tmp_pat
         assert terminal.faults == []
 
 
+@pytest.mark.parametrize(("name", "stays"), [("streams", "The last line"), ("runs", "⊘ Sleep(3600 s)  cancelled")])
+@pytest.mark.slow
+def test_what_is_on_the_screen_stays_there_when_the_program_is_left(name: str, stays: str, play: Play) -> None:
+    for words in ((), ("/view full",)):
+        terminal = play(name)
+        _prompted(terminal)
+        terminal.wait_for("Sleep" if name == "runs" else stays)
+        for word in words:
+            terminal.type(f"{word}\r")
+            terminal.wait_for(lambda seen: 1049 in seen.screen.modes)
+        terminal.press("ctrl-d")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.faults == []
+        assert terminal.text.count(stays) == 1
+
+
 @pytest.mark.slow
 def test_a_resize_in_the_middle_of_a_text_keeps_every_line_once(play: Play) -> None:
     terminal = play("streams", columns=100)

@@ -28,9 +28,9 @@ def turn_ended(state: FoldState, event: e.TurnEnded) -> None:
 def run_ended(state: FoldState, event: e.RunEnded) -> None:
     began = event.at if state.run_began is None else state.run_began
     state.finish_all()
-    state.add(EndBlock(event, max(event.at - began, 0.0), state.run_tokens, state.run_cost))
+    state.add(EndBlock(event, max(event.at - began, 0.0), state.run_tokens, state.run_cost, state.stopped))
     state.run_began = state.turn_began = state.retry = None
-    state.run_tokens, state.run_cost = 0, None
+    state.run_tokens, state.run_cost, state.stopped = 0, None, False
 
 
 def compacted(state: FoldState, event: e.Compacted) -> None:

@@ -1,6 +1,6 @@
 """The state that the fold of events changes: blocks on screen, open questions, prompts that wait, what was spent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
@@ -45,6 +45,7 @@ class FoldState:
         self.retry: e.RequestRetried | None = None
         self.run_tokens = 0
         self.run_cost: float | None = None
+        self.stopped = False
         self.streamed: set[str] = set()
         self.names: dict[str, str] = {}
         self._last_taken: Block | None = None
@@ -124,11 +125,20 @@ class FoldState:
     def finish_all(self) -> None:
         """Every block is final: nothing changes it after the end of a run."""
         self.close_texts()
+        self._cancel_calls(())
+        self.streamed.clear()
+
+    def take_all(self) -> list[Block]:
+        """Removes every block, as it stays when the terminal is left: a call that a person is asked about waits on."""
+        self.close_texts()
+        self._cancel_calls((Status.AWAITING_APPROVAL,))
+        return [*self.take_finished(), *(self.blocks.pop(0) for _ in range(len(self.blocks)))]
+
+    def _cancel_calls(self, spared: Container[Status]) -> None:
         for at in range(self.first_open, len(self.blocks)):
             each = self.blocks[at]
-            if isinstance(each, CallBlock) and not each.done:
+            if isinstance(each, CallBlock) and not each.done and each.status not in spared:
                 self.blocks[at] = replace(each, status=Status.CANCELLED, question=None)
-        self.streamed.clear()
 
     def notice(self, text: str, level: Level = "info") -> None:
         self.add(NoticeBlock(text, level))

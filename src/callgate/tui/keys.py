@@ -11,8 +11,9 @@ from callgate.words.noun import noun
 if TYPE_CHECKING:
     from callgate.config import KeyLine
 
-Context = Literal["input", "completion", "question", "selector", "pager"]
+Context = Literal["anywhere", "input", "completion", "question", "selector", "pager"]
 CONTEXTS: dict[Context, str] = {
+    "anywhere": "every place, where it has no other key of the same name",
     "input": "the input line",
     "completion": "the list below the input line: files, commands, earlier messages",
     "question": "a question",
@@ -32,29 +33,32 @@ class KeyAction:
 
 
 ACTIONS: tuple[KeyAction, ...] = (
+    KeyAction("anywhere", "transcript", ("c-o",), "the whole conversation with the output of calls"),
+    KeyAction("anywhere", "cycle_mode", ("s-tab",), "the next permission mode"),
+    KeyAction("anywhere", "redraw", ("c-l",), "draw the screen again"),
+    KeyAction("anywhere", "suspend", ("c-z",), "suspend the program; fg brings it back"),
+    KeyAction("anywhere", "quit", ("c-d",), "quit, if the input is empty"),
+    KeyAction("anywhere", "keys", ("f1",), "the keys of the place"),
     KeyAction("input", "submit", ("enter",), "send the message; while the agent works, it is read after this step"),
     KeyAction("input", "queue", ("tab",), "while the agent works: send the message when it is done"),
     KeyAction("input", "newline", ("escape enter", "c-j"), "a new line in the message; also a backslash before Enter"),
     KeyAction("input", "cancel", ("c-c",), "empty the input, interrupt, or twice: quit"),
     KeyAction("input", "interrupt", ("escape",), "interrupt the work; twice at rest: rewind"),
-    KeyAction("input", "cycle_mode", ("s-tab",), "the next permission mode"),
     KeyAction("input", "up", ("up",), "the line above; on the first one: a waiting message, an earlier message"),
     KeyAction("input", "down", ("down",), "the line below; on the last one: a later message"),
     KeyAction("input", "search_history", ("c-r",), "search earlier messages"),
     KeyAction("input", "edit", ("c-x c-e", "c-g"), "write the message in $VISUAL or $EDITOR"),
     KeyAction("input", "paste_image", ("c-v",), "attach the image of the clipboard"),
     KeyAction("input", "background", ("c-b",), "let running commands go on in the background"),
-    KeyAction("input", "transcript", ("c-o",), "the whole conversation with the output of calls"),
     KeyAction("input", "answer", ("tab",), "to the open question, or to what is staged"),
-    KeyAction("input", "redraw", ("c-l",), "draw the screen again"),
     KeyAction("input", "keys", ("?",), "these keys, if the input is empty"),
-    KeyAction("input", "quit", ("c-d",), "quit, if the input is empty"),
-    KeyAction("input", "suspend", ("c-z",), "suspend the program; fg brings it back"),
+    KeyAction("input", "page_up", ("pageup",), "in the full view: up a page"),
+    KeyAction("input", "page_down", ("pagedown",), "in the full view: down a page"),
     KeyAction("completion", "accept", ("enter",), "take the marked line; send what is complete"),
     KeyAction("completion", "complete", ("tab",), "take the marked line"),
     KeyAction("completion", "previous", ("up", "c-p"), "the line above"),
     KeyAction("completion", "next", ("down", "c-n", "c-r"), "the line below"),
-    KeyAction("completion", "close", ("escape", "c-c"), "close the list"),
+    KeyAction("completion", "close", ("escape",), "close the list"),
     KeyAction("question", "yes", ("y",), "run it"),
     KeyAction("question", "always", ("a",), "run it, and remember"),
     KeyAction("question", "no", ("n",), "do not run it"),
@@ -62,8 +66,7 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("question", "view", ("d",), "the whole diff and all arguments"),
     KeyAction("question", "leave", ("tab",), "to the input line; the question waits"),
     KeyAction("question", "cancel", ("c-c", "escape"), "no, and stop the turn"),
-    KeyAction("input", "page_up", ("pageup",), "in the full view: up a page"),
-    KeyAction("input", "page_down", ("pagedown",), "in the full view: down a page"),
+    KeyAction("question", "keys", ("?",), "these keys"),
     KeyAction("pager", "close", ("q", "escape", "c-c", "c-o"), "back to the conversation"),
     KeyAction("pager", "up", ("up", "k"), "a line up"),
     KeyAction("pager", "down", ("down", "j", "enter"), "a line down"),
@@ -74,6 +77,7 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("pager", "search", ("/",), "search"),
     KeyAction("pager", "next", ("n",), "the next place with the text"),
     KeyAction("pager", "previous", ("N",), "the place before it"),
+    KeyAction("pager", "keys", ("?",), "these keys"),
     KeyAction("selector", "up", ("up", "c-p"), "the line above"),
     KeyAction("selector", "down", ("down", "c-n"), "the line below"),
     KeyAction("selector", "left", ("left",), "the choice before, where a line has several"),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LEAST = 3
 """Rows that the live part has at least."""
+_LOW = 12
+"""Rows of a terminal that has no empty one above the input line."""
 
 
 def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplication:
@@ -34,7 +36,11 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     def height() -> int:
         size = output.get_size()
         below = app.composer.rows(size.columns, size.rows // 2) if app.panel is None else 0
-        return max(size.rows - below - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+        return max(size.rows - below - gap() - (0 if app.covers else 1 + len(footer_lines(app))), _LEAST)
+
+    def gap() -> bool:
+        """True if an empty row sets the input line apart from the conversation."""
+        return app.shown_panel is None and output.get_size().rows > _LOW
 
     def columns() -> int:
         return output.get_size().columns
@@ -48,7 +54,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
 
     def live_lines() -> ANSI:
         """The live blocks have the rows that the panel leaves."""
-        return lines_of(app.live_lines(max(height() - len(shown_panel()), 3)))
+        return lines_of(app.frames.live_lines(max(height() - len(shown_panel()), 3)))
 
     live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
@@ -68,6 +74,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
                 live, Condition(lambda: bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers)
             ),
             ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
+            ConditionalContainer(Window(height=1), Condition(gap)),
             ConditionalContainer(above, Condition(lambda: bool(app.fold.waiting) and not app.covers)),
             ConditionalContainer(entry, typing),
             ConditionalContainer(below, typing & Condition(lambda: bool(app.composer.below(columns())))),

@@ -148,7 +148,7 @@ def text_of(block: Block) -> str:
         case ActionBlock():
             return f"{block.label} {block.reason}"
         case EndBlock():
-            return block.ended.sentence
+            return block.sentence
         case TableBlock():
             return "\n".join(" ".join(row) for row in (block.heads, *block.rows))
         case LinesBlock():

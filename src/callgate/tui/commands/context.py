@@ -70,7 +70,8 @@ def context(terminal: Terminal, _text: str) -> None:
     table = tuple((_sign(part, theme), part.kind, f"{part.tokens:,}", f"{part.tokens / whole:.1%}") for part in parts)
     title = f"{use.count} tokens in the next request to {session.model}"
     title += f", of {window:,}" if window is not None else "; the size of its window is not known"
-    terminal.show(LinesBlock(((), *grid)), TableBlock(table, title, ("", "kind", "tokens", ""), _note(use)))
+    marks = tuple(part.style for part in parts)
+    terminal.show(LinesBlock(((), *grid)), TableBlock(table, title, ("", "kind", "tokens", "share"), _note(use), marks))
 
 
 def _sign(part: WindowPart, theme: Theme) -> str:

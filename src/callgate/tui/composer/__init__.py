@@ -152,7 +152,7 @@ class Composer:
             self._put_back(text)
         elif text.strip():
             self._remember(text)
-            self.buffer.reset()
+            self._empty()
             if not self._app.ran_command(self.attachments.unfolded(text)):
                 self._app.post(self._input(text, later))
 
@@ -164,7 +164,7 @@ class Composer:
     def _put_back(self, text: str) -> None:
         """Changes the message that waits; one that was delivered meanwhile is sent as a new one."""
         waiting, self._edited = self._edited, None
-        self.buffer.reset()
+        self._empty()
         if waiting in self._app.fold.waiting:
             content = self.attachments.parts(text.strip(), self._typed_images(text))
             self._app.post(EditPrompt(waiting, content) if text.strip() else WithdrawPrompt(waiting))
@@ -180,7 +180,11 @@ class Composer:
         else:
             self._edited = None
             self._recall.rest()
-            self.buffer.reset()
+            self._empty()
+
+    def _empty(self) -> None:
+        self.buffer.reset()  # which tells of no change
+        self.list = self._closed_at = None
 
     def _end(self, text: str | None) -> None:
         assert self._asking is not None
