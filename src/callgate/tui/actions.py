@@ -76,9 +76,8 @@ class InputActions:
         elif self._works:
             self._app.post(Interrupt())
         elif not twice:
-            self._app.frames.hint(
-                "Esc once more empties the line" if composer.text else "Esc once more goes back", TWICE
-            )
+            what = "empties the line" if composer.text else "goes back to a message"
+            self._app.frames.hint(f"Esc once more {what}", TWICE)
         elif composer.text:
             composer.give_up()
         else:
