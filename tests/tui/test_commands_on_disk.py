@@ -1,6 +1,7 @@
 """Slash commands that need a session on disk, a workspace or settings."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -274,3 +275,18 @@ def test_every_command_with_words_gives_candidates_of_two_texts(played: Played) 
             assert bool(found) is bool(each.words), each.name
 
     played(play)
+
+
+@pytest.mark.spec("CMD-4")
+def test_perf_is_written_as_json_without_the_conversation(played: Played, tmp_path: Path) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        await session.send(Prompt("a private matter"))
+        await terminal.run("/perf --json")
+
+    played(play)
+    (file,) = (tmp_path / "work").glob("callgate-perf-*.json")
+    report = json.loads(file.read_text())
+    assert {*report} == {"process", "totals", "requests", "tools"}
+    assert report["tools"]["Write"]["calls"] == 1
+    assert "private" not in file.read_text()
+    assert "one" not in file.read_text().split()

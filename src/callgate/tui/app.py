@@ -9,14 +9,14 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callgate._version import __version__
 from callgate.formats.home import home_path
 from callgate.tui.actions import InputActions
 from callgate.tui.activity import Activity
-from callgate.tui.attention import rings
+from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state
 from callgate.tui.blocks import Block, NoticeBlock, PromptBlock
 from callgate.tui.composer import Composer
@@ -98,6 +98,7 @@ class TerminalApp:
         self.frames = Frames(self)
         self._opening = opening
         self._when_open: list[Callable[[], None]] = []
+        self._absence = Absence()
         self._leave = asyncio.Event()
         self._following: SessionStart | None = None
         self._before = ""  # the session that comes back if the next one cannot be opened
@@ -200,7 +201,9 @@ class TerminalApp:
         resumed = any(isinstance(each, PromptBlock) for each in fold.blocks)
         keep_end(fold)
         paused = [left_open(fold, len(session.waiting))] if session.status == "paused" else []
-        earlier = [*fold.blocks, *paused] if resumed else paused
+        offer = recap_offer(time() - fold.last_activity) if resumed else ""
+        offered = [NoticeBlock(offer)] if offer else []
+        earlier = [*fold.blocks, *offered, *paused] if resumed else paused
         fold.questions.clear()  # those of a turn that is not under way; going on asks them again
         session.listen(self._hear)  # before anything can be sent
         self.session, self.config = session, config
@@ -412,6 +415,9 @@ class TerminalApp:
 
     def _key_pressed(self, _sender: object) -> None:
         self.questions.pressed()
+        offer = self._absence.ended(monotonic())
+        if offer and self.session is not None and self.session.messages:
+            self.show(NoticeBlock(offer))
         self.frames.await_arming()
 
     def ran_command(self, text: str) -> bool:

@@ -84,6 +84,8 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("selector", "right", ("right",), "the next choice, where a line has several"),
     KeyAction("selector", "page_up", ("pageup",), "a page up"),
     KeyAction("selector", "page_down", ("pagedown",), "a page down"),
+    KeyAction("selector", "start", ("home",), "to the first one"),
+    KeyAction("selector", "end", ("end",), "to the last one"),
     KeyAction("selector", "choose", ("enter",), "take this one"),
     KeyAction("selector", "other", ("tab",), "the other choices: scopes, folders, the next field"),
     KeyAction("selector", "erase", ("backspace",), "the last letter of the filter or of own words"),

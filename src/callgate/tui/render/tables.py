@@ -9,7 +9,7 @@ from callgate.tui.blocks import LinesBlock, TableBlock
 from callgate.tui.theme import Theme
 
 _GAP = 2
-_NARROWEST = 6
+_NARROWEST = 3
 _NUMBER = re.compile(r"[-+$]?[\d,.]+%?|", re.ASCII)
 
 
