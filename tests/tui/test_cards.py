@@ -123,8 +123,17 @@ def test_an_edit_shows_its_diff() -> None:
     change = ChangeSet("edit a.py", (FileChange("a.py", b"one\ntwo\n", b"one\n2\n"),))
     text = shown(Cards(asked(tool="Edit", preview=change, arguments={"file_path": "a.py"})).card)
     assert "edit a.py (+1 −1)" in text
-    assert "-two" in text
-    assert "+2" in text
+    assert "  2 - two\n  2 + 2\n" in text
+
+
+def test_a_diff_spells_what_is_invisible_and_goes_on_behind_its_line_number() -> None:
+    after = b"x = '" + b"a" * 80 + "\u200d\ufe0f'\n".encode()
+    change = ChangeSet("edit a.py", (FileChange("a.py", b"x = 1\n", after),))
+    text = shown(Cards(asked(tool="Edit", preview=change, arguments={"file_path": "a.py"})).card)
+    assert "\u200d" not in text
+    assert "200d" in text.lower()
+    assert "fe0f" in text.lower()
+    assert "\n      aaaa" in text
 
 
 @pytest.mark.spec("TUI-4")

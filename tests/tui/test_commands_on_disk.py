@@ -12,6 +12,7 @@ from callgate.assembly.agent import agent_session
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.opening import SessionStart
 from callgate.tui.panels.lists import ListPanel
+from callgate.tui.panels.page import CODES
 from callgate.tui.panels.scroll import ScrollPanel
 from callgate.words.inputs import Prompt, Undo
 from tests.tui.fakes import FakeTerminal, settled
@@ -89,7 +90,7 @@ def test_diff_lists_the_changes_and_shows_their_lines(played: Played) -> None:
         await terminal.run("/diff 1")
         for panel in terminal.panels:
             assert isinstance(panel, ScrollPanel)
-            assert any("+one" in line for line in panel.lines(60, 20))
+            assert any("1 + one" in CODES.sub("", line) for line in panel.lines(60, 20))
         assert len(terminal.panels) == 2
         assert "there is no change 7" in await terminal.run("/diff 7")
         assert "the number of a change" in await terminal.run("/diff x")

@@ -33,7 +33,7 @@ def footer_lines(app: TerminalApp) -> list[str]:
         (f"{fold.mode.replace('_', ' ')} mode", _MODES.get(fold.mode, "grey")),
         (visible(fold.model), "grey"),
         (app.context_used, "grey"),
-        ("" if not fold.cost else f"${fold.cost:.2f}", "grey"),
+        ("" if not fold.cost else f"${fold.cost:.2f}" if fold.cost >= 0.01 else "under $0.01", "grey"),
     ]
     lines = [] if own is None else own.lines(colours=theme.colours, keep_place=app.application.full_screen)
     columns, between = app.application.output.get_size().columns, theme.sign(" · ", " - ")
