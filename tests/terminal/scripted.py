@@ -41,6 +41,12 @@ def streams() -> Model:
     return ScriptedModel(turn(*words, say("The last line"), pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
 
 
+def rambles() -> Model:
+    """Says one paragraph that is longer than a low screen, and does not come to its end."""
+    words = [say(f"Word {number} of a paragraph, ") for number in range(60)]
+    return ScriptedModel(turn(*words, say("and so on"), pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
 def runs() -> Model:
     """Runs a command that takes long; reading the clock needs no question."""
     return ScriptedModel(turn(call("Sleep", seconds=3600)), otherwise=turn(say("Afterwards.\n")))
@@ -68,7 +74,7 @@ def wonders() -> Model:
     return ScriptedModel(turn(call("AskUserQuestion", questions=questions)), otherwise=turn(say("Thank you.\n")))
 
 
-PLAYS = {each.__name__: each for each in (talks, asks, streams, runs, thinks, writes, wonders)}
+PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, thinks, writes, wonders)}
 
 
 @asynccontextmanager

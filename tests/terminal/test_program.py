@@ -138,6 +138,27 @@ def test_a_resize_in_the_middle_of_a_text_keeps_every_line_once(play: Play) -> N
         assert terminal.text.count(f"Line {number} of") == 1
 
 
+@pytest.mark.spec("TUI-1")
+@pytest.mark.slow
+def test_a_live_part_as_high_as_the_screen_leaves_nothing_of_itself_in_the_scrollback(play: Play) -> None:
+    terminal = play("rambles", columns=60, rows=10)
+    _prompted(terminal)
+    terminal.wait_for("and so on")
+    for columns, rows in ((50, 8), (70, 12), (40, 6)):
+        terminal.resize(columns, rows)
+        terminal.type("x")
+        terminal.wait_for(lambda seen: any(line.startswith("❯ x") for line in seen.lines))
+        terminal.press("backspace")
+        terminal.gone("❯ x")
+    terminal.press("esc")
+    terminal.wait_for("interrupted")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert "❯" not in terminal.text
+    assert "Esc interrupts" not in terminal.text
+    assert terminal.text.count("Word 30 of") == 1
+
+
 @pytest.mark.spec("TUI-9")
 @pytest.mark.slow
 def test_the_transcript_view_is_searched_and_left_without_a_trace(play: Play) -> None:
