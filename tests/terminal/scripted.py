@@ -63,6 +63,17 @@ def writes() -> Model:
     return ScriptedModel(turn(*calls), otherwise=turn(say("All are written.\n")))
 
 
+def renames() -> Model:
+    """Stages a rewrite of two files, and thinks about it."""
+    ops = [{"pattern": "old($A)", "rewrite": "new($A)"}]
+    return ScriptedModel(turn(call("AstEdit", ops=ops, paths=["."])), otherwise=turn(pause(FOREVER)))
+
+
+def sums() -> Model:
+    """Talks once; the summary of that does not come to its end."""
+    return ScriptedModel(turn(say("Well said.\n")), turn(pause(FOREVER)), otherwise=turn(say("Afterwards.\n")))
+
+
 def wonders() -> Model:
     """Asks the person two questions with options."""
     colours = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like water"}]
@@ -74,7 +85,7 @@ def wonders() -> Model:
     return ScriptedModel(turn(call("AskUserQuestion", questions=questions)), otherwise=turn(say("Thank you.\n")))
 
 
-PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, thinks, writes, wonders)}
+PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, thinks, writes, renames, sums, wonders)}
 
 
 @asynccontextmanager

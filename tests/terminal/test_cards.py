@@ -160,6 +160,38 @@ def test_a_question_is_interrupted_and_the_session_goes_on(key: str, play: Play,
 
 
 @pytest.mark.slow
+def test_what_is_staged_is_applied_for_one_file_and_discarded_for_the_other(play: Play, workspace: Path) -> None:
+    for name in "ab":
+        (workspace / f"{name}.py").write_text("old(1)\n")
+    terminal = play("renames")
+    terminal.wait_for("idle")
+    terminal.type("rename it\r")
+    terminal.wait_for("Tab: look, apply or discard")
+    terminal.press("tab")
+    terminal.wait_for("[x] a.py")
+    terminal.wait_for("1 + new(1)")
+    terminal.press("d")
+    terminal.wait_for("edit b.py (+1 −1)")
+    terminal.press("q")
+    terminal.wait_for("Enter apply all")
+    terminal.press("down", "space")
+    terminal.wait_for("apply 1 of 2 files")
+    terminal.press("enter")
+    terminal.wait_for("applied")
+    terminal.press("esc")
+    terminal.wait_for("interrupted")
+    assert [(workspace / f"{name}.py").read_text() for name in "ab"] == ["new(1)\n", "old(1)\n"]
+    terminal.wait_for("idle")
+    terminal.type("/undo\r")
+    terminal.wait_for("Take these changes back")
+    terminal.press("enter")
+    terminal.wait_for(lambda _seen: (workspace / "a.py").read_text() == "old(1)\n")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+
+
+@pytest.mark.slow
 def test_an_answer_from_elsewhere_takes_the_card_away(play: Play, workspace: Path, tmp_path: Path) -> None:
     terminal = play("asks")
     _asked(terminal)

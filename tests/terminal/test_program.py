@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Store
+from callgate.words.events import Compacted
 from tests.terminal.conftest import ROOT, Play
 from tests.terminal.driver import TerminalDriver
 
@@ -51,6 +52,27 @@ def test_escape_interrupts_in_every_phase_and_the_session_goes_on(name: str, see
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert terminal.faults == []
+
+
+@pytest.mark.slow
+def test_escape_stops_a_compaction_and_leaves_the_conversation_as_it_was(
+    play: Play, tmp_path: Path, workspace: Path
+) -> None:
+    terminal = play("sums")
+    _prompted(terminal)
+    terminal.wait_for(lambda seen: "Well said." in seen.text and READY in seen.text)
+    terminal.type("/compact\r")
+    terminal.wait_for("A summary is being written")
+    terminal.wait_for("writes a summary, 2.")
+    terminal.press("esc")
+    terminal.wait_for(READY)
+    _prompted(terminal, "once more")
+    terminal.wait_for("Afterwards.")
+    terminal.press("ctrl-d")
+    assert terminal.wait_for_exit() == 0
+    assert terminal.faults == []
+    events = Store(workspace, tmp_path / "home/data").read().events
+    assert not any(isinstance(event, Compacted) for event in events)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -129,7 +129,7 @@ class Frames:
         if len(lines) > height:
             more = theme.paint(f"{theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
             lines = [more, *lines[len(lines) - height + 1 :]]
-        if app.fold.pending and app.fold.status in ("idle", "paused") and app.shown_panel is None:
+        if app.fold.pending and app.shown_panel is None:
             lines.append(theme.paint(staged_line(app.fold.pending.values(), columns), "yellow"))
         return lines
 

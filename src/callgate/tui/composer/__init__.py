@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from callgate.formats.columns import width as width_of
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
 from callgate.tui.composer.completion import CandidateList, candidates_at, searched
@@ -365,7 +366,7 @@ class Composer:
     def rows(self, width: int, most: int) -> int:
         """Rows of the line itself and of what stands around it."""
         shown = self.attachments.labelled(self.text).split("\n")
-        own = sum((len(line) + 2) // max(width, 1) + 1 for line in shown[:most])
+        own = sum((width_of(line) + 2) // max(width, 1) + 1 for line in shown[:most])
         return min(own, most) + len(self.above(width)) + len(self.below(width))
 
     def below(self, width: int) -> list[str]:
