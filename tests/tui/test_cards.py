@@ -90,14 +90,14 @@ def test_a_card_shows_who_asks_why_how_long_and_what_exactly() -> None:
     question = asked(
         origin=Origin("project", ".callgate/settings.toml", 3),
         risk="it leaves this machine",
-        deadline=time.time() + 3600,
+        deadline=time.time() + 5430,
         arguments={"command": "git push\x1b[2J", "note": "x" * 100},
     )
     text = shown(Cards(question, theme=Theme("mono", colours=False, unicode=False)).card)
     assert "? Allow Bash" in text
     assert "project, .callgate/settings.toml:3" in " ".join(text.split())
     assert "risk: it leaves this machine" in text
-    assert "counts as no in 60 min" in text
+    assert "counts as no in 1 h 30 min" in text
     assert "$ git push<U+001B>[2J" in text
     assert "y yes   a always   n no   e edit   d details" in text
     assert text.isascii()

@@ -8,8 +8,7 @@ from callgate.tui.streaming import finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Question
-from callgate.words.messages import Spent, Usage
-from callgate.words.model import WantedEffort
+from callgate.words.messages import Spent
 from callgate.words.modes import Mode
 from callgate.words.pending import Staged
 from callgate.words.turns import Measures
@@ -29,20 +28,15 @@ class FoldState:
         self.status: e.SessionStatus = "idle"
         self.mode: Mode = "default"
         self.model = ""
-        self.effort: WantedEffort | None = None
         self.title = ""
         self.questions: dict[tuple[str, ...], Question] = {}
         self.waiting: dict[str, e.PromptQueued] = {}
         self.pending: dict[str, Staged] = {}
         self.interruptible = False
-        self.usage = Usage()
         self.cost: float | None = None
-        self.last_request: Usage | None = None
         self.measures: Measures | None = None
         self.run_began: float | None = None
-        self.turn_began: float | None = None
         self.last_activity: float = 0.0
-        self.retry: e.RequestRetried | None = None
         self.run_tokens = 0
         self.run_cost: float | None = None
         self.stopped = False
@@ -69,11 +63,6 @@ class FoldState:
             at += 1
         self._final = (at, self.blocks[at - 1] if at else None)
         return at
-
-    @property
-    def question(self) -> Question | None:
-        """The open question that came first."""
-        return next(iter(self.questions.values()), None)
 
     def take_finished(self) -> list[Block]:
         """Removes the blocks at the front that are final, and the finished Markdown at the front of a text that is
@@ -148,7 +137,6 @@ class FoldState:
     def spend(self, spent: Spent | None) -> None:
         if spent is None:
             return
-        self.usage += spent.usage
         self.run_tokens += spent.usage.output
         if spent.cost is not None:
             self.cost = (self.cost or 0.0) + spent.cost

@@ -124,7 +124,10 @@ class Frames:
         app, theme = self._app, self._app.theme
         columns = app.application.output.get_size().columns
         if app.full is not None:
-            return app.full.lines(columns, height)
+            shown = app.full.lines(columns, height)
+            if not app.full.pane.at_end:
+                shown[-1] = theme.paint(f"{theme.sign('…', '...')} more below: PageDown"[: columns - 1], "grey")
+            return shown
         lines = self._lines(app.fold.blocks, time())
         if len(lines) > height:
             more = theme.paint(f"{theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")

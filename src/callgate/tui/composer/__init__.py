@@ -22,7 +22,7 @@ from callgate.tui.blocks import NoticeBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
 from callgate.tui.composer.completion import CandidateList, candidates_at, searched
 from callgate.tui.composer.hints import enter_hint, waiting_lines
-from callgate.tui.composer.mentions import dropped_images, image_paths
+from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt
@@ -387,6 +387,8 @@ class Composer:
         if self._edited is not None:
             return enter_hint(self._app.fold, images=False, editing=self._edited in self._app.fold.waiting)
         text = self.text
+        if self._files is not None and self._files.begins and mention_at(text[: self.buffer.cursor_position]):
+            return "reading the names of the files"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
         pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))

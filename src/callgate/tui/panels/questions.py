@@ -17,6 +17,7 @@ from callgate.tui.panels.always import DOOR, AlwaysChoice
 from callgate.tui.panels.fields import FieldsForm
 from callgate.tui.panels.page import PanelPage, clip_lines, write_arguments, write_change
 from callgate.tui.panels.scroll import ScrollPanel
+from callgate.tui.render.measures import seconds_text
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
@@ -283,7 +284,7 @@ class QuestionPanel:
             page.words(f"risk: {question.risk}", "red")
         if question.deadline is not None:
             left = max(question.deadline - time(), 0)
-            page.words(f"counts as no in {_span(left)}", "yellow")
+            page.words(f"counts as no in {seconds_text(left)}", "yellow")
         if not self._exact:
             page.words("Secrets in it are masked here.", "yellow")
 
@@ -341,9 +342,3 @@ class QuestionPanel:
 
         self.view = ScrollPanel(self._terminal, self._title(), write)
         self._terminal.open_panel(self.view)
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
