@@ -38,6 +38,7 @@ class FakeTerminal:
         self.custom: Sequence[SlashCommand] = ()
         self.sent: list[Input] = []
         self.panels: list[Panel] = []
+        self.opened = asyncio.Event()
         self.changes: list[SessionStart] = []
         self.asked: list[tuple[str, str]] = []
         self.input = ""
@@ -91,6 +92,7 @@ class FakeTerminal:
 
     def open_panel(self, panel: Panel) -> None:
         self.panels.append(panel)
+        self.opened.set()
 
     def close_panel(self, panel: Panel) -> None:
         self.panels.remove(panel)

@@ -251,11 +251,15 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         (tmp_path / "work/.callgate").mkdir()
         (tmp_path / "work/.callgate/settings.toml").write_text('[permissions]\ndeny = ["Bash"]\n')
         for answer in ("no", "yes"):
-            assert ".callgate/settings.toml" in await terminal.run("/setup trust")
+            terminal.opened.clear()
+            asking = asyncio.create_task(terminal.run("/setup trust"))
+            await terminal.opened.wait()
             panel = terminal.panels[-1]
-            assert isinstance(panel, ListPanel)
-            panel.act("down" if answer == "yes" else "up")
+            assert ".callgate/settings.toml" in "\n".join(panel.lines(80, 20))
+            if answer == "yes":
+                panel.act("down")
             panel.act("choose")
+            assert ("It counts from the next session on" in " ".join((await asking).split())) is (answer == "yes")
             assert isinstance(load_config().trust, Trusted) is (answer == "yes")
         assert "is trusted as it is" in await terminal.run("/setup trust")
         assert "trusted no more" in " ".join((await terminal.run("/setup reset")).split())

@@ -279,7 +279,8 @@ class QuestionPanel:
             page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
         because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
-        page.words(because, "grey")
+        if self._form is None or origin:  # that it needs a person is plain to see
+            page.words(because, "grey")
         if question.risk:
             page.words(f"risk: {question.risk}", "red")
         if question.deadline is not None:

@@ -10,7 +10,7 @@ from callgate.tui.theme import Theme
 
 _GAP = 2
 _NARROWEST = 3
-_NUMBER = re.compile(r"[-+$]?[\d,.]+%?|", re.ASCII)
+_NUMBER = re.compile(r"[-+$]?[\d,.]+(?:%| ms| s)?|", re.ASCII)
 
 
 def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
