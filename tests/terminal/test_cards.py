@@ -97,6 +97,18 @@ def test_always_is_remembered_for_the_project_as_it_was_shown(play: Play, worksp
 
 
 @pytest.mark.slow
+def test_on_a_low_screen_a_card_has_its_keys_and_the_rule_that_always_would_make(play: Play) -> None:
+    terminal = play("writes", columns=60, rows=8)
+    _asked(terminal, "1 of 3")
+    assert terminal.bells == 1, "one for all questions that wait"
+    assert any("d details" in line for line in terminal.lines)
+    terminal.press("a", "down")
+    terminal.wait_for("Always allow (2 of 3):")
+    terminal.wait_for("❯ Write(./a.txt)")
+    assert any("Enter allow and remember" in line for line in terminal.lines)
+
+
+@pytest.mark.slow
 def test_questions_with_options_are_reviewed_before_they_are_sent(play: Play, workspace: Path, tmp_path: Path) -> None:
     terminal = play("wonders", columns=60)
     _asked(terminal, "Which colour?")

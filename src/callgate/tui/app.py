@@ -360,14 +360,14 @@ class TerminalApp:
         return "input" if panel is None else panel.context
 
     def _hear(self, event: Event) -> None:
-        output, began = self.application.output, self.fold.run_began
+        output, began, asked = self.application.output, self.fold.run_began, bool(self.fold.questions)
         if isinstance(event, Noted) and event.text in self._foretold:
             self._foretold.remove(event.text)
         else:
             self.fold.apply(event)
         self.whole.apply(event)
         self.activity.apply(event)
-        if rings(event, began):
+        if rings(event, began, asked=asked):
             output.bell()
         if isinstance(event, (TurnEnded, ModelSet, Compacted)) and self.session is not None:
             self.context_used = context_used(self.session)

@@ -24,10 +24,11 @@ def title_of(fold: ConversationFold, folder: str) -> str:
     return name if state is None else f"{name}: {state}"
 
 
-def rings(event: Event, run_began: float | None) -> bool:
-    """True if the event needs a person: a question, or the end of a run that took a while."""
+def rings(event: Event, run_began: float | None, *, asked: bool = False) -> bool:
+    """True if the event needs a person: a question, unless another one waits already (``asked``), or the end of a run
+    that took a while."""
     if isinstance(event, QuestionAsked):
-        return True
+        return not asked
     return isinstance(event, RunEnded) and run_began is not None and event.at - run_began >= LONG
 
 

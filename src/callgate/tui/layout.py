@@ -52,9 +52,15 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     def panel_lines() -> ANSI:
         return lines_of(shown_panel())
 
-    def live_lines() -> ANSI:
+    def live_rows() -> int:
         """The live blocks have the rows that the panel leaves."""
-        return lines_of(app.frames.live_lines(max(height() - len(shown_panel()), 3)))
+        return height() - len(shown_panel())
+
+    def has_live() -> bool:
+        return bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers and live_rows() > 0
+
+    def live_lines() -> ANSI:
+        return lines_of(app.frames.live_lines(max(live_rows(), 1)))
 
     live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
     panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
@@ -70,9 +76,7 @@ def build_application(app: TerminalApp, output: FrameOutput) -> InlineApplicatio
     footer = Window(FormattedTextControl(lambda: lines_of(footer_lines(app))), dont_extend_height=True)
     root = HSplit(
         [
-            ConditionalContainer(
-                live, Condition(lambda: bool(app.fold.blocks or app.full or app.fold.pending) and not app.covers)
-            ),
+            ConditionalContainer(live, Condition(has_live)),
             ConditionalContainer(panel_window, Condition(lambda: app.shown_panel is not None)),
             ConditionalContainer(Window(height=1), Condition(gap)),
             ConditionalContainer(above, Condition(lambda: bool(app.fold.waiting) and not app.covers)),

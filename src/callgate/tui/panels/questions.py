@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from callgate.tui.panels.arming import Arming
     from callgate.tui.port import Terminal
 
-_LEAST = 3
-"""Lines of arguments or diff that are shown at least."""
-
 
 class CardPlace(Protocol):
     """The place of a card in its queue."""
@@ -259,16 +256,21 @@ class QuestionPanel:
     def lines(self, width: int, height: int) -> Sequence[str]:
         """Head, keys, and as much of the arguments or the diff as there is room for."""
         theme = self._terminal.theme
-        head, body, foot = (PanelPage(theme, width) for _ in range(3))
+        head, body, foot, low = (PanelPage(theme, width) for _ in range(4))
         self._write_head(head)
         if self._form is None:
             body.lines = self._body_lines(width)
         elif set(self.question.arguments) != {"questions"}:  # those are the fields
             write_arguments(body, self.question.arguments)
         self._write_foot(foot)
-        room = max(height - len(head.lines) - len(foot.lines), _LEAST)
+        if len(head.lines) + len(foot.lines) >= height:
+            self._write_foot(low, brief=True)
+            foot = low
+        room = max(height - len(head.lines) - len(foot.lines), 1)
         more = " (d shows all)" if self._form is None and self._always is None else ""
-        return [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
+        lines = [*head.lines, *clip_lines(body.lines, room, more, theme), *foot.lines]
+        # On a low screen the title stays, and what there is to press.
+        return lines if len(lines) <= height else [head.lines[1], *lines[len(lines) - height + 1 :]]
 
     def _write_head(self, page: PanelPage) -> None:
         question = self.question
@@ -312,12 +314,12 @@ class QuestionPanel:
                 page.words("The diff of the call before your changes:", "grey")
             write_change(page, self.question.preview)
 
-    def _write_foot(self, page: PanelPage) -> None:
+    def _write_foot(self, page: PanelPage, *, brief: bool = False) -> None:
         if self.fault:
             page.words(self.fault, "red")
         form = self._always or self._form
         if form is not None:
-            form.write(page)
+            form.write(page, brief=brief)
         if self.sent:
             page.words("Your answer is on its way.", "grey")
         elif self._place.waits:
