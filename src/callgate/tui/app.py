@@ -380,15 +380,15 @@ class TerminalApp:
 
     # ---- keys ---------------------------------------------------------------------------------------------------
 
-    def act(self, row: KeyAction) -> None:
-        """Acts on an action of the table of keys, in the context of this moment."""
+    def act(self, action: str, context: Context | None = None) -> None:
+        """Acts on an action of the table of keys, in the context of this moment or in a given one."""
         panel = self.panel
         if panel is not None and self._ignores(panel):
             pass
-        elif panel is None or row.context == "anywhere" or row.action == "keys":
-            getattr(self.actions, row.action)()
+        elif panel is None or context == "anywhere" or action == "keys":
+            getattr(self.actions, action)()
         else:
-            panel.act(row.action)
+            panel.act(action)
         self.refocus()
         self.redraw()
 

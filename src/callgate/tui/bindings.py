@@ -60,7 +60,7 @@ def _bind(bindings: KeyBindings, app: TerminalApp, row: KeyAction, keys: str) ->
             app.composer.choose(row.action)
             app.redraw()
         else:
-            app.act(row)
+            app.act(row.action, row.context)
 
 
 def _is_empty(app: TerminalApp) -> bool:
